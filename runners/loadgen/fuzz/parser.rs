@@ -4,11 +4,11 @@
 
 // Its corpus is for the tests that start from it.
 #[allow(dead_code)]
-#[path = "../tests/it/support/answers.rs"]
-mod answers;
+#[path = "../tests/it/support/responses.rs"]
+mod responses;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Some((first, rest)) = bytes.split_first() {
-        answers::check(rest, usize::from(*first));
+        responses::check(rest, usize::from(*first));
     }
 });

@@ -31,7 +31,7 @@ pub struct Objective {
 pub struct Verified {
     /// As written, for example `p99=10ms`.
     pub objective: String,
-    /// What was measured, with its unit; `>=` where requests without an answer leave it open.
+    /// What was measured, with its unit; `>=` where requests without a response leave it open.
     pub measured: String,
     /// It was met. What is only known as a lower bound is not.
     pub met: bool,

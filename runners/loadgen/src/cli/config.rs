@@ -118,7 +118,7 @@ pub struct Config {
     pub io: Backend,
     /// How long a request may be held back so that it leaves with the next, in seconds; `None` is the default.
     pub coalesce_s: Option<f64>,
-    /// Whose clock is to say when an answer came.
+    /// Whose clock is to say when a response came.
     pub receive_clock: ReceiveClock,
 }
 

@@ -9,7 +9,7 @@ mod parser;
 mod request;
 
 pub use header::defect as header_defect;
-pub use parser::{Answer, ParseError, Parser};
+pub use parser::{ParseError, Parser, Response};
 pub use request::{RequestKind, check as check_requests, divide as divide_requests};
 
 /// Longest head (status line and headers) and longest trailer that is accepted, in bytes.

@@ -1,22 +1,22 @@
-//! One answer after the other on one connection.
+//! One response after the other on one connection.
 
 use super::body::{Body, Chunk};
 use super::{MAX_HEAD_BYTES, MAX_HEADERS};
 use std::fmt;
 
-/// Every HTTP/1 answer starts so; anything else is refused at the first wrong byte.
+/// Every HTTP/1 response starts so; anything else is refused at the first wrong byte.
 const PREFIX: &[u8] = b"HTTP/1.";
 
-/// What a complete answer says.
+/// What a complete response says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
-    /// Status code, 200 to 999 (interim 1xx answers are skipped).
+pub struct Response {
+    /// Status code, 200 to 999 (interim 1xx responses are skipped).
     pub status: u16,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
 }
 
-/// Why bytes are not an HTTP/1.1 answer.
+/// Why bytes are not an HTTP/1.1 response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParseError {
     /// The first bytes are not `HTTP/1.`.
@@ -29,19 +29,19 @@ pub enum ParseError {
     BadLength,
     /// A chunk-size line or a chunk's end is malformed.
     BadChunk,
-    /// Bytes came when no answer was due.
+    /// Bytes came when no response was due.
     Unexpected,
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ParseError::NotHttp => "the answer does not start with HTTP/1.",
-            ParseError::HeadTooLarge => "the head of the answer is longer than 64 KiB",
+            ParseError::NotHttp => "the response does not start with HTTP/1.",
+            ParseError::HeadTooLarge => "the head of the response is longer than 64 KiB",
             ParseError::BadHead => "the status line or a header is malformed",
             ParseError::BadLength => "Content-Length is not one number",
             ParseError::BadChunk => "a chunk is malformed",
-            ParseError::Unexpected => "bytes came when no answer was due",
+            ParseError::Unexpected => "bytes came when no response was due",
         })
     }
 }
@@ -51,17 +51,17 @@ enum State {
     Idle,
     Head,
     Body(Body),
-    /// The connection's last answer is complete; what else comes is of no interest.
+    /// The connection's last response is complete; what else comes is of no interest.
     Finished,
 }
 
-/// Incremental reader of the answers of one connection.
+/// Incremental reader of the responses of one connection.
 #[derive(Debug)]
 pub struct Parser {
     state: State,
     /// A head that has not come whole yet. Empty in the usual case, where it is read in place.
     head: Vec<u8>,
-    answer: Answer,
+    response: Response,
     to_head_request: bool,
     surplus: bool,
     capture: bool,
@@ -75,7 +75,7 @@ impl Parser {
         Parser {
             state: State::Idle,
             head: Vec::new(),
-            answer: Answer { status: 0, keep_alive: true },
+            response: Response { status: 0, keep_alive: true },
             to_head_request: false,
             surplus: false,
             capture,
@@ -84,8 +84,8 @@ impl Parser {
         }
     }
 
-    /// A request was sent: an answer is due. An answer to HEAD has no body whatever its headers say.
-    pub fn expect_answer(&mut self, to_head_request: bool) {
+    /// A request was sent: a response is due. A response to HEAD has no body whatever its headers say.
+    pub fn expect_response(&mut self, to_head_request: bool) {
         self.state = State::Head;
         self.to_head_request = to_head_request;
         self.surplus = false;
@@ -96,17 +96,17 @@ impl Parser {
         }
     }
 
-    /// Headers of the last answer, in order; empty unless captured.
+    /// Headers of the last response, in order; empty unless captured.
     pub fn headers(&self) -> &[(String, Vec<u8>)] {
         &self.headers
     }
 
-    /// Body of the last answer; empty unless captured.
+    /// Body of the last response; empty unless captured.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Whether bytes followed the end of the last answer. They spoil the connection, not the answer.
+    /// Whether bytes followed the end of the last response. They spoil the connection, not the response.
     pub fn has_surplus(&self) -> bool {
         self.surplus
     }
@@ -115,11 +115,11 @@ impl Parser {
     ///
     /// # Errors
     /// When the bytes are no response, or none was due: then the connection cannot be used any more.
-    pub fn feed(&mut self, data: &[u8]) -> Result<Option<Answer>, ParseError> {
+    pub fn feed(&mut self, data: &[u8]) -> Result<Option<Response>, ParseError> {
         let (taken, response) = self.feed_next(data)?;
         Ok(response.map(|response| {
             self.surplus = response.keep_alive && taken < data.len();
-            Answer { keep_alive: response.keep_alive && !self.surplus, ..response }
+            Response { keep_alive: response.keep_alive && !self.surplus, ..response }
         }))
     }
 
@@ -128,7 +128,7 @@ impl Parser {
     ///
     /// # Errors
     /// As [`Parser::feed`].
-    pub fn feed_next(&mut self, data: &[u8]) -> Result<(usize, Option<Answer>), ParseError> {
+    pub fn feed_next(&mut self, data: &[u8]) -> Result<(usize, Option<Response>), ParseError> {
         let mut rest = data;
         loop {
             match &mut self.state {
@@ -155,19 +155,19 @@ impl Parser {
                 }
             }
             if matches!(self.state, State::Idle) {
-                if !self.answer.keep_alive {
+                if !self.response.keep_alive {
                     self.state = State::Finished;
                 }
-                return Ok((data.len() - rest.len(), Some(self.answer)));
+                return Ok((data.len() - rest.len(), Some(self.response)));
             }
         }
     }
 
-    /// The server closed the connection. Returns the answer if that was its proper end.
-    pub fn closed(&mut self) -> Option<Answer> {
+    /// The server closed the connection. Returns the response if that was its proper end.
+    pub fn closed(&mut self) -> Option<Response> {
         let complete = matches!(self.state, State::Body(Body::UntilClose));
         self.state = State::Idle;
-        complete.then_some(Answer { keep_alive: false, ..self.answer })
+        complete.then_some(Response { keep_alive: false, ..self.response })
     }
 
     /// Looks for the end of the head in what came so far. Returns how much of `data` belongs to the head.
@@ -237,14 +237,14 @@ impl Parser {
             }
         }
         if status < 200 {
-            // 100 and 103 come before the answer; nobody asked for 101, and after it the bytes are no HTTP.
+            // 100 and 103 come before the response; nobody asked for 101, and after it the bytes are no HTTP.
             return if status == 101 { Err(ParseError::Unexpected) } else { Ok(()) };
         }
         if self.capture {
             let kept = response.headers.iter().map(|header| (header.name.to_owned(), header.value.to_vec()));
             self.headers.extend(kept);
         }
-        self.answer = Answer { status, keep_alive };
+        self.response = Response { status, keep_alive };
         self.state = match () {
             () if self.to_head_request || status == 204 || status == 304 => State::Idle,
             () if chunked => State::Body(Body::Chunked(Chunk::START)),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Buffers in the ring; a power of two.
 const BUFFERS: u16 = 256;
-/// Bytes of one buffer. A longer answer takes several.
+/// Bytes of one buffer. A longer response takes several.
 const BUFFER_BYTES: usize = 8192;
 const PAGE_BYTES: usize = 4096;
 

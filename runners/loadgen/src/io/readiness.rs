@@ -9,7 +9,7 @@ use rustix::net::{
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// One read takes at most this much; larger answers take several.
+/// One read takes at most this much; larger responses take several.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Waits for sockets. Level-triggered: a socket that is still ready is reported again.

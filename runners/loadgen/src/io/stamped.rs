@@ -1,6 +1,6 @@
 //! Reading with the kernel's own word on when the bytes came.
 //!
-//! A client that is woken by an answer and then reads the clock measures its own waking too: tens of microseconds where
+//! A client that is woken by a response and then reads the clock measures its own waking too: tens of microseconds where
 //! that takes an interrupt to another virtual processor. Linux stamps each packet as it comes in and hands the stamp of
 //! the last byte over with it (`SO_TIMESTAMPNS`, see `Documentation/networking/timestamping.rst` of the kernel). The
 //! same is done, for the same reason, by Lancet (Kogias, Mallon, Bugnion, "Lancet: A self-correcting Latency Measuring
@@ -152,12 +152,12 @@ mod tests {
         }
         for _ in 0..3 {
             let before = monotonic_ns();
-            server.write_all(b"answer").unwrap();
+            server.write_all(b"response").unwrap();
             let sent = monotonic_ns();
             std::thread::sleep(Duration::from_millis(20));
             let (count, arrived) = receive(&socket, &mut buffer).unwrap();
             let arrived = clock.on_monotonic_clock(arrived.expect("a stamp")).expect("after the start of the machine");
-            assert_eq!(&buffer[..count], b"answer");
+            assert_eq!(&buffer[..count], b"response");
             // On a loopback the bytes come within the write.
             assert!(before <= arrived + 50_000 && arrived <= sent + 50_000, "{before} {arrived} {sent}");
         }

@@ -1,4 +1,4 @@
-//! Linux io_uring: what is due is sent, and what is next is waited for, in one system call; answers arrive in buffers
+//! Linux io_uring: what is due is sent, and what is next is waited for, in one system call; responses arrive in buffers
 //! without a read each (Linux 6.12 and later, where a wait can end at a moment of the clock).
 
 use super::provided::ProvidedBuffers;
@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const ENTRIES: u32 = 256;
-/// Completions of several waits: many connections can answer at once.
+/// Completions of several waits: many connections can respond at once.
 const COMPLETIONS: u32 = 4096;
 /// Sends up to this size are expected to be taken by the socket at once.
 const SMALL_SEND_BYTES: usize = 16 * 1024;

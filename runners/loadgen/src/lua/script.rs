@@ -106,7 +106,7 @@ impl Script {
         matches!(self.lua.globals().get("request"), Ok(Value::Function(_)))
     }
 
-    /// Whether the script looks at answers.
+    /// Whether the script looks at responses.
     pub fn wants_response(&self) -> bool {
         self.wants_response
     }

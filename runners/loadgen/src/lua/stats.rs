@@ -128,7 +128,7 @@ pub fn done(
         let Value::Function(done) = lua.globals().get("done")? else { return Ok(()) };
         let errors = lua.create_table()?;
         let Errors { connect, read, write, timeout, parse, status } = ended.errors;
-        // wrk counts an answer that it cannot parse as a read error.
+        // wrk counts a response that it cannot parse as a read error.
         for (name, count) in
             [("connect", connect), ("read", read + parse), ("write", write), ("status", status), ("timeout", timeout)]
         {

@@ -14,7 +14,7 @@ pub struct Percentile {
     pub percent: f64,
     /// Microseconds.
     pub value_us: f64,
-    /// The true value is this or more: requests without an answer could raise it.
+    /// The true value is this or more: requests without a response could raise it.
     pub at_least: bool,
 }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn short_waits_can_still_hide_long_answers() {
+    fn short_waits_can_still_hide_long_responses() {
         let times = distribution((1..=900).map(|value| value * 1000), vec![500; 100]);
         assert!(times.percentile(50.0).at_least, "the hundred could lie anywhere above");
     }

@@ -17,15 +17,15 @@ pub fn new_histogram() -> Histogram {
 pub struct Errors {
     /// Connections that could not be made, or not within the time-out.
     pub connect: u64,
-    /// Requests whose connection was reset or closed before the answer was complete.
+    /// Requests whose connection was reset or closed before the response was complete.
     pub read: u64,
     /// Requests that could not be written.
     pub write: u64,
-    /// Requests that took longer than the time-out (they are still measured when their answer comes).
+    /// Requests that took longer than the time-out (they are still measured when their response comes).
     pub timeout: u64,
-    /// Answers that are no HTTP, and bytes after an answer's end.
+    /// Responses that are no HTTP, and bytes after a response's end.
     pub parse: u64,
-    /// Answers with a status of 400 or more.
+    /// Responses with a status of 400 or more.
     pub status: u64,
 }
 
@@ -52,9 +52,9 @@ pub const CLASSES: usize = 10;
 /// Response and service time of the same requests, in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// From the intended start to the end of the answer.
+    /// From the intended start to the end of the response.
     pub response: Histogram,
-    /// From the actual send to the end of the answer.
+    /// From the actual send to the end of the response.
     pub service: Histogram,
 }
 
@@ -100,7 +100,7 @@ pub fn add(sum: &mut Histogram, other: &Histogram) {
 pub struct Counts {
     /// Requests sent.
     pub sent: u64,
-    /// Answers that came whole.
+    /// Responses that came whole.
     pub completed: u64,
     /// Of these, sent when the recorded window was over: they had waited for their connection.
     pub completed_late: u64,
@@ -114,7 +114,7 @@ pub struct Counts {
     pub unsent: u64,
     /// Requests of the warm-up.
     pub warmup_sent: u64,
-    /// Answers to requests of the warm-up.
+    /// Responses to requests of the warm-up.
     pub warmup_completed: u64,
     /// Requests of the warm-up that its end found waiting; they are never sent.
     pub warmup_unsent: u64,

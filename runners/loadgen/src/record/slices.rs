@@ -43,7 +43,7 @@ impl Slices {
         Slices(vec![[0; BINS]; SLICES].try_into().expect("the length is that of the type"))
     }
 
-    /// Counts an answer that came `offset_ns` after the start of the second; what came after its end is in the last
+    /// Counts a response that came `offset_ns` after the start of the second; what came after its end is in the last
     /// slice.
     #[inline]
     pub fn record(&mut self, offset_ns: u64, response_ns: u64) {

@@ -17,7 +17,7 @@ pub(super) fn run(mut load: Load) -> io::Result<Recorded> {
             break;
         }
         sleep_until(intended_ns)?;
-        parser.expect_answer(false);
+        parser.expect_response(false);
         recorded.sending(&load.window, intended_ns);
         let sent_ns = monotonic_ns();
         load.streams[0].write_all(&load.request)?;
@@ -27,7 +27,7 @@ pub(super) fn run(mut load: Load) -> io::Result<Recorded> {
                 break;
             }
         }
-        recorded.answered(&load.window, intended_ns, sent_ns, monotonic_ns());
+        recorded.received(&load.window, intended_ns, sent_ns, monotonic_ns());
     }
     Ok(recorded)
 }

@@ -65,7 +65,7 @@ pub(super) fn run(mut load: Load) -> io::Result<Recorded> {
             let slot = &mut slots[index];
             if feed(&mut slot.parser, &buffer[..count])? {
                 if let Some((intended_ns, sent_ns)) = slot.under_way.take() {
-                    recorded.answered(&load.window, intended_ns, sent_ns, monotonic_ns());
+                    recorded.received(&load.window, intended_ns, sent_ns, monotonic_ns());
                 }
                 send_next(&mut load, &mut slots, index, &mut recorded)?;
             }
@@ -80,7 +80,7 @@ fn send_next(load: &mut Load, slots: &mut [Slot], index: usize, recorded: &mut R
     }
     let Some(intended_ns) = slot.waiting.pop_front() else { return Ok(()) };
     recorded.sending(&load.window, intended_ns);
-    slot.parser.expect_answer(false);
+    slot.parser.expect_response(false);
     let sent_ns = monotonic_ns();
     slot.under_way = Some((intended_ns, sent_ns));
     // A request of a hundred bytes fits an idle connection's socket buffer whole.

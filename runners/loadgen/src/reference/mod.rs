@@ -107,7 +107,7 @@ impl Recorded {
         }
     }
 
-    fn answered(&mut self, window: &Window, intended_ns: u64, sent_ns: u64, now_ns: u64) {
+    fn received(&mut self, window: &Window, intended_ns: u64, sent_ns: u64, now_ns: u64) {
         if window.records(intended_ns) {
             self.times.response.saturating_record(now_ns - intended_ns);
             self.times.service.saturating_record(now_ns - sent_ns);
@@ -118,7 +118,7 @@ impl Recorded {
 /// Runs a client. Returns its report.
 ///
 /// # Errors
-/// [`Error::Usage`] for wrong flags, [`Error::CouldNotRun`] when a socket or an answer fails.
+/// [`Error::Usage`] for wrong flags, [`Error::CouldNotRun`] when a socket or a response fails.
 pub fn run(args: &Args) -> Result<Value> {
     match (args.kind, &args.script, args.rate) {
         (Kind::Script, Some(script), _) => {
@@ -220,11 +220,11 @@ fn distribution(times: &Distribution) -> Value {
     Value::Object(fields)
 }
 
-/// Feeds an answer's bytes; `true` once it is whole.
+/// Feeds a response's bytes; `true` once it is whole.
 fn feed(parser: &mut Parser, bytes: &[u8]) -> io::Result<bool> {
     if bytes.is_empty() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let answer = parser.feed(bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(answer.is_some())
+    let response = parser.feed(bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(response.is_some())
 }

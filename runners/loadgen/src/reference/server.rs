@@ -1,4 +1,4 @@
-//! A server that does nothing, or nothing for a while: one plain loop over all connections, which answers each request
+//! A server that does nothing, or nothing for a while: one plain loop over all connections, which responds to each request
 //! with the same two bytes after so much work. What a difference of a few microseconds looks like can be planted with it.
 
 use crate::clock::monotonic_ns;
@@ -51,7 +51,7 @@ pub(super) fn run(target: &Target, work_ns: u64) -> io::Result<()> {
     }
 }
 
-/// Answers what came. False: the connection is over.
+/// Responds to what came. False: the connection is over.
 fn serve(stream: &mut TcpStream, text: &mut Vec<u8>, buffer: &mut [u8], work_ns: u64) -> bool {
     let count = match stream.read(buffer) {
         Ok(0) => return false,

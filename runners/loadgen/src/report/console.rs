@@ -334,7 +334,7 @@ fn times(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
 
 pub(super) fn short(times: &Distribution) -> String {
     if times.histogram().is_empty() {
-        return "of nothing, no request was answered".into();
+        return "of nothing, no request got a response".into();
     }
     let reported = [("p50", 50.0), ("p99", 99.0), ("max", 100.0)].map(|(name, percent)| {
         let found = times.percentile(percent);

@@ -1,5 +1,5 @@
 //! Percentile tables for HdrHistogram's plotters, in milliseconds: response times, and service times beside them. Where
-//! answers came in other status classes than 2xx, each class has a pair of tables of its own, and so has each operation
+//! responses came in other status classes than 2xx, each class has a pair of tables of its own, and so has each operation
 //! that the script names.
 
 use super::Outcome;

@@ -24,7 +24,7 @@ pub use window::Window;
 
 use crate::clock::{NS_PER_S, ask_for_exact_timers, monotonic_ns};
 use crate::error::{Error, Result};
-use crate::http::Answer;
+use crate::http::Response;
 use crate::io::{Io, Tls};
 use crate::record::{Intervals, Request};
 use crate::timer::Alarm;
@@ -81,7 +81,7 @@ pub struct Worker {
     /// Why the load ended early.
     failure: Option<Error>,
     /// The responses of one read.
-    responses: Vec<Answer>,
+    responses: Vec<Response>,
 }
 
 impl Worker {

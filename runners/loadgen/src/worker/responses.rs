@@ -3,7 +3,7 @@
 use super::connection::State;
 use super::{TICK_NS, Worker};
 use crate::clock::monotonic_ns;
-use crate::http::Answer;
+use crate::http::Response;
 use crate::io::{Arrived, Event, ReceiveClock};
 use crate::record::{CHUNK_REQUESTS, Fate, Measured, Request};
 
@@ -78,7 +78,7 @@ impl Worker {
                                 break Meaning::Read { surplus, failed: false };
                             }
                             let next = connection.requests[connection.responded + responses.len()];
-                            connection.parser.expect_answer(next.head);
+                            connection.parser.expect_response(next.head);
                         }
                         Err(_) => break Meaning::Read { surplus: false, failed: true },
                     }
@@ -175,7 +175,7 @@ impl Worker {
 
     /// Records one response.
     #[inline]
-    fn record(&mut self, index: usize, response: Answer, came: Came) {
+    fn record(&mut self, index: usize, response: Response, came: Came) {
         self.last_response_ns = came.read_ns;
         let connection = &mut self.connections[index];
         connection.succeeded();

@@ -137,7 +137,7 @@ impl Worker {
     }
 
     /// What the warm-up could not send in its time is dropped and counted: sent late, it would push requests of the
-    /// recorded window aside, and an overloaded server would seem to answer none of them.
+    /// recorded window aside, and an overloaded server would seem to respond to none of them.
     #[inline]
     fn drop_unsent_warmup(&mut self, index: usize, now: u64) {
         while now >= self.window.start_ns && self.next_due_ns(index).is_some_and(|due| due < self.window.start_ns) {
@@ -230,7 +230,7 @@ impl Worker {
             // Pipelined requests are due together, and take as many slots as they are.
             (0..count).for_each(|_| arrivals.advance(profile));
         }
-        connection.parser.expect_answer(connection.requests[0].head);
+        connection.parser.expect_response(connection.requests[0].head);
         connection.state = State::Busy;
         connection.timed_out = false;
         connection.late = self.window.is_late(intended_ns, now);

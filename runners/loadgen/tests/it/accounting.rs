@@ -117,7 +117,7 @@ fn a_freeze_of_the_generator_is_in_the_lag_of_every_request_that_it_delayed() {
     });
 }
 
-/// Answers at once, but request 200 only after 400 ms, and closes where `closes` says so.
+/// Responds at once, but request 200 only after 400 ms, and closes where `closes` says so.
 fn stalling(closes: fn(u64) -> bool) -> Server {
     Server::start(move |stream, seen| {
         if seen.number == 200 {

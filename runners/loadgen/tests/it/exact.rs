@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A server that waits as `delay` says and notes how long it really took, from the request read to the answer written.
+/// A server that waits as `delay` says and notes how long it really took, from the request read to the response written.
 fn waiting(delay: impl Fn(u64) -> Duration + Send + Sync + 'static) -> (Server, Arc<Mutex<Vec<f64>>>) {
     let took: Arc<Mutex<Vec<f64>>> = Arc::default();
     let notes = took.clone();
@@ -40,7 +40,7 @@ fn percentiles_of_a_known_distribution_are_within_one_percent() {
         });
         let run = run(&format!("-t1 -c100 -R 200 -d 3s {}", server.url("/")));
         if run.count("/requests/completed") != 600 {
-            return Err(format!("not all were answered: {}", run.json["requests"]));
+            return Err(format!("not all got a response: {}", run.json["requests"]));
         }
         let mut truth = took.lock().unwrap().clone();
         truth.sort_by(f64::total_cmp);
@@ -69,7 +69,7 @@ fn a_freeze_in_the_middle_is_recorded_within_a_millisecond() {
         let (server, took) = waiting(|number| Duration::from_millis(if number == 500 { 300 } else { 0 }));
         let run = run(&format!("-t1 -c1 -R 1000 -d 1500ms {}", server.url("/")));
         if run.count("/requests/completed") != 1500 {
-            return Err(format!("not all were answered: {}", run.json["requests"]));
+            return Err(format!("not all got a response: {}", run.json["requests"]));
         }
         let (true_us, measured_us) = longest(&run, &took);
         let close = (measured_us - true_us).abs() <= 1000.0;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Every tenth request is answered by `bad` and the connection closed; the others are answered well.
+/// Every tenth request gets the response `bad` and the connection is closed; the others get a good one.
 fn every_tenth(bad: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> (Server, Run) {
     let server = Server::start(move |stream, seen| {
         if seen.number % 10 == 9 {
@@ -15,7 +15,7 @@ fn every_tenth(bad: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> (Server,
         }
         stream.write_all(OK).is_ok()
     });
-    // Bounded by its number, so that a busy machine leaves nothing unanswered.
+    // Bounded by its number, so that a busy machine leaves nothing without a response.
     let run = run(&format!("-t1 -c2 -R 200 -n 200 --timeout 10s {}", server.url("/")));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run.assert_nothing_vanished();
@@ -56,7 +56,7 @@ fn endless_headers_are_a_parse_error() {
 }
 
 #[test]
-fn a_close_before_or_within_the_answer_is_a_read_error() {
+fn a_close_before_or_within_the_response_is_a_read_error() {
     for part in [
         &b""[..],
         b"HTTP/1.1 20",
@@ -79,7 +79,7 @@ fn a_reset_is_a_read_error() {
 }
 
 #[test]
-fn bytes_after_an_answer_are_a_parse_error_but_the_answer_counts() {
+fn bytes_after_a_response_are_a_parse_error_but_the_response_counts() {
     let server = Server::start(|stream, seen| {
         let surplus: &[u8] = if seen.number % 10 == 9 { b"surplus" } else { b"" };
         stream.write_all(&[OK, surplus].concat()).is_ok()
@@ -90,7 +90,7 @@ fn bytes_after_an_answer_are_a_parse_error_but_the_answer_counts() {
 }
 
 #[test]
-fn half_an_answer_and_silence_is_a_timeout_and_censored() {
+fn half_a_response_and_silence_is_a_timeout_and_censored() {
     let server = Server::start(|stream, seen| {
         if seen.number < 50 {
             return stream.write_all(OK).is_ok();
@@ -107,7 +107,7 @@ fn half_an_answer_and_silence_is_a_timeout_and_censored() {
 }
 
 #[test]
-fn a_bounded_run_gives_up_what_is_never_answered() {
+fn a_bounded_run_gives_up_what_never_gets_a_response() {
     let server = Server::start(|stream, seen| {
         if seen.number == 5 {
             std::thread::sleep(LONGER_THAN_A_RUN);
@@ -197,7 +197,7 @@ fn a_server_that_stops_reading_blocks_no_one() {
 
 #[test]
 fn wrong_lengths_are_named_for_what_they_do() {
-    // Too short a length: the rest of the body is surplus, and the answer counts. Too long: the close cuts it.
+    // Too short a length: the rest of the body is surplus, and the response counts. Too long: the close cuts it.
     let server = Server::start(|stream, seen| match seen.number % 20 {
         9 => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nmore than two").is_ok(),
         19 => {
@@ -237,7 +237,7 @@ fn a_reset_within_the_body_is_a_read_error() {
 }
 
 #[test]
-fn a_large_but_legal_head_is_an_answer() {
+fn a_large_but_legal_head_is_a_response() {
     let server = Server::start(|stream, _| {
         let padding = format!("X-Padding: {}\r\n", "p".repeat(900)).repeat(60);
         stream.write_all(format!("HTTP/1.1 200 OK\r\n{padding}Content-Length: 2\r\n\r\nok").as_bytes()).is_ok()
@@ -247,7 +247,7 @@ fn a_large_but_legal_head_is_an_answer() {
 }
 
 #[test]
-fn an_answer_in_single_bytes_is_an_answer() {
+fn a_response_in_single_bytes_is_a_response() {
     let server = Server::start(|stream, _| OK.iter().all(|byte| stream.write_all(&[*byte]).is_ok()));
     let run = run(&format!("-t1 -c4 -R 40 -n 40 --timeout 10s {}", server.url("/")));
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (40, 0), "{}", run.json["errors"]);

@@ -1,7 +1,7 @@
-//! Mutations of real answers, a fixed number of them: the HTTP parser holds its properties for each. A longer search
+//! Mutations of real responses, a fixed number of them: the HTTP parser holds its properties for each. A longer search
 //! that follows coverage is in `fuzz/`.
 
-use crate::support::answers::{self, CORPUS, check};
+use crate::support::responses::{self, CORPUS, check};
 
 /// Inputs in a usual run, and with LAB_LONG=1.
 const INPUTS: u64 = 40_000;
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// Pieces that decide how an answer is read.
+/// Pieces that decide how a response is read.
 const WORDS: &[&[u8]] = &[
     b"\r\n",
     b"\n",
@@ -79,7 +79,7 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
 }
 
 #[test]
-fn mutated_answers_of_real_servers_break_nothing() {
+fn mutated_responses_of_real_servers_break_nothing() {
     let inputs = if std::env::var("LAB_LONG").as_deref() == Ok("1") { INPUTS_LONG } else { INPUTS };
     let mut random = Random(20_261_121);
     for _ in 0..inputs {
@@ -99,7 +99,9 @@ fn the_corpus_itself_is_read_as_it_stands() {
     }
     let statuses: Vec<u16> = CORPUS
         .iter()
-        .filter_map(|bytes| answers::feed(std::iter::once(*bytes), true).0.ok()?.first().map(|answer| answer.status))
+        .filter_map(|bytes| {
+            responses::feed(std::iter::once(*bytes), true).0.ok()?.first().map(|response| response.status)
+        })
         .collect();
     assert_eq!(statuses, [200, 201, 404, 200, 200, 200, 202, 200, 200, 204, 304, 503, 302, 200, 200]);
 }

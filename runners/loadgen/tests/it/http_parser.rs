@@ -1,16 +1,16 @@
 //! The parser's outcome depends on the bytes alone, and no bytes make it panic.
 
 use proptest::prelude::*;
-use truepace::http::{Answer, MAX_HEAD_BYTES, ParseError, Parser};
+use truepace::http::{MAX_HEAD_BYTES, ParseError, Parser, Response};
 
-use crate::support::answers::{Outcome, feed};
+use crate::support::responses::{Outcome, feed};
 
 fn whole(bytes: &[u8], close: bool) -> Outcome {
     feed(std::iter::once(bytes), close)
 }
 
-fn ok(status: u16, keep_alive: bool) -> Result<Vec<Answer>, ParseError> {
-    Ok(vec![Answer { status, keep_alive }])
+fn ok(status: u16, keep_alive: bool) -> Result<Vec<Response>, ParseError> {
+    Ok(vec![Response { status, keep_alive }])
 }
 
 #[test]
@@ -25,16 +25,16 @@ fn bodies_end_by_length_by_chunks_or_with_the_connection() {
 }
 
 #[test]
-fn answers_without_a_body_are_complete_at_their_head() {
+fn responses_without_a_body_are_complete_at_their_head() {
     for head in [
         "HTTP/1.1 204 No Content\r\n\r\n",
         "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
         "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
     ] {
-        assert!(matches!(whole(head.as_bytes(), false).0, Ok(answers) if answers.len() == 1), "{head}");
+        assert!(matches!(whole(head.as_bytes(), false).0, Ok(responses) if responses.len() == 1), "{head}");
     }
     let mut parser = Parser::new(false);
-    parser.expect_answer(true);
+    parser.expect_response(true);
     assert!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n").unwrap().is_some());
 }
 
@@ -60,7 +60,7 @@ fn blanks_before_a_colon_are_no_part_of_the_name() {
         assert_eq!((outcome, body.as_slice()), (ok(200, true), &b"hello"[..]), "{header}");
     }
     let mut parser = Parser::new(true);
-    parser.expect_answer(false);
+    parser.expect_response(false);
     parser.feed(b"HTTP/1.1 200 OK\r\nX-Own : v\r\nContent-Length: 0\r\n\r\n").unwrap();
     assert_eq!(parser.headers()[0], ("X-Own".to_owned(), b"v".to_vec()));
     // Blanks within a name, or before the first one of a line, still make no header.
@@ -71,7 +71,7 @@ fn blanks_before_a_colon_are_no_part_of_the_name() {
 }
 
 #[test]
-fn interim_answers_are_skipped() {
+fn interim_responses_are_skipped() {
     let bytes = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!";
     assert_eq!(whole(bytes, false).0, ok(200, true));
 }
@@ -87,7 +87,7 @@ fn connection_header_and_version_decide_keep_alive() {
 }
 
 #[test]
-fn what_is_no_answer_is_named() {
+fn what_is_no_response_is_named() {
     for (bytes, error) in [
         (&b"SSH-2.0-OpenSSH\r\n"[..], ParseError::NotHttp),
         (b"HTTP/2.0 200\r\n\r\n", ParseError::NotHttp),
@@ -122,7 +122,7 @@ fn bodies_larger_than_any_buffer_are_counted() {
     assert_eq!((outcome, body.len()), (ok(200, true), 1_000_000));
 }
 
-/// Bytes near real answers: fragments of them in any order, with some noise.
+/// Bytes near real responses: fragments of them in any order, with some noise.
 fn almost_http() -> impl Strategy<Value = Vec<u8>> {
     let fragment = prop_oneof![
         Just(b"HTTP/1.1 200 OK\r\n".to_vec()),

@@ -29,14 +29,14 @@ fn start_with(serve: impl Fn(ServerConnection, TcpStream) + Clone + Send + 'stat
     address
 }
 
-/// Answers every request with a body of `body` bytes.
+/// Responds to every request with a body of `body` bytes.
 fn start(body: usize) -> SocketAddr {
     start_with(move |tls, stream| {
         let mut tls = StreamOwned::new(tls, stream);
-        let answer =
+        let response =
             [format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").into_bytes(), vec![b'z'; body]].concat();
         while read_request(&mut tls) {
-            if tls.write_all(&answer).and_then(|()| tls.flush()).is_err() {
+            if tls.write_all(&response).and_then(|()| tls.flush()).is_err() {
                 return;
             }
         }
@@ -55,7 +55,7 @@ fn read_request(stream: &mut impl Read) -> bool {
     false
 }
 
-/// Answers the first request of a connection with `head`, ends the session (close_notify), sends bytes that have no
+/// Responds to the first request of a connection with `head`, ends the session (close_notify), sends bytes that have no
 /// meaning any more, all in one, and leaves the connection open.
 fn ending(head: &'static [u8], after: usize) -> SocketAddr {
     start_with(move |tls, stream| {
@@ -83,14 +83,14 @@ fn bytes_after_the_end_of_a_session_are_skipped() {
 
 #[test]
 fn the_end_of_a_session_ends_its_connection() {
-    // Nothing is answered, and the connection below stays open: without the end of the session only a time-out is left.
+    // Nothing gets a response, and the connection below stays open: without the end of the session only a time-out is left.
     let server = ending(b"", 0);
     let run = run(&format!("-t1 -c1 -R50 -n5 --timeout 15s https://{server}/"));
     assert_eq!((run.count("/errors/read"), run.count("/errors/timeout")), (5, 0), "{}", run.json["errors"]);
 }
 
 #[test]
-fn requests_and_answers_pass_on_every_back_end() {
+fn requests_and_responses_pass_on_every_back_end() {
     let (small, large) = (start(2), start(500_000));
     let backends: &[&str] = if cfg!(target_os = "linux") { &["epoll", "portable", "uring"] } else { &["auto"] };
     for io in backends {

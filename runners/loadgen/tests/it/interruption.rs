@@ -16,7 +16,7 @@ fn interrupted_by(signal: Signal, mode: &[&str]) -> crate::support::Run {
     arguments.extend(["-s", script.to_str().unwrap(), &url]);
     let child = spawn(&arguments);
     let pid = Pid::from_raw(child.id() as i32).unwrap();
-    // Begun is when answers are counted.
+    // Begun is when responses are counted.
     while server.seen.lock().unwrap().len() < 100 {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -31,12 +31,12 @@ fn interrupted_by(signal: Signal, mode: &[&str]) -> crate::support::Run {
     run.assert_nothing_vanished();
     let completed = run.count("/requests/completed");
     assert!(run.stdout.ends_with(&format!("done\t{completed}\n")), "{}", run.stdout);
-    // What had no answer stands in the table too.
+    // What had no response stands in the table too.
     let counted = run.count("/latency_us/response/count");
     assert!(std::fs::read_to_string(&hgrm).unwrap().contains(&format!("Total count    = {counted:12}]")));
     let text = std::fs::read_to_string(&slices).unwrap();
-    let answers = text.lines().skip(1).flat_map(|line| line.split(' ').skip(1)).filter_map(|bin| bin.split_once(':'));
-    assert_eq!(answers.map(|(_, count)| count.parse::<u64>().unwrap()).sum::<u64>(), completed);
+    let responses = text.lines().skip(1).flat_map(|line| line.split(' ').skip(1)).filter_map(|bin| bin.split_once(':'));
+    assert_eq!(responses.map(|(_, count)| count.parse::<u64>().unwrap()).sum::<u64>(), completed);
     run
 }
 

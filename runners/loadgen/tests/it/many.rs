@@ -25,7 +25,7 @@ fn connections() -> u64 {
     count
 }
 
-/// One thread that answers every request on every connection.
+/// One thread that responds to every request on every connection.
 fn start() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.set_nonblocking(true).expect("a listener can be made non-blocking");

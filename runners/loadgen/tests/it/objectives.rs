@@ -21,7 +21,7 @@ fn objectives_that_are_met_are_code_0_and_missed_ones_code_3() {
 }
 
 #[test]
-fn an_objective_that_unanswered_requests_leave_open_is_missed() {
+fn an_objective_that_requests_without_a_response_leave_open_is_missed() {
     let server = Server::start(|stream, seen| {
         if seen.number >= 150 {
             std::thread::sleep(LONGER_THAN_A_RUN);
@@ -85,7 +85,7 @@ fn each_status_class_has_its_own_figures_where_there_are_several() {
 }
 
 #[test]
-fn answers_of_one_class_are_reported_once() {
+fn responses_of_one_class_are_reported_once() {
     let server = Server::ok();
     let scratch = Scratch::new();
     let hgrm = scratch.0.join("out.hgrm");

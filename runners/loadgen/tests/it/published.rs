@@ -29,13 +29,13 @@ impl Counter {
         let url = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || Self::answer(stream));
+                std::thread::spawn(move || Self::respond(stream));
             }
         });
         Counter { url }
     }
 
-    fn answer(mut stream: TcpStream) {
+    fn respond(mut stream: TcpStream) {
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
         while let Some(Ok(first)) = lines.next() {
             if lines.by_ref().map_while(Result::ok).all(|line| !line.is_empty()) {
@@ -92,7 +92,7 @@ fn the_swallowed_first_put_is_asked_for_372_times_in_report_1() {
 }
 
 #[test]
-fn as_many_requests_are_answered_404_as_their_draws_say() {
+fn as_many_responses_are_404_as_their_draws_say() {
     // A PUT of 1, 2, 3 … under --wrk-compat has left key 1 out; then come as many GETs as the published runs counted: in
     // report 1, and at both rates of report 4. 64 connections in place of one, since only the order of the calls
     // matters. In short: the first of them.

@@ -17,7 +17,7 @@ fn open_loop_sends_exactly_the_offered_rate() {
         assert_eq!(of("scheduled"), 4000);
         assert_eq!(of("warmup_sent") + of("warmup_unsent"), 1000);
         run.assert_nothing_vanished();
-        // What is answered too late to be counted is the machine's doing; what is counted was sent.
+        // What gets its response too late to be counted is the machine's doing; what is counted was sent.
         held((of("completed"), of("warmup_completed")) == (4000, 1000), &run.json["requests"])?;
         held((run.number("/achieved_rps") - 2000.0).abs() < 100.0, run.number("/achieved_rps"))?;
         assert_eq!(run.count("/status/200"), 4000);
@@ -32,7 +32,7 @@ fn open_loop_sends_exactly_the_offered_rate() {
     });
 }
 
-/// An answer to a request of the warm-up may come when the window has begun, and is read in it.
+/// A response to a request of the warm-up may come when the window has begun, and is read in it.
 fn late_warmup_bytes(run: &crate::support::Run) -> u64 {
     let surplus = run.count("/bytes/read") - 4000 * OK.len() as u64;
     assert!(surplus <= 5 * OK.len() as u64, "{surplus}");

@@ -137,7 +137,7 @@ fn setup_response_and_done_work_together() {
         function response(status, headers, body) count = count + 1 last = status .. headers['X-Tag'] .. body end\n\
         function done(summary, latency, requests)\n\
           local total = 0\n for _, t in ipairs(threads) do total = total + t:get('count') end\n\
-          print('answers', total, threads[2]:get('number'), threads[1]:get('last'), threads[1]:get('list').deep[2], tostring(threads[1].addr))\n\
+          print('responses', total, threads[2]:get('number'), threads[1]:get('last'), threads[1]:get('list').deep[2], tostring(threads[1].addr))\n\
           print('summary', summary.requests, summary.errors.status, summary.bytes > 0, summary.duration > 400000 and summary.duration < 2000000)\n\
           print('latency', latency.min <= latency.mean and latency.mean <= latency.max, latency:percentile(50) <= latency.max, #latency, latency.stdev >= 0)\n\
           print('whole', latency.min % 1, latency(1) == latency.min, latency[#latency] == latency.max, requests.max >= 0)\n\
@@ -146,7 +146,7 @@ fn setup_response_and_done_work_together() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let address = server.address;
     for line in [
-        format!("answers\t50\t2\t404vbody\ttwo\t{address}"),
+        format!("responses\t50\t2\t404vbody\ttwo\t{address}"),
         "summary\t50\t50\ttrue\ttrue".into(),
         "latency\ttrue\ttrue\t50\ttrue".into(),
         "whole\t0\ttrue\ttrue\ttrue".into(),

@@ -57,7 +57,7 @@ fn each_target_has_its_share_and_follows_each_as_often() {
     assert_ne!(order(&read(&file).1), order(&rows));
 }
 
-/// How many requests the quick target gets before the other answers its first one.
+/// How many requests the quick target gets before the other responds to its first one.
 const AHEAD: usize = 40;
 
 #[test]

@@ -1,12 +1,12 @@
 //! A stall of the server shows in full: requests that waited for their connection count from their intended start,
-//! and those without an answer at the end are counted, not dropped.
+//! and those without a response at the end are counted, not dropped.
 
 use crate::support::{LONGER_THAN_A_RUN, OK, Server, agrees, held, run};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Answers at once, but not between `from` and `to` after the first request.
+/// Responds at once, but not between `from` and `to` after the first request.
 fn freezing(from: Duration, to: Duration) -> Server {
     let first: OnceLock<Instant> = OnceLock::new();
     Server::start(move |stream, _| {
@@ -32,19 +32,19 @@ fn a_freeze_in_the_middle_is_in_the_distribution() {
         let waited = above(&run, "response", 250_000.0);
         let saw = above(&run, "service", 250_000.0);
         let expected = (498.0..530.0).contains(&longest_ms) && (235..=300).contains(&waited) && saw == 1;
-        let answered = run.count("/requests/completed");
-        if expected && answered == 2000 {
+        let responses = run.count("/requests/completed");
+        if expected && responses == 2000 {
             return Ok(());
         }
         Err(format!(
-            "500 ms seen as {longest_ms} ms; {waited} waited over 250 ms, {saw} from the send; {answered} answered"
+            "500 ms seen as {longest_ms} ms; {waited} waited over 250 ms, {saw} from the send; {responses} responses"
         ))
     });
 }
 
 #[test]
 #[ignore = "timed: make test-long runs it alone"]
-fn a_freeze_stands_in_the_slices_when_its_answers_came() {
+fn a_freeze_stands_in_the_slices_when_its_responses_came() {
     let scratch = crate::support::Scratch::new();
     let file = scratch.0.join("out.slices");
     let server = freezing(Duration::from_millis(500), Duration::from_millis(1000));
@@ -60,7 +60,7 @@ fn a_freeze_stands_in_the_slices_when_its_answers_came() {
     assert!((9..12).contains(&longest.0) && longest.2 > 460_000.0, "{longest:?}");
 }
 
-/// A line as its slice, its answers, and the longest of them in microseconds.
+/// A line as its slice, its responses, and the longest of them in microseconds.
 fn slice(line: &str) -> (usize, u64, f64) {
     let mut fields = line.split(' ');
     let index = fields.next().unwrap().parse().unwrap();

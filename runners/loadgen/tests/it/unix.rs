@@ -15,7 +15,7 @@ impl Served {
         let listener = UnixListener::bind(&path).unwrap();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || answer(stream));
+                std::thread::spawn(move || respond(stream));
             }
         });
         Served(path)
@@ -32,8 +32,8 @@ impl Drop for Served {
     }
 }
 
-/// Answers requests without a body that are for this host and this path; closes at any other.
-fn answer(mut stream: UnixStream) {
+/// Responds to requests without a body that are for this host and this path; closes at any other.
+fn respond(mut stream: UnixStream) {
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         text.extend_from_slice(&buffer[..count]);

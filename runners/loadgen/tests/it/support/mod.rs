@@ -1,7 +1,7 @@
 //! A server that misbehaves on command, and a way to run the program against it.
 
-pub mod answers;
 pub mod requests_log;
+pub mod responses;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -46,7 +46,7 @@ impl Seen {
     }
 }
 
-/// Answers on the stream; `false` closes it.
+/// Responds on the stream; `false` closes it.
 type Behaviour = dyn Fn(&mut TcpStream, &Seen) -> bool + Send + Sync;
 
 /// A server on a port of its own, with a thread a connection. It ends when it is dropped.

@@ -1,8 +1,8 @@
-//! What the HTTP parser must hold for any bytes, and answers as real servers give them to start from.
+//! What the HTTP parser must hold for any bytes, and responses as real servers give them to start from.
 
-use truepace::http::{Answer, ParseError, Parser};
+use truepace::http::{ParseError, Parser, Response};
 
-/// Answers of real servers and proxies, and the odd ones that a parser must know.
+/// Responses of real servers and proxies, and the odd ones that a parser must know.
 pub const CORPUS: &[&[u8]] = &[
     b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n",
     b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n",
@@ -24,31 +24,31 @@ pub const CORPUS: &[&[u8]] = &[
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
 ];
 
-/// All answers, or why the bytes are none; then the body of the last.
-pub type Outcome = (Result<Vec<Answer>, ParseError>, Vec<u8>);
+/// All responses, or why the bytes are none; then the body of the last.
+pub type Outcome = (Result<Vec<Response>, ParseError>, Vec<u8>);
 
-/// Feeds pieces; after every complete answer the next one is expected. Bytes after an answer count as an error here, in
+/// Feeds pieces; after every complete response the next one is expected. Bytes after a response count as an error here, in
 /// whichever piece they come.
 pub fn feed<'a>(pieces: impl Iterator<Item = &'a [u8]>, close: bool) -> Outcome {
     let mut parser = Parser::new(true);
-    parser.expect_answer(false);
-    let mut answers = Vec::new();
+    parser.expect_response(false);
+    let mut responses = Vec::new();
     for piece in pieces {
         match parser.feed(piece) {
             Ok(Some(_)) if parser.has_surplus() => return (Err(ParseError::Unexpected), Vec::new()),
-            Ok(Some(answer)) => answers.push(answer),
+            Ok(Some(response)) => responses.push(response),
             Ok(None) => {}
             Err(error) => return (Err(error), Vec::new()),
         }
     }
     if close {
-        answers.extend(parser.closed());
+        responses.extend(parser.closed());
     }
-    (Ok(answers), parser.body().to_vec())
+    (Ok(responses), parser.body().to_vec())
 }
 
 /// The properties: no bytes make it panic; the outcome does not depend on how the network cuts them; a body is never
-/// longer than what came; a status is one that an answer can have.
+/// longer than what came; a status is one that a response can have.
 ///
 /// # Panics
 /// When one does not hold; that is the finding.
@@ -59,8 +59,8 @@ pub fn check(bytes: &[u8], cut: usize) {
         assert_eq!(feed([one, other].into_iter(), close).0, whole.0, "cut at {}: {}", one.len(), bytes.escape_ascii());
         assert_eq!(feed(bytes.chunks(1), close).0, whole.0, "byte by byte: {}", bytes.escape_ascii());
         assert!(whole.1.len() <= bytes.len(), "{}", bytes.escape_ascii());
-        for answer in whole.0.iter().flatten() {
-            assert!((200..1000).contains(&answer.status), "{answer:?}: {}", bytes.escape_ascii());
+        for response in whole.0.iter().flatten() {
+            assert!((200..1000).contains(&response.status), "{response:?}: {}", bytes.escape_ascii());
         }
     }
 }
