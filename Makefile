@@ -55,7 +55,7 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-any-server bench-campaign bench-fleet
+bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-any-server bench-campaign
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
@@ -80,12 +80,12 @@ bench-any-server: $(READY)
 
 # half a minute: how many hosts one scheduler serves
 bench-fleet: $(READY)
-	@$(BIN)/python -m runners.bench.fleet
+	@$(BIN)/python -m runners.bench.campaign fleet
 
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen recording
 
-# about 11 minutes, 10 of them the campaign of 50 runs: ROWS="import help dataset overhead"
+# about 11 minutes, 10 of them the campaign of 50 runs: ROWS="import help dataset overhead fleet"
 bench-campaign: $(READY)
 	@$(BIN)/python -m runners.bench.campaign $(ROWS)
 

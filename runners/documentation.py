@@ -28,7 +28,7 @@ from runners.cli import lab
 from runners.design import campaign
 from runners.design import target as targets
 from runners.design.experiment import EXPERIMENTS, Parameter
-from runners.readers.columns import COLUMNS
+from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.toolchain.tools import ROOT
 

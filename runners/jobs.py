@@ -30,9 +30,8 @@ from runners.readers.history import machine_class
 from runners.readers.reading import read_step
 from runners.storage.run_folder import RunFolder, StoreError
 from runners.storage.schema import read_record
-from runners.targets.revision import content_hash
-from runners.toolchain import workshop
-from runners.toolchain.build import present_loadgen_sources, source_hash
+from runners.targets.external import content_hash
+from runners.toolchain.build import Workshop, prepare, present_loadgen_sources, source_hash, truepace_tool
 from runners.toolchain.tools import CHECKOUT, SERVER_JAVA, TRUEPACE, find_wrk, find_wrk2, require_jdk
 from runners.trial import machine
 
@@ -44,7 +43,7 @@ class Appraisal:
 
     def __init__(self) -> None:
         self._machine = machine_class(machine.facts())
-        self._target = cache(_target_content)
+        self._target = cache(lambda text: content_hash(file) if (file := target_of(text)) is not None else text)
         self._generator = cache(_generator)
         self._server = cache(_server)
 
@@ -56,27 +55,18 @@ class Appraisal:
         named = {key: self._target(str(value)) for key, value in parameters.items() if key in SERVERS}
         chosen = str(parameters.get("generators", parameters.get("generator", "truepace")))
         content = {
-            "kind": kind,
-            "parameters": {**parameters, **named},
-            "repeat": repeat,
-            "machine": self._machine,
-            "generator": self._generator(chosen),
-            "server": None if foreign(parameters) else self._server(),
-        }
+            "kind": kind, "parameters": {**parameters, **named}, "repeat": repeat, "machine": self._machine,
+            "generator": self._generator(chosen), "server": None if foreign(parameters) else self._server(),
+        }  # fmt: skip
         text = json.dumps(content, sort_keys=True, ensure_ascii=True)
         length_s = planned_s(plan, dict(parameters)) - REPORT_S
         sentinel_s = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
         return hashlib.sha256(text.encode()).hexdigest()[:16], length_s + sentinel_s
 
 
-def _target_content(text: str) -> str:
-    file = target_of(text)
-    return text if file is None else content_hash(file)
-
-
 def _generator(chosen: str) -> dict[str, str]:
     """Identify the generators that are chosen; truepace sends every sentinel."""
-    found = {"truepace": present_loadgen_sources() if CHECKOUT else workshop.truepace_tool(TRUEPACE).version}
+    found = {"truepace": present_loadgen_sources() if CHECKOUT else truepace_tool(TRUEPACE).version}
     for name, find in (("wrk2", find_wrk2), ("wrk", find_wrk)):
         if name in chosen.split(",") and (tool := find()) is not None:
             found[name] = tool.version
@@ -93,7 +83,7 @@ class LocalRunner:
 
     def __init__(self, shown_in: Sink, say: Callable[[str], None]) -> None:
         self._shown_in, self._say = shown_in, say
-        self._found: dict[tuple[str, bool], tuple[workshop.Workshop, dict[str, Any]]] = {}
+        self._found: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> Outcome:
         """Measure into `folder`, going on with what an attempt that did not end has left there."""
@@ -160,19 +150,14 @@ class LocalRunner:
     def _begun(self, job: Job, run: RunFolder, resume: bool) -> Lab:
         generator, own = str(job.parameters.get("generator", "truepace")), not foreign(job.parameters)
         if (generator, own) not in self._found:
-            shop = workshop.prepare(generator, self._say, own_servers=own)
+            shop = prepare(generator, self._say, own_servers=own)
             self._found[generator, own] = shop, circumstances(shop)
         shop, about = self._found[generator, own]
         with _printing_into(run):
             return Lab.open(
-                job.kind,
-                job.parameters,
-                resume=run.path if resume else None,
-                folder=None if resume else run,
-                shop=shop,
-                shown_in=self._shown_in,
-                about=about,
-            )
+                job.kind, job.parameters, resume=run.path if resume else None, folder=None if resume else run,
+                shop=shop, shown_in=self._shown_in, about=about,
+            )  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -1,4 +1,7 @@
-"""The face of the lab: the words that a notebook uses. One `Lab` is one run of one experiment."""
+"""The face of the lab: the words that a notebook uses. One `Lab` is one run of one experiment.
+
+`Past` has the words of notebook 08: it looks at many runs and measures nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,36 +22,34 @@ from runners.analysis.facts import offered_rps
 from runners.analysis.steady_state import judge as judge_sentinel
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
+from runners.claims.trends import Trend, trends
 from runners.design.block import Block, FixedRate, Interleaved
-from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed, plan_of
+from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, experiment, listed, plan_of
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.session import FLOOR, LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
 from runners.design.setting import Setting
 from runners.design.target import TargetFile, foreign, read_target
-from runners.errors import PlanError
-from runners.execution.executor import Executor
+from runners.errors import LabError, PlanError
+from runners.execution.batch import continued
+from runners.execution.executor import NOOP, Executor, Servers
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress, Sink, sink
-from runners.execution.resume import continued
-from runners.execution.servers import NOOP, Servers
-from runners.experiments.past import Past
-from runners.experiments.registry import blocks_of, planned_s, questions_of_run
+from runners.experiments.registry import HISTORY_QUESTIONS, blocks_of, planned_s, questions_of_run
 from runners.fleet.shares import node_hosts, sending
 from runners.generators.load import Sender, run_load
 from runners.readers import write
-from runners.readers.history import sentinel_history
+from runners.readers.history import History, open_history, sentinel_history
 from runners.readers.published import published
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
 from runners.report.flamegraph import flamegraphs
 from runners.report.markdown import Concluded, draw, in_notebook
 from runners.report.references import write_report
-from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
+from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
 from runners.targets.lab_server import NodeHost, RunningServer
-from runners.toolchain import workshop
-from runners.toolchain.build import git_state
+from runners.toolchain.build import Workshop, git_state, prepare
 from runners.trial import machine
 
 __all__ = ["Lab", "Past", "published", "report"]
@@ -65,7 +66,7 @@ class Lab:
     _current: Lab | None = None
 
     def __init__(
-        self, plan: Experiment, parameters: dict[str, Value], shop: workshop.Workshop, folder: RunFolder, bar: Progress,
+        self, plan: Experiment, parameters: dict[str, Value], shop: Workshop, folder: RunFolder, bar: Progress,
         send: Sender = run_load, opened: contextlib.ExitStack | None = None, hosts: Sequence[NodeHost] = (),
     ) -> None:  # fmt: skip
         self.experiment, self.parameters, self.folder = plan, parameters, folder
@@ -98,15 +99,10 @@ class Lab:
 
     @classmethod
     def open(
-        cls,
-        number: str,
-        parameters: Mapping[str, object],
-        resume: Path | str | None = None,
-        folder: RunFolder | None = None,
-        shop: workshop.Workshop | None = None,
-        shown_in: Sink | None = None,
+        cls, number: str, parameters: Mapping[str, object], resume: Path | str | None = None,
+        folder: RunFolder | None = None, shop: Workshop | None = None, shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
-    ) -> Lab:
+    ) -> Lab:  # fmt: skip
         """Begin as `begin`.
 
         A campaign gives the new run's `folder`, its tools, where progress is shown, and what `circumstances` gave.
@@ -118,22 +114,17 @@ class Lab:
             cls._current.close()
         size = SIZES[str(checked["size"])]
         bar = Progress(planned_s(plan, checked), shown_in or sink(notebook=in_notebook()))
-        shop = shop or workshop.prepare(
-            str(checked.get("generator", "truepace")),
-            bar.say,
-            own_servers=not foreign(checked),
+        shop = shop or prepare(
+            str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked),
             profiled=bool(listed(checked.get("profile", ""))),
-        )
+        )  # fmt: skip
         opened = contextlib.ExitStack()
         send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
         hosts = opened.enter_context(node_hosts())
         manifest: dict[str, Any] = {
-            "title": plan.title,
-            "parameters": checked,
-            **(about or circumstances(shop)),
-            "rerun": plan.rerun_command(checked),
-            "pid": os.getpid(),
-        }
+            "title": plan.title, "parameters": checked, **(about or circumstances(shop)),
+            "rerun": plan.rerun_command(checked), "pid": os.getpid(),
+        }  # fmt: skip
         if resume := resume or os.environ.get(RESUME_VARIABLE):
             folder = continued(RunFolder.open(Path(resume)), plan.number, manifest)
         elif folder is not None:
@@ -188,7 +179,7 @@ class Lab:
         if setting.engine == NOOP and not self._servers.has_own:
             return self._idle(setting.name, beside)
         if setting.target is None:
-            return self._servers.beside(setting) if beside else self.launch(setting, keep_data)
+            return self._servers.start(setting, keep_data, beside)
         if (file := self._targets.get(setting.target)) is None:
             file = self._targets[setting.target] = read_target(setting.target)
             kept = {each["name"]: each for each in self.folder.manifest().get("targets", ())}
@@ -297,7 +288,7 @@ class Lab:
         self._opened.close()
 
 
-def circumstances(shop: workshop.Workshop) -> dict[str, Any]:
+def circumstances(shop: Workshop) -> dict[str, Any]:
     """Look at the machine, the tools and the checkout, for the manifest of a run."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
@@ -306,3 +297,67 @@ def circumstances(shop: workshop.Workshop) -> dict[str, Any]:
 def _flamegraph(step: Step) -> object:
     """The flame graph of a profiled load's first event that has samples, without frames too narrow to read."""
     return flamegraphs(step)[0].smaller(DRAWN_FRAME_SHARE)
+
+
+NUMBER = "08"
+SHOWN_RUNS = 30
+
+
+class Past:
+    """All runs below some folders, and the folder of this look at them."""
+
+    def __init__(self, history: History, folder: RunFolder, metrics: tuple[str, ...]) -> None:
+        self._history, self.folder, self._metrics = history, folder, metrics
+
+    @classmethod
+    def begin(cls, **parameters: object) -> Past:
+        """Open every run below the folders asked for. Raises PlanError for parameters that can't be."""
+        plan = experiment(NUMBER)
+        checked = plan.checked(parameters)
+        given = str(checked["roots"])
+        roots = [Path(root) for root in given.split(",") if root] if given else [RUNS, REFERENCE]
+        for root in roots if given else ():
+            if not root.is_dir():
+                raise LabError(str(root), "is not a folder", "give the folders that hold runs, apart by commas")
+        history = open_history(roots)
+        manifest: dict[str, Any] = {
+            "title": plan.title, "parameters": checked, "rerun": plan.rerun_command(checked), "pid": os.getpid(),
+        }  # fmt: skip
+        if made := os.environ.get(RUN_VARIABLE):
+            folder = RunFolder.open(Path(made))
+            folder.update_manifest(**manifest)
+        else:
+            folder = RunFolder.create(RUNS, plan.number, plan.size_of(checked), manifest)
+        wanted = [name.strip().zfill(2) for name in str(checked["experiments"]).split(",") if name.strip()]
+        for view in ("runs", "measurements"):
+            frame = history.query(f"FROM {view} ORDER BY started_unix_s")
+            folder.write_frame(view, frame[frame["experiment"].isin(wanted)] if wanted else frame)
+        for text in history.unreadable:
+            print(f"Passed over: {text}")
+        return cls(history, folder, tuple(str(checked["metrics"]).split(",")))
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """The answer to a question in SQL over all runs; `views()` names what can be asked."""
+        return self._history.query(sql)
+
+    def views(self) -> list[str]:
+        return self._history.views()
+
+    def runs(self) -> pd.DataFrame:
+        """The latest runs, newest first."""
+        return self._history.query(
+            "SELECT run, experiment, size, status, started, machine_class, git_commit "
+            "FROM runs ORDER BY started_unix_s DESC"
+        ).head(SHOWN_RUNS)
+
+    def trends(self) -> list[Trend]:
+        """One series for each thing that was measured twice or more on one class of machine."""
+        frames = self.folder.read_frames()
+        return trends(frames["measurements"], frames["runs"], self._metrics)
+
+    def conclude(self) -> Concluded:
+        """Write report.html and report.md, and give the conclusion to be shown."""
+        self.folder.finish("complete")
+        conclusion = write_report(self.folder, HISTORY_QUESTIONS)
+        print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
+        return Concluded(conclusion)

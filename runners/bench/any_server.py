@@ -19,8 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from runners.bench.fixture import Fixture, fixture
-from runners.bench.row import Goal, NoFigure, Row
+from runners.bench.fixture import Fixture, Goal, NoFigure, Row, fixture
 from runners.claims.between import EXIT_FAILED
 from runners.errors import MeasureError
 from runners.toolchain.tools import ROOT
@@ -92,7 +91,7 @@ def compared(on: Fixture, pair: Sequence[Path]) -> Compared:
     return done.returncode, row, took_s
 
 
-def measured(on: Fixture, ends_s: float, same: int = SAME, slower: int = SLOWER) -> Iterator[Row | NoFigure]:
+def measured(on: Fixture, ends_s: float, same: int = SAME, slower: int = SLOWER) -> Iterator[Row]:
     """Compare examples with themselves, and with a tenth more work, languages in turn, until a time of the clock.
 
     A row of what was measured by then; what a request takes is known once its language was compared with itself.
@@ -120,7 +119,7 @@ def measured(on: Fixture, ends_s: float, same: int = SAME, slower: int = SLOWER)
         yield Row("any-server/longest", "s", (longest_s,), (LONGEST_S,), "<=", 1.0)
 
 
-def _counted(name: str, by_language: dict[str, list[Compared]], goal: Goal) -> Row | NoFigure:
+def _counted(name: str, by_language: dict[str, list[Compared]], goal: Goal) -> Row:
     """How many of so many comparisons found a change."""
     every = [*chain.from_iterable(by_language.values())]
     if not every:
@@ -152,12 +151,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=MINUTES, help="no comparison begins later (%(default)g)")
     given = parser.parse_args()
     with fixture() as on:
-        rows = []
-        for row in measured(on, time.monotonic() + 60 * given.minutes):
-            print(row.line(), flush=True)
-            rows.append(row)
-        on.keep("any-server", rows)
-    return 0
+        return on.keep("any-server", measured(on, time.monotonic() + 60 * given.minutes))
 
 
 if __name__ == "__main__":

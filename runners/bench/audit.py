@@ -27,11 +27,10 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from runners.audit.audit import audit
-from runners.bench.row import Row, keep
+from runners.bench.fixture import Row, keep
 from runners.readers.outputs import find_outputs
 from runners.readers.published import ROOT
 from runners.readers.severity import Severity
-from runners.trial import machine
 
 LABELS = Path(__file__).with_name("audit_labels.json")
 Labels = Mapping[str, tuple[str, ...]]
@@ -169,9 +168,7 @@ def main(folders: Sequence[str] = ()) -> int:
         outputs = write(Path(name))
         taken = tuple(seconds(Path(name)) for _ in range(ROUNDS))
     row = Row(f"audit/{outputs}-outputs/s-vs-budget", "s", taken, (BUDGET_S,) * ROUNDS, "<=", 1.0)
-    print(row.line())
-    print(f"kept in {keep('audit', [row], {'machine': machine.facts(), 'outputs': outputs})}")
-    return 0
+    return keep("audit", [row], outputs=outputs)
 
 
 if __name__ == "__main__":

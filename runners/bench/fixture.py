@@ -1,29 +1,35 @@
 """Give benchmarks a fixture: a server that stores nothing, a generator on cores of its own, one run of it.
 
-A measurement that other work disturbed is made again, and counted.
+A measurement that other work disturbed is made again, and counted. A benchmark prints a line a row (ours, the peer's,
+their ratio, the goal), how long it takes and how far it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
+import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import psutil
 
-from runners.bench.row import NoFigure, Row, keep
+from runners.analysis.instrument import ENOUGH_ROUNDS, over_rounds
+from runners.analysis.intervals import Bounded
 from runners.process.supervisor import pinned
+from runners.storage.run_folder import RUNS
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch
+from runners.toolchain.build import Workshop, prepare
 from runners.toolchain.tools import ROOT, TRUEPACE
-from runners.toolchain.workshop import Workshop, prepare
 from runners.trial import machine
 
 T = TypeVar("T")
@@ -108,16 +114,10 @@ class Fixture:
     def spec(self, name: str, flags: Sequence[str] = (), main_class: str = MAIN) -> ServerSpec:
         """How a server of this name is started. Both of a pair get the same cores."""
         return ServerSpec(
-            self.shop.jdk.java,
-            self.shop.server.dist,
-            "noop",
-            self.folder / name / "server",
-            self.folder / name / "data",
-            cpus=self.server_cpus,
-            taskset=machine.taskset(),
-            main_class=main_class,
+            self.shop.jdk.java, self.shop.server.dist, "noop", self.folder / name / "server",
+            self.folder / name / "data", cpus=self.server_cpus, taskset=machine.taskset(), main_class=main_class,
             server_flags=tuple(flags),
-        )
+        )  # fmt: skip
 
     @contextmanager
     def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
@@ -131,13 +131,9 @@ class Fixture:
             server.stop()
 
     def load(
-        self,
-        target: Sequence[str],
-        duration_s: float = DURATION_S,
-        connections: int = CONNECTIONS,
-        rate_rps: int | None = None,
-        warmup_s: float = WARMUP_S,
-    ) -> Result:
+        self, target: Sequence[str], duration_s: float = DURATION_S, connections: int = CONNECTIONS,
+        rate_rps: int | None = None, warmup_s: float = WARMUP_S,
+    ) -> Result:  # fmt: skip
         """One run of our generator against a target (an address, or flags and a script with what it needs); its JSON.
 
         A closed loop if no rate is given.
@@ -154,20 +150,18 @@ class Fixture:
             capture_output=True, text=True, timeout=duration_s + _TIMEOUT_S, cwd=ROOT, check=True,
         ).stdout  # fmt: skip
 
-    def keep(self, name: str, rows: Sequence[Row | NoFigure], **about: object) -> None:
-        """Keep the rows as JSON, with the machine, the tools and what else is said of them, and tell where."""
-        kept = keep(name, rows, {"machine": machine.facts(), "tools": self.shop.versions(), **about})
-        print(f"kept in {kept}")
+    def keep(self, name: str, rows: Iterable[Row], **about: object) -> int:
+        """Print and keep rows as `keep` does, with the tools beside the machine, and with what disturbed them."""
+        keep(name, rows, tools=self.shop.versions, disturbances=self.calm.sentence, **about)
+        if self.calm.repeated or self.calm.disturbed:
+            print(self.calm.sentence())
+        return 0
 
 
 def command(
-    target: Sequence[str],
-    duration_s: float,
-    connections: int,
-    rate_rps: int | None,
-    out: Path,
+    target: Sequence[str], duration_s: float, connections: int, rate_rps: int | None, out: Path,
     warmup_s: float = WARMUP_S,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """The generator's command line for one run."""
     rate = ["-R", str(rate_rps)] if rate_rps else []
     flags = ["-t1", f"-c{connections}", f"-d{duration_s:g}s", "--warmup", f"{warmup_s:g}s", *rate, "--json", str(out)]
@@ -185,11 +179,171 @@ def fixture() -> Iterator[Fixture]:
         yield Fixture(shop, Path(folder), server_cpus, generator_cpus)
 
 
-def groups_asked(name: str, about: str | None, groups: Collection[str], arguments: Sequence[str]) -> list[str]:
-    """Read the groups of rows that a command line names; all of them where it names none."""
-    parser = argparse.ArgumentParser(prog=f"make {name}", description=about)
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(groups)} (default: all)")
-    asked: list[str] = parser.parse_args(arguments).groups or list(groups)
-    if unknown := [each for each in asked if each not in groups]:
+def asked(
+    parser: argparse.ArgumentParser, groups: Collection[str], arguments: Sequence[str] | None = None
+) -> argparse.Namespace:
+    """Read a command line that may name `rows`, groups of which some are to be measured; all where it names none."""
+    parser.add_argument("rows", nargs="*", metavar="ROWS", help=f"of {', '.join(groups)} (default: all)")
+    given = parser.parse_args(arguments)
+    if unknown := [each for each in given.rows if each not in groups]:
         parser.error(f"no group {', '.join(unknown)}; there are {', '.join(groups)}")
-    return asked
+    given.rows = list(dict.fromkeys(given.rows)) or list(groups)
+    return given
+
+
+Goal = tuple[Literal["<=", ">="], float]
+
+
+def say(line: str) -> None:
+    """Print a line at once, also into a pipe."""
+    print(line, flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Medians over interleaved rounds. `goal_op` says on which side of `goal` the ratio should lie.
+
+    `note` ends the line: what the figures can't be read without, such as the rates that were offered.
+    """
+
+    name: str
+    unit: str
+    ours: tuple[float, ...]
+    peer: tuple[float, ...]
+    goal_op: Literal["<=", ">="]
+    goal: float
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Median of ours over median of the peer's."""
+        return statistics.median(self.ours) / statistics.median(self.peer)
+
+    @property
+    def ratio_of_a_round(self) -> Bounded:
+        """Median of the rounds' ratios, with its 95 % interval; with fewer than six rounds, their range."""
+        found = over_rounds(a / b for a, b in zip(self.ours, self.peer, strict=True))
+        return found or Bounded(math.nan, math.nan, math.nan)
+
+    @property
+    def met(self) -> bool:
+        return self.ratio <= self.goal if self.goal_op == "<=" else self.ratio >= self.goal
+
+    @property
+    def within_noise(self) -> bool:
+        """The goal lies within the interval of a round's ratio: another run may well say the opposite."""
+        each = self.ratio_of_a_round
+        return each.low <= self.goal <= each.high
+
+    @property
+    def verdict(self) -> str:
+        """Whether the goal is met, and whether noise leaves it open."""
+        return ("met" if self.met else "short") + (" within noise" if self.within_noise else "")
+
+    def line(self) -> str:
+        each = self.ratio_of_a_round
+        spread = "95 %" if len(self.ours) >= ENOUGH_ROUNDS else "range"
+        return (
+            f"{self.name} ours={statistics.median(self.ours):.4g}{self.unit} "
+            f"peer={statistics.median(self.peer):.4g}{self.unit} ratio={self.ratio:.3f} "
+            f"goal={self.goal_op}{self.goal:g} {self.verdict} "
+            f"(rounds={len(self.ours)}, ratio of a round {each.value:.3f}, {spread} {each.low:.3f} to {each.high:.3f}"
+            f"{self.note and f'; {self.note}'})"
+        )
+
+    def kept(self) -> dict[str, Any]:
+        """Give its fields and what follows from them, as JSON holds them."""
+        found = {"ratio": self.ratio, "met": self.met, "ratio_of_a_round": asdict(self.ratio_of_a_round)}
+        return asdict(self) | found | {"within_noise": self.within_noise}
+
+
+class NoFigure(Row):
+    """A row that could not be measured: it never meets its goal, and the note `why` stands in place of the figures."""
+
+    def __init__(self, name: str, goal_op: Literal["<=", ">="], goal: float, why: str) -> None:
+        super().__init__(name, "", (), (), goal_op, goal, why)
+
+    @property
+    def met(self) -> bool:
+        return False
+
+    def line(self) -> str:
+        goal = f"goal={self.goal_op}{self.goal:g}"
+        return f"{self.name} ours=none peer=none ratio=none {goal} short (no figure: {self.note})"
+
+    def kept(self) -> dict[str, Any]:
+        goal = {"name": self.name, "goal_op": self.goal_op, "goal": self.goal, "why": self.note}
+        return goal | {"ours": [], "peer": [], "ratio": None, "met": False}
+
+
+def keep(name: str, rows: Iterable[Row], **about: object) -> int:
+    """Print each row as it is known, keep them as JSON under data/runs; 0, for figures are no test.
+
+    What is known of them in the end is given by functions.
+    """
+    kept = []
+    for row in rows:
+        say(row.line())
+        kept.append(row.kept())
+    RUNS.mkdir(parents=True, exist_ok=True)
+    path = RUNS / f"bench-{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    about = {"machine": machine.facts, **about}
+    known = {key: value() if callable(value) else value for key, value in about.items()}
+    path.write_text(json.dumps({"bench": name, "about": known, "rows": kept}, indent=1) + "\n")
+    print(f"kept in {path}")
+    return 0
+
+
+_S_A_MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a benchmark that takes about so long. Parts of the same work are summed up."""
+
+    work: str
+    duration_s: float
+
+
+@dataclass(slots=True)
+class Course:
+    """The parts of a benchmark in their order, and how many of them are done."""
+
+    parts: Sequence[Part]
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    _started_s: float = field(init=False)
+    _begun: int = field(init=False, default=0)
+    _took_s: dict[str, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._started_s = self.clock()
+
+    @property
+    def minutes(self) -> float:
+        """About how long all of it takes."""
+        return sum(part.duration_s for part in self.parts) / _S_A_MINUTE
+
+    def announce(self) -> None:
+        """Says how long each work takes, and all of them."""
+        sums: dict[str, float] = {}
+        for part in self.parts:
+            sums[part.work] = sums.get(part.work, 0.0) + part.duration_s
+        each = ", ".join(f"{work} {seconds / _S_A_MINUTE:.1f}" for work, seconds in sums.items())
+        self.say(f"This takes about {self.minutes:.0f} min in {len(self.parts)} parts ({each}).")
+
+    @contextmanager
+    def part(self, work: str, name: str) -> Iterator[None]:
+        """Says that a part begins and how far the benchmark is; afterwards it counts as done."""
+        now_s = self.clock()
+        self._begun += 1
+        elapsed = (now_s - self._started_s) / _S_A_MINUTE
+        self.say(f"[{self._begun} of {len(self.parts)}, {elapsed:.1f} of about {self.minutes:.0f} min] {name}")
+        try:
+            yield
+        finally:
+            self._took_s[work] = self._took_s.get(work, 0.0) + self.clock() - now_s
+
+    def took_s(self) -> dict[str, float]:
+        """What each work took in the end, in seconds."""
+        return {work: round(seconds, 1) for work, seconds in self._took_s.items()}

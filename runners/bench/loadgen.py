@@ -6,6 +6,7 @@ the rounds are compared. A run that other work disturbed is made again. `ROWS="o
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import math
@@ -17,18 +18,16 @@ from pathlib import Path
 
 from runners.analysis.treatments import Start
 from runners.bench import power
-from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, Result, fixture, groups_asked
+from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, Result, Row, asked, fixture
 from runners.bench.power import Design, shared, spinning
-from runners.bench.row import Row
 from runners.design.load import SCRIPTS
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import StallLog, read_stall_log
 from runners.readers.wrk_console import read_console
 from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import find_wrk, find_wrk2
-from runners.trial.activity import Activity
-from runners.trial.recording import Recorder
-from runners.trial.witness import StallWitness
+from runners.trial.activity import Activity, StallWitness
+from runners.trial.profiler import Recorder
 
 DURATION_S = 4
 WARMUP_S = 1
@@ -138,14 +137,9 @@ def _interleave(rounds: int, *clients: Callable[[], Result]) -> list[list[Result
 
 
 def _row(
-    name: str,
-    unit: str,
-    ours: list[Result],
-    peer: list[Result],
-    take: Callable[[Result], float],
-    goal: float,
+    name: str, unit: str, ours: list[Result], peer: list[Result], take: Callable[[Result], float], goal: float,
     note: str = "",
-) -> Row:
+) -> Row:  # fmt: skip
     return Row(name, unit, tuple(map(take, ours)), tuple(map(take, peer)), "<=", goal, note)
 
 
@@ -249,15 +243,11 @@ def _wrk2(clients: Clients) -> Iterator[Row]:
     if wrk2 is None:
         print("wrk2 is not on this machine; it is left out")
         return
-    pairs = [
-        (
-            _latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S, "user")),
-            clients.wrk2_p50_us(wrk2.path, 1, 5_000, WRK2_DURATION_S),
-        )
-        for _ in range(WRK2_ROUNDS)
-    ]
-    ours, peer = zip(*pairs, strict=True)
-    yield Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", ours, peer, "<=", 1.0)
+    ours, peer = [], []
+    for _ in range(WRK2_ROUNDS):
+        ours.append(_latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S, "user")))
+        peer.append(clients.wrk2_p50_us(wrk2.path, 1, 5_000, WRK2_DURATION_S))
+    yield Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", tuple(ours), tuple(peer), "<=", 1.0)
 
 
 def _lua(clients: Clients) -> Iterator[Row]:
@@ -278,17 +268,6 @@ def _memory(clients: Clients) -> Iterator[Row]:
     yield Row(f"loadgen/{MANY_CONNECTIONS}conn/completed-vs-scheduled", "", completed, scheduled, ">=", 0.99)
 
 
-@contextlib.contextmanager
-def _flight_recorded(recorder: Recorder, server: RunningServer, folder: Path) -> Iterator[None]:
-    """With the flight recorder on."""
-    recorder.start(server.pid)
-    try:
-        yield
-    finally:
-        recorder.stop(server.pid, folder / "causes.jfr")
-        (folder / "causes.jfr").unlink()
-
-
 def _recording(clients: Clients) -> Iterator[Row]:
     """Each way to record the causes of a tail against the plain load, interleaved.
 
@@ -304,7 +283,9 @@ def _recording(clients: Clients) -> Iterator[Row]:
         for name, results in sorted(taken.items(), reverse=number % 2 == 1):
             with contextlib.ExitStack() as stack:
                 if name == "recording":
-                    stack.enter_context(_flight_recorded(recorder, clients.server, folder))
+                    recorder.start(clients.server.pid)
+                    stack.callback((folder / "causes.jfr").unlink)
+                    stack.callback(recorder.stop, clients.server.pid, folder / "causes.jfr")
                 elif name == "sampling":
                     stack.enter_context(Activity(folder / "activity.jsonl", clients.server.pids, folder))
                 elif name == "watching":
@@ -313,22 +294,13 @@ def _recording(clients: Clients) -> Iterator[Row]:
                 results.append(result["latency_us"]["response"] | {"late": _late_percent(result)})
             if name == "watching" and watched[0].cpus:
                 used.append(_busiest_percent(read_stall_log(stalls)))
-    name, limit = "recording/watching/busiest-core-vs-limit", (WITNESS_LIMIT_PERCENT,) * len(used)
     if used:
-        yield Row(name, "%", tuple(used), limit, "<=", 1.0)
-    yield from (
-        Row(
-            f"recording/{name}/{figure}-vs-plain",
-            unit,
-            tuple(float(result[figure]) for result in taken[name]),
-            tuple(float(result[figure]) for result in taken["plain"]),
-            "<=",
-            goal,
-        )
-        for name in taken
-        if name != "plain" and (name != "watching" or used)
-        for figure, unit, goal in FIGURES
-    )
+        limit = (WITNESS_LIMIT_PERCENT,) * len(used)
+        yield Row("recording/watching/busiest-core-vs-limit", "%", tuple(used), limit, "<=", 1.0)
+    for name in ("recording", "sampling", *(["watching"] if used else [])):
+        for figure, unit, goal in FIGURES:
+            ours, peer = (tuple(float(result[figure]) for result in taken[of]) for of in (name, "plain"))
+            yield Row(f"recording/{name}/{figure}-vs-plain", unit, ours, peer, "<=", goal)
 
 
 def _busiest_percent(log: StallLog) -> float:
@@ -346,35 +318,19 @@ def _late_percent(result: Result) -> float:
 
 
 GROUPS: dict[str, Callable[[Clients], Iterator[Row]]] = {
-    "aa": _aa,
-    "planted": _planted,
-    "one": _one,
-    "many": _many,
-    "log": _log,
-    "closed": _closed,
-    "wrk2": _wrk2,
-    "lua": _lua,
-    "memory": _memory,
-    "recording": _recording,
-}
+    "aa": _aa, "planted": _planted, "one": _one, "many": _many, "log": _log, "closed": _closed, "wrk2": _wrk2,
+    "lua": _lua, "memory": _memory, "recording": _recording,
+}  # fmt: skip
 
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
-    groups = groups_asked("bench-loadgen", __doc__, GROUPS, arguments)
-    with fixture() as on:
-        with on.running(on.spec("noop")) as server:
-            clients = Clients(on, server)
-            clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
-            found = []
-            for group in groups:
-                for row in GROUPS[group](clients):
-                    print(row.line(), flush=True)
-                    found.append(row)
-            transport = server.ready["transport"]
-        print(on.calm.sentence())
-        on.keep("loadgen", found, transport=transport, disturbances=on.calm.sentence())
-    return 0
+    given = asked(argparse.ArgumentParser(prog="make bench-loadgen", description=__doc__), GROUPS, arguments)
+    with fixture() as on, on.running(on.spec("noop")) as server:
+        clients = Clients(on, server)
+        clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
+        rows = (row for group in given.rows for row in GROUPS[group](clients))
+        return on.keep("loadgen", rows, transport=server.ready["transport"])
 
 
 if __name__ == "__main__":

@@ -27,15 +27,13 @@ import pandas as pd
 from scipy.stats import binom
 
 from runners.analysis.machine_stalls import SLICE_S, dropped, not_of_the_disk
-from runners.bench.fixture import STALL_WITNESS, Fixture
-from runners.bench.row import NoFigure, Row
+from runners.bench.fixture import STALL_WITNESS, Fixture, NoFigure, Row
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
 from runners.readers.activity import read_activity, read_stall_log
 from runners.toolchain.tools import ROOT
 from runners.trial import machine
-from runners.trial.activity import Activity
-from runners.trial.witness import StallWitness
+from runners.trial.activity import Activity, StallWitness
 
 SECONDS = 15.0
 APART_S = (0.4, 0.6)  # so that they meet nothing that comes by the clock
@@ -78,10 +76,8 @@ def judged(stalls: pd.DataFrame, events: Sequence[Span]) -> Planted:
     between = begins[:-1] + np.diff(begins) / 2
     lengths = ends - begins
     return Planted(
-        len(events),
-        sum(map(left_out, begins, ends)),
-        sum(map(left_out, between, between + lengths[:-1])),
-    )
+        len(events), sum(map(left_out, begins, ends)), sum(map(left_out, between, between + lengths[:-1])),
+    )  # fmt: skip
 
 
 def _sleep() -> None:
@@ -118,12 +114,8 @@ def _interrupt() -> None:
 
 #: What a server does to itself, by the name of its row; "collecting" is a program in Java.
 ACTS: dict[str, Callable[[], None]] = {
-    "sleeping": _sleep,
-    "spinning": _spin,
-    "unmapping": _unmap,
-    "forcing": _force,
-    "interrupting": _interrupt,
-}
+    "sleeping": _sleep, "spinning": _spin, "unmapping": _unmap, "forcing": _force, "interrupting": _interrupt,
+}  # fmt: skip
 MACHINE = "hogged"
 
 
@@ -145,13 +137,9 @@ def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFram
     witness = StallWitness(STALL_WITNESS)
     with Activity(activity, [os.getpid()], ROOT), witness.beside([cpu], file) as watched:
         done = subprocess.run(
-            pinned(command, (cpu,), machine.taskset()),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS + _TIMEOUT_S,
-            cwd=ROOT if command[0] == sys.executable else folder,
-            check=True,
-        )
+            pinned(command, (cpu,), machine.taskset()), capture_output=True, text=True, timeout=SECONDS + _TIMEOUT_S,
+            cwd=ROOT if command[0] == sys.executable else folder, check=True,
+        )  # fmt: skip
     (record,) = watched
     return record.note or read(file, activity, done.stdout)
 
@@ -168,7 +156,7 @@ def read(stalls: Path, activity: Path | None, printed: str) -> tuple[pd.DataFram
     return stood, [(begin_s, end_s) for begin_s, end_s in events]
 
 
-def rows(on: Fixture) -> Iterator[Row | NoFigure]:
+def rows(on: Fixture) -> Iterator[Row]:
     """Count for each plant how many events stay in, or, of the machine's, are left out."""
     cpu = (on.server_cpus or usable_cpus())[-1]
     commands = {name: [sys.executable, "-m", __name__, name, f"{SECONDS:g}"] for name in (*ACTS, MACHINE)}

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 import httpx
@@ -29,33 +30,27 @@ from runners.analysis.intervals import Bounded
 from runners.analysis.machine_stalls import outside
 from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, Verdict, compare, start_from, start_of
 from runners.bench import knee, plants
-from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, fixture
-from runners.bench.row import NoFigure, Row
+from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, asked, fixture, say
 from runners.design.block import SLICE_S, WRITES_SLICE_S
 from runners.design.load import SCRIPTS
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
-from runners.process.supervisor import pinned, start
-from runners.process.tree import ProcessClock
+from runners.process.supervisor import ProcessClock, pinned, start
 from runners.readers.activity import read_stall_log
 from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import RequestsLog, read_requests_log
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
-from runners.trial.activity import BackgroundClock
-from runners.trial.witness import StallWitness
+from runners.trial.activity import BackgroundClock, StallWitness
 
 NAMES = ("baseline", "other", "another")
 P50, P67, CPU, P99, THROUGHPUT = "p50", "p67", "CPU a request", "p99 without stalls", "throughput"
 ALL_P99, SERVICE_P50, SERVICE_P99 = "p99", "service p50", "service p99"
 #: Quantities that are percentiles of all requests: the level and the column.
 PERCENTILES = {
-    P50: (0.5, "response_us"),
-    P67: (2 / 3, "response_us"),
-    ALL_P99: (0.99, "response_us"),
-    SERVICE_P50: (0.5, "service_us"),
-    SERVICE_P99: (0.99, "service_us"),
-}
+    P50: (0.5, "response_us"), P67: (2 / 3, "response_us"), ALL_P99: (0.99, "response_us"),
+    SERVICE_P50: (0.5, "service_us"), SERVICE_P99: (0.99, "service_us"),
+}  # fmt: skip
 APART, MOST_APART = "one after the other", 2  # of the comparisons of a row, so many are made that way too
 MARGIN = 0.01
 FALSE_SHARE, FOUND_SHARE, SURELY = 0.05, 0.97, 0.98
@@ -148,13 +143,9 @@ def engine(on: Fixture, name: str) -> Iterator[Running]:
 
 
 def shared(
-    on: Fixture,
-    sides: Sequence[Running],
-    design: Design,
-    interleave: str,
-    seed: int,
+    on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int,
     left_out: list[float] | None = None,
-) -> dict[str, Start]:
+) -> dict[str, Start]:  # fmt: skip
     """Load all sides, by request or one after the other; gives every quantity of the load.
 
     `left_out` takes the share of time in which the machine stood still, where that is known.
@@ -318,10 +309,7 @@ def _percent(change: Bounded) -> str:
 
 def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
     """Two processes of one setting, 20 s: how often is a difference found?"""
-
-    def side() -> AbstractContextManager[Running]:
-        return engine(on, name)
-
+    side = partial(engine, on, name)
     design = Design(P50, FEWEST_STARTS, 20 / FEWEST_STARTS if budget.full else 2.0, 1.0)
     (kept,) = repeated(on, f"aa-{name}", (side, side), design, budget)
     false = sum(map(_decided, kept.by_design))
@@ -376,7 +364,7 @@ def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
     yield from _found("planted-throughput-10%", kept, [THROUGHPUT_SHARE] * len(kept.starts))
 
 
-def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
+def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row]:
     """2 ms more in 3 % of the responses: p99 then lies a third of the way down in those."""
     late = [0] * (TAIL_EACH - 1) + [TAIL_US]
     took_us: tuple[list[float], list[float]] = [], []
@@ -393,12 +381,9 @@ def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
     yield from _found("planted-3%+2ms", kept, truths)
 
 
-def smallest(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
+def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
     """Two processes of our store: half the width of the interval of each quantity, by one pair and by three starts."""
-
-    def side() -> AbstractContextManager[Running]:
-        return engine(on, "lsm")
-
+    side = partial(engine, on, "lsm")
     seconds, closed_s = (60.0, 20.0) if budget.full else (10.0, 10.0)
     design = Design("", FEWEST_STARTS, seconds, 3.0, slice_s=WRITES_SLICE_S, closed_s=closed_s)
     found = measured(on, (side, side), design, 1)
@@ -426,31 +411,24 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
 class Planned:
     """The seconds of a row in the default and in the full form, and what makes it."""
 
-    seconds: float
-    full_s: float
-    make: Callable[[Fixture, Budget], Iterator[Row | NoFigure]]
-
-    def of(self, full: bool) -> float:
-        """The seconds of one form."""
-        return self.full_s if full else self.seconds
+    seconds: tuple[float, float]
+    make: Callable[[Fixture, Budget], Iterator[Row]]
 
 
 #: Rows by name. The last ones take what is left.
 ROWS = {
-    "smallest": Planned(155.0, 560.0, smallest),
-    "planted-request": Planned(75.0, 1_480.0, planted_request),
-    "planted-throughput": Planned(90.0, 1_480.0, planted_throughput),
-    "planted-tail": Planned(70.0, 1_480.0, planted_tail),
-    "knee": Planned(145.0, 700.0, lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
-    "plants": Planned(110.0, 160.0, lambda on, _budget: plants.rows(on)),
-    "aa-noop": Planned(85.0, 570.0, lambda on, budget: alike(on, "noop", budget)),
-    "aa-lsm": Planned(85.0, 570.0, lambda on, budget: alike(on, "lsm", budget)),
+    "smallest": Planned((155.0, 560.0), smallest),
+    "planted-request": Planned((75.0, 1_480.0), planted_request),
+    "planted-throughput": Planned((90.0, 1_480.0), planted_throughput),
+    "planted-tail": Planned((70.0, 1_480.0), planted_tail),
+    "knee": Planned((145.0, 700.0), lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
+    "plants": Planned((110.0, 160.0), lambda on, _budget: plants.rows(on)),
+    "aa-noop": Planned((85.0, 570.0), lambda on, budget: alike(on, "noop", budget)),
+    "aa-lsm": Planned((85.0, 570.0), lambda on, budget: alike(on, "lsm", budget)),
 }
 
 
-def _made(
-    name: str, make: Callable[[Fixture, Budget], Iterator[Row | NoFigure]], on: Fixture, budget: Budget
-) -> Iterator[Row | NoFigure]:
+def _made(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixture, budget: Budget) -> Iterator[Row]:
     """The rows of one name; one without a figure where there is no time left, or where it could not be measured."""
     if budget.seconds <= 0:
         yield NoFigure(f"power/{name}", ">=", 1.0, "no time was left for it: give more minutes, or ROWS of it alone")
@@ -465,28 +443,22 @@ def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones (two hours)")
-    minutes = [f"{sum(planned.of(full) for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
+    minutes = [f"{sum(planned.seconds[full] for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
     parser.add_argument("--minutes", type=float, help="for all rows (default {}, with --full {})".format(*minutes))
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all)")
-    given = parser.parse_args()
-    if unknown := [name for name in given.rows if name not in ROWS]:
-        parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    names = given.rows or list(ROWS)
-    whole_s = sum(planned.of(given.full) for planned in ROWS.values())
+    given = asked(parser, ROWS)
+    whole_s = sum(planned.seconds[given.full] for planned in ROWS.values())
     all_s = 60 * given.minutes if given.minutes else whole_s
     with fixture() as on:
         ends_s = time.monotonic() + all_s
-        rows: list[Row | NoFigure] = []
-        for name in names:
-            left_s = ends_s - time.monotonic()
-            own_s = min(left_s, all_s * ROWS[name].of(given.full) / whole_s)
-            budget = Budget(own_s, 20 if given.full else 5, given.full)
-            for row in _made(name, ROWS[name].make, on, budget):
-                print(row.line(), flush=True)
-                rows.append(row)
-            print(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.seconds:.0f} s", flush=True)
-        on.keep("power", rows, disturbances=on.calm.sentence())
-    return 0
+
+        def measured() -> Iterator[Row]:
+            for name in given.rows:
+                own_s = min(ends_s - time.monotonic(), all_s * ROWS[name].seconds[given.full] / whole_s)
+                budget = Budget(own_s, 20 if given.full else 5, given.full)
+                yield from _made(name, ROWS[name].make, on, budget)
+                say(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.seconds:.0f} s")
+
+        return on.keep("power", measured())
 
 
 if __name__ == "__main__":

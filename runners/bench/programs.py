@@ -1,4 +1,15 @@
-"""Run the Java programs of the store's benchmark, each in a process that does not outlive it."""
+"""Run the Java programs of the store's benchmark, each in a process that does not outlive it, and read what they wrote.
+
+Puts that a stall of the machine delayed are left out, whichever store made them. The witness is a program of real-time
+priority that wakes each millisecond on the writer's core. What delays it is no thread of the store: the hypervisor, an
+interrupt, or the kernel, which in a long system call may also be at work for the store. So the figures with nothing
+left out are printed beside.
+
+The slowest puts that remain are attributed. A put is slow because something holds the writer up, in a call or between
+two of them, and because puts queue behind it. So each is traced back to the longest such wait since the last put that
+began on time, and that wait to what overlaps it: a pause of the JVM, the store's own throttling, or a flush or a merge
+beside it, which takes the core or the disk from the writer. `causes.jfc` names what is recorded.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +20,30 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from runners.errors import ToolError
-from runners.process.supervisor import start
+import numpy as np
+import numpy.typing as npt
+
+from runners.errors import MeasureError, ToolError
+from runners.process.supervisor import finished
+from runners.readers.activity import read_events, read_pauses, read_stall_log
+from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import SERVER_JAVA, Jdk
+from runners.trial.activity import StallWitness
+from runners.trial.profiler import Recorder
 
 DIST = SERVER_JAVA / "bench" / "target" / "dist"
 #: No file of performance counters: the JVM maps it from a disk, which may hold a thread up.
 FLAGS = (
-    "-Xmx128m",
-    "-XX:+PerfDisableSharedMem",
-    "--enable-native-access=ALL-UNNAMED",
+    "-Xmx128m", "-XX:+PerfDisableSharedMem", "--enable-native-access=ALL-UNNAMED",
     "--sun-misc-unsafe-memory-access=allow",
-)
+)  # fmt: skip
 _TIMEOUT_S = 900.0
 _LAST_LINES = 25
 _REMOVING_S = 10.0
@@ -44,22 +61,14 @@ class Programs:
         """Run a program to its end and give what it printed."""
         temporary = f"-Djava.io.tmpdir={self.folder}"
         command = [str(self.jdk.java), *FLAGS, temporary, *flags, "-cp", f"{DIST}/*", program, *map(str, arguments)]
-        with tempfile.TemporaryFile(dir=self.folder) as printed, tempfile.TemporaryFile(dir=self.folder) as errors:
-            child = start(command, stdout=printed, stderr=errors)
-            try:
-                code = child.wait(_TIMEOUT_S)
-            except subprocess.TimeoutExpired as late:
-                raise ToolError(program, f"it did not end within {_TIMEOUT_S:.0f} s", "free the machine") from late
-            finally:
-                child.stop()
-            texts = []
-            for file in (printed, errors):
-                file.seek(0)
-                texts.append(file.read().decode(errors="replace"))
-        if code != 0:
-            last = "\n".join("".join(texts).splitlines()[-_LAST_LINES:])
-            raise ToolError(program, f"it ended with {code}:\n{last}", "read the lines above")
-        return texts[0]
+        try:
+            done = finished(command, _TIMEOUT_S)
+        except subprocess.TimeoutExpired as late:
+            raise ToolError(program, f"it did not end within {_TIMEOUT_S:.0f} s", "free the machine") from late
+        if done.returncode != 0:
+            last = "\n".join((done.stdout + done.stderr).splitlines()[-_LAST_LINES:])
+            raise ToolError(program, f"it ended with {done.returncode}:\n{last}", "read the lines above")
+        return done.stdout
 
     def result(self, name: str, *arguments: object, flags: Sequence[str] = ()) -> dict[str, Any]:
         """Run a program of ours and give the line of JSON that it prints last."""
@@ -123,3 +132,204 @@ def ending_in_order() -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+#: How often the witness wakes: a stall may have begun so long before it was due.
+PERIOD_NS = 1_000_000
+#: A put that was called so soon after it was due did not wait for one before it.
+ON_TIME_NS = 20_000
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A late wake-up of the witness: when it woke, by the clock of the puts, and by how much that was late."""
+
+    woke_ns: int
+    late_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Puts:
+    """When each put was due, called and returned, in the order of one writer."""
+
+    due_ns: Times
+    called_ns: Times
+    returned_ns: Times
+
+    @property
+    def response_us(self) -> npt.NDArray[np.float64]:
+        """Response times, from when each was due."""
+        return (self.returned_ns - self.due_ns) / 1e3
+
+    @property
+    def service_us(self) -> npt.NDArray[np.float64]:
+        """How long the calls themselves took."""
+        return (self.returned_ns - self.called_ns) / 1e3
+
+
+def read_puts(file: Path) -> Puts:
+    """Read the records that the Java program `Tail` writes."""
+    table = np.fromfile(file, dtype="<i8").reshape(-1, 3)
+    return Puts(table[:, 0], table[:, 1], table[:, 2])
+
+
+def read_stalls(file: Path) -> list[Stall]:
+    """Read the records of the witness."""
+    log = read_stall_log(file)
+    return [Stall(woke, late) for woke, late in zip(log.woke_ns.tolist(), log.late_ns.tolist(), strict=True)]
+
+
+def delayed(puts: Puts, stalls: Iterable[Stall]) -> npt.NDArray[np.bool_]:
+    """Mark the puts that a stall of the core delayed.
+
+    They are those that were under way or due while the core may have stood still, and those after them that waited in
+    their queue: up to the first one that is called on time, and at most for as long again.
+    """
+    marked = np.zeros(len(puts.due_ns), dtype=np.bool_)
+    waited = puts.called_ns - puts.due_ns
+    for stall in stalls:
+        length_ns = stall.late_ns + PERIOD_NS
+        first = int(np.searchsorted(puts.returned_ns, stall.woke_ns - length_ns, "right"))
+        last = int(np.searchsorted(puts.due_ns, stall.woke_ns, "left"))
+        bound = int(np.searchsorted(puts.due_ns, stall.woke_ns + length_ns, "left"))
+        on_time = np.flatnonzero(waited[last:bound] <= ON_TIME_NS)
+        marked[first : last + int(on_time[0]) if len(on_time) else bound] = True
+    return marked
+
+
+def percentile(values: npt.NDArray[np.float64], share: float) -> float:
+    """Give the value below which a share of all lies."""
+    ordered = np.sort(values)
+    return float(ordered[min(len(ordered) - 1, int(share * len(ordered)))])
+
+
+def find_witness(cpu: int | None, folder: Path) -> tuple[StallWitness | None, str]:
+    """Find a witness that works on a core; without one give the reason."""
+    if cpu is None:
+        return None, "the cores can't be chosen on this system"
+    try:
+        found = StallWitness(build_truepace(print).with_name("stall-witness"))
+        with found.watching([cpu], folder / "stalls-of-a-trial.txt"):
+            pass
+    except (ToolError, MeasureError) as error:
+        return None, str(error)
+    return found, ""
+
+
+SLOWEST = 120
+#: Kinds of events by what they are called here. While one of STOPS lasts no put goes on; the others only run beside.
+STOPS = {"gc": "GC pause", "safepoint": "other safepoint", "stall": "throttled", "log sync": "log sync"}
+BESIDE = {"flush": "flush", "compaction": "merge"}
+#: The JVM's log has stamps of a millisecond, so a shorter pause would often meet a wait by chance.
+PAUSE_ERROR_NS, LEAST_PAUSE_MS = 1_000_000, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that the store or its JVM did, by the clock of the puts."""
+
+    kind: str
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The longest time for which the writer was held up before a put returned, in a call or between two."""
+
+    begin_ns: int
+    end_ns: int
+    in_call: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A cause of slow puts: how many of them have it, and how long the slowest took."""
+
+    cause: str
+    puts: int
+    longest_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The flight recording of one run and the log of its JVM, in a folder."""
+
+    jdk: Jdk
+    folder: Path
+
+    @property
+    def _events(self) -> Path:
+        return self.folder / "puts.jfr"
+
+    @property
+    def _pauses(self) -> Path:
+        return self.folder / "puts-jvm.log"
+
+    def flags(self) -> list[str]:
+        """Give what the JVM needs to record."""
+        settings = resources.files("runners.trial").joinpath("causes.jfc")
+        return [
+            f"-XX:StartFlightRecording:filename={self._events},settings={settings}",
+            f"-Xlog:gc,safepoint:file={self._pauses}:utctime,level,tags:filecount=0",
+        ]
+
+    def take(self) -> list[Event]:
+        """Read what was recorded and remove it; nothing where nothing was."""
+        if not self._events.exists():
+            return []
+        converted = self.folder / "puts-events.json"
+        Recorder(self.jdk).convert(self._events, converted)
+        # The wall clock's zero by the clock of the puts.
+        origin_ns = time.monotonic_ns() - time.time_ns()
+        pauses = read_pauses(self._pauses, 0)
+        found = [(read_events(converted, 0), 0), (pauses[pauses["duration_ms"] >= LEAST_PAUSE_MS], PAUSE_ERROR_NS)]
+        for file in (self._events, self._pauses, converted):
+            file.unlink()
+        return [
+            Event(kind, origin_ns + int(t_s * 1e9) - error, origin_ns + int(t_s * 1e9 + duration_ms * 1e6) + error)
+            for table, error in found
+            for t_s, duration_ms, kind in zip(table["t_s"], table["duration_ms"], table["kind"], strict=True)
+        ]
+
+
+def held_up(puts: Puts, put: int) -> Wait:
+    """Find what a put was held up by: the longest wait since the last put that was called on time."""
+    first = put
+    while first > 0 and puts.called_ns[first] - puts.due_ns[first] > ON_TIME_NS:
+        first -= 1
+    calls = [Wait(int(puts.called_ns[i]), int(puts.returned_ns[i]), in_call=True) for i in range(first, put + 1)]
+    between = [
+        Wait(int(max(puts.returned_ns[i - 1], puts.due_ns[i])), int(puts.called_ns[i]), in_call=False)
+        for i in range(max(1, first), put + 1)
+    ]
+    return max(calls + between, key=lambda wait: wait.end_ns - wait.begin_ns)
+
+
+def cause_of(wait: Wait, events: Iterable[Event]) -> str:
+    """Name the cause of a wait."""
+    during = {event.kind for event in events if event.begin_ns < wait.end_ns and event.end_ns > wait.begin_ns}
+    for kind, name in STOPS.items():
+        if kind in during:
+            return name
+    beside = " and ".join(name for kind, name in BESIDE.items() if kind in during)
+    where = "in a call" if wait.in_call else "between two calls"
+    return f"{where}, {f'{beside} beside' if beside else 'nothing recorded'}"
+
+
+def attribute(puts: Puts, left_out: npt.NDArray[np.bool_], events: Sequence[Event]) -> list[Share]:
+    """Attribute the slowest puts that are not left out; the most frequent cause first."""
+    response_us = np.where(left_out, -1.0, puts.response_us)
+    slowest = [int(put) for put in np.argsort(-response_us, kind="stable")[:SLOWEST] if not left_out[put]]
+    longest: dict[str, list[float]] = {}
+    for put in slowest:
+        longest.setdefault(cause_of(held_up(puts, put), events), []).append(float(response_us[put]))
+    found = [Share(cause, len(each), max(each)) for cause, each in longest.items()]
+    return sorted(found, key=lambda share: -share.puts)
+
+
+def line(shares: Sequence[Share]) -> str:
+    """Say what the slowest puts were held up by."""
+    each = "; ".join(f"{share.puts} {share.cause} (up to {share.longest_us:.3g} us)" for share in shares)
+    return f"the {sum(share.puts for share in shares)} slowest puts: {each}"

@@ -10,20 +10,31 @@ both were stands in each row. All run on the engine that stores nothing, but for
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 import httpx
 import psutil
 
-from runners.bench import knee, overload
-from runners.bench.fixture import CONNECTIONS, Fixture, Result, fixture, groups_asked
-from runners.bench.row import Course, Goal, NoFigure, Part, Row, say
+from runners.bench import knee
+from runners.bench.fixture import (
+    CONNECTIONS,
+    Course,
+    Fixture,
+    Goal,
+    Part,
+    Result,
+    Row,
+    asked,
+    fixture,
+    say,
+)
 from runners.design.load import SCRIPTS
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
@@ -42,7 +53,7 @@ TRIES, AGAIN = 2, 0.4
 OLD_JDK, JDK_CONNECTIONS = 17, 4
 KNEE_ROUNDS, KNEE_SEARCH_S = 6, 18.0
 Say = Callable[[str], None]
-Rows = Sequence[Row | NoFigure]
+Rows = Sequence[Row]
 #: Figures that make a row each: name, unit, figure, goal.
 Takes = tuple[tuple[str, str, Callable[[Result], float], Goal], ...]
 
@@ -112,22 +123,15 @@ class Comparison:
                 rounds.append((loads[id(ours)], loads[id(peer)]))
         return rows_of(self, rounds)
 
-    @contextmanager
-    def _warm(self, on: Fixture, side: Side, name: str) -> Iterator[RunningServer]:
-        with warm(on, side.spec(on, name), self.target, self.compile_s, self.connections, write=self.write) as server:
-            yield server
+    def _warm(self, on: Fixture, side: Side, name: str) -> AbstractContextManager[RunningServer]:
+        return warm(on, side.spec(on, name), self.target, self.compile_s, self.connections, write=self.write)
 
 
 @contextmanager
 def warm(
-    on: Fixture,
-    spec: ServerSpec,
-    target: Callable[[RunningServer], list[str]] = one_key,
-    compile_s: int = COMPILE_S,
-    connections: int = CONNECTIONS,
-    *,
-    write: bool = False,
-) -> Iterator[RunningServer]:
+    on: Fixture, spec: ServerSpec, target: Callable[[RunningServer], list[str]] = one_key, compile_s: int = COMPILE_S,
+    connections: int = CONNECTIONS, *, write: bool = False,
+) -> Iterator[RunningServer]:  # fmt: skip
     """Run a server whose code is compiled."""
     with on.running(spec) as server:
         if write:
@@ -340,8 +344,8 @@ def _on_the_old_jdk(make: Callable[[Jdk], Sequence[Comparison]]) -> Sequence[Com
 
 def overloaded(on: Fixture, say: Say) -> Rows:
     """Measure the bounded queue."""
-    with warm(on, on.spec("overload", overload.FLAGS)) as server:
-        return overload.rows(lambda c, rate: on.load(one_key(server), connections=c, rate_rps=rate), say)
+    with warm(on, on.spec("overload", knee.FLAGS)) as server:
+        return knee.overload_rows(lambda c, rate: on.load(one_key(server), connections=c, rate_rps=rate), say)
 
 
 def knees(work: str, on: Fixture, say: Say) -> Rows:
@@ -384,21 +388,20 @@ GROUPS: dict[str, Callable[[], Sequence[Comparison | Measured]]] = {
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
-    parts = {name: GROUPS[name]() for name in groups_asked("bench-server", __doc__, GROUPS, arguments)}
+    given = asked(argparse.ArgumentParser(prog="make bench-server", description=__doc__), GROUPS, arguments)
+    parts = {name: GROUPS[name]() for name in given.rows}
     course = Course([Part(name, each.duration_s) for name, all_of in parts.items() for each in all_of], say)
     course.announce()
-    found: list[Row | NoFigure] = []
     with fixture() as on:
-        for name, all_of in parts.items():
-            for each in all_of:
-                with course.part(name, each.name):
-                    rows = each.rows(on, say)
-                for row in rows:
-                    say(row.line())
-                found += rows
-        print(on.calm.sentence())
-        on.keep("server", found, disturbances=on.calm.sentence(), took_s=course.took_s())
-    return 0
+
+        def measured() -> Iterator[Row]:
+            for name, all_of in parts.items():
+                for each in all_of:
+                    with course.part(name, each.name):
+                        rows = each.rows(on, say)
+                    yield from rows
+
+        return on.keep("server", measured(), took_s=course.took_s)
 
 
 if __name__ == "__main__":

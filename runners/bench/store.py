@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +19,19 @@ from typing import Any
 from runners.analysis.instrument import ENOUGH_ROUNDS
 from runners.analysis.knee import Answer
 from runners.bench import knee
-from runners.bench.fixture import CONNECTIONS, WARMUP_S, Fixture, Result, fixture
-from runners.bench.programs import FLAGS, Programs, ending_in_order, scratch
-from runners.bench.row import Course, NoFigure, Part, Row, keep, say
-from runners.bench.stalls import find_witness
+from runners.bench.fixture import (
+    CONNECTIONS,
+    WARMUP_S,
+    Course,
+    Fixture,
+    Part,
+    Result,
+    Row,
+    fixture,
+    keep,
+    say,
+)
+from runners.bench.programs import FLAGS, Programs, ending_in_order, find_witness, scratch
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
 from runners.design.load import SCRIPTS
 from runners.errors import ToolError
@@ -61,7 +70,7 @@ Seek = Callable[[Sequence[str], int], dict[str, Answer]]
 Say = Callable[[str], None]
 
 
-def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row | NoFigure]:
+def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row]:
     """Make the rows of one kind of request: the knee, and the rate in a closed loop."""
     servers = (OURS, *PEERS[work])
     knees: list[dict[str, Answer]] = []
@@ -72,7 +81,7 @@ def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS)
             rates[who].append(float(load(who)["achieved_rps"]))
         knees.append(seek(servers, number))
         say(knee.line(knees[-1]))
-    found: list[Row | NoFigure] = []
+    found: list[Row] = []
     for peer in PEERS[work]:
         closed = f"store/http/{work}/closed-loop-vs-{peer}"
         found += [
@@ -102,12 +111,10 @@ def http_durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) 
     ]
 
 
-def http(
-    on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS
-) -> list[Row | NoFigure]:
+def http(on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[Row]:
     """The rows through HTTP of these kinds of requests."""
     say = course.say
-    found: list[Row | NoFigure] = []
+    found: list[Row] = []
     with ExitStack() as running:
         specs = {name: on.spec(name, flags) for name, flags in NOOP_FLAGS.items()}
         specs[OURS] = replace(on.spec(OURS), engine=OURS)
@@ -191,38 +198,33 @@ def measure(request: Request) -> None:
         say(f"Unusual today: {warning['text']} ({warning['remedy']})")
     course = Course(request.parts(), say)
     course.announce()
-    found: list[Row | NoFigure] = []
+    configurations: dict[str, dict[str, Any]] = {}
+    figures: dict[str, list[float]] = {}
+
+    def measured(bench: Bench) -> Iterator[Row]:
+        for name in request.rows:
+            if name == HTTP:
+                with fixture() as on:
+                    rows: Sequence[Row] = http(on, course)
+            else:
+                rows = GROUPS[name].rows(bench)
+            yield from rows
+        figures.update({f"{figure} {engine}": values for (figure, engine), values in bench.samples.figures.items()})
+
     with scratch(request.folder) as folder:
         bench = Bench(Programs(jdk, folder), request.plan, course, say)
-        configurations = bench.programs.configurations(request.engines()) if request.engines() else {}
+        if request.engines():
+            configurations |= bench.programs.configurations(request.engines())
         for engine, settings in configurations.items():
             say(_show(engine, settings))
         if "tail" in request.rows:
             bench.cpu = next(reversed(usable_cpus()), None)
             bench.witness, bench.no_witness = find_witness(bench.cpu, folder)
-        for name in request.rows:
-            rows: Sequence[Row | NoFigure]
-            if name == HTTP:
-                with fixture() as on:
-                    rows = http(on, course)
-            else:
-                rows = GROUPS[name].rows(bench)
-            for row in rows:
-                say(row.line())
-            found += rows
-        figures = {f"{figure} {engine}": values for (figure, engine), values in bench.samples.figures.items()}
-    about = {
-        "machine": facts,
-        "java": jdk.version,
-        "flags": FLAGS,
-        "server_sources": build.source_hash,
-        "keys": request.plan.keys,
-        "rewrites": request.plan.rewrites,
-        "configurations": configurations,
-        "took_s": course.took_s(),
-        "figures": figures,
-    }
-    print(f"kept in {keep('store', found, about)}")
+        keep(
+            "store", measured(bench), machine=facts, java=jdk.version, flags=FLAGS, server_sources=build.source_hash,
+            keys=request.plan.keys, rewrites=request.plan.rewrites, configurations=configurations,
+            took_s=course.took_s, figures=lambda: figures,
+        )  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from runners.bench import stalls
-from runners.bench.programs import Programs, remove
-from runners.bench.row import Course, Goal, Part, Row
-from runners.bench.stalls import Puts, Recording, Stall
+from runners.bench import programs
+from runners.bench.fixture import Course, Goal, Part, Row
+from runners.bench.programs import Programs, Puts, Recording, Stall, remove
 from runners.errors import MeasureError
-from runners.trial.witness import StallWitness
+from runners.trial.activity import StallWitness
 
 OURS, OURS_LEVELED, OURS_VERIFYING = "lsm", "lsm+leveled", "lsm+verify"
 DEFAULTS, TUNED, LEVELDB = "rocksdb", "rocksdb-tuned", "leveldb"
@@ -78,9 +77,13 @@ class Plan:
     tail_s: int = 15
     open_bytes: int = OPEN_BYTES
 
+    def put_s(self, puts: int, value_bytes: int) -> float:
+        """About how long so many puts take."""
+        return START_S + puts * (PUT_S + value_bytes * BYTE_S)
+
     def fill_s(self, puts: int, value_bytes: int) -> float:
         """About how long a fill takes."""
-        return START_S + self.quiet_s + (puts + self.warmup_puts) * (PUT_S + value_bytes * BYTE_S)
+        return self.quiet_s + self.put_s(puts + self.warmup_puts, value_bytes)
 
     def read_s(self, works: int) -> float:
         """About how long so many benchmarks of reads take."""
@@ -88,37 +91,16 @@ class Plan:
 
 
 FULL = Plan(
-    rounds=5,
-    keys=1_000_000,
-    warmup_puts=300_000,
-    quiet_s=6.0,
-    jmh=(),
-    jmh_s=6.0,
-    leveldb=True,
-    larger_works=("getPresent", "range"),
-    durable_warmup_s=2.0,
-    durable_s=10.0,
-    tail_rounds=7,
-    tail_warmup_s=25,
+    rounds=5, keys=1_000_000, warmup_puts=300_000, quiet_s=6.0, jmh=(), jmh_s=6.0, leveldb=True,
+    larger_works=("getPresent", "range"), durable_warmup_s=2.0, durable_s=10.0, tail_rounds=7, tail_warmup_s=25,
     tail_s=60,
-)
+)  # fmt: skip
 #: For a test of the harness itself: its figures mean nothing.
 SMOKE = Plan(
-    rounds=1,
-    keys=2_000,
-    rewrites=1,
-    warmup_puts=2_000,
-    quiet_s=0.2,
-    jmh=("-f", "0", "-wi", "0", "-i", "1", "-r", "20ms"),
-    jmh_s=0.1,
-    larger_keys=4_000,
-    durable_warmup_s=0.0,
-    durable_s=0.1,
-    tail_rounds=1,
-    tail_warmup_s=0,
-    tail_s=1,
-    open_bytes=1 << 20,
-)
+    rounds=1, keys=2_000, rewrites=1, warmup_puts=2_000, quiet_s=0.2,
+    jmh=("-f", "0", "-wi", "0", "-i", "1", "-r", "20ms"), jmh_s=0.1, larger_keys=4_000, durable_warmup_s=0.0,
+    durable_s=0.1, tail_rounds=1, tail_warmup_s=0, tail_s=1, open_bytes=1 << 20,
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -198,7 +180,7 @@ class Group:
     """Rows that are measured together: how long it takes in parts, its engines, and how its rows are found."""
 
     parts: Callable[[Plan], list[Part]]
-    engines: Callable[[Plan], list[str]]
+    engines: Callable[[Plan], Iterable[str]]
     rows: Callable[[Bench], list[Row]]
 
 
@@ -332,12 +314,6 @@ def _larger_engines(plan: Plan) -> list[str]:
     return [OURS, OURS_VERIFYING, cached(plan.larger_keys, 1 / CACHE_SHARE)]
 
 
-def _larger_parts(plan: Plan) -> list[Part]:
-    engines = _larger_engines(plan)
-    reads = [Part("reads", plan.read_s(len(plan.larger_works)))] * (len(engines) * plan.rounds)
-    return [Part("put", plan.fill_s(plan.larger_keys, USUAL_BYTES))] * (len(engines) - 1) + reads
-
-
 def _larger_rows(bench: Bench) -> list[Row]:
     plan = bench.plan
     ours, verifying, peer = engines = _larger_engines(plan)
@@ -362,11 +338,6 @@ def _larger_rows(bench: Bench) -> list[Row]:
 
 
 # --- each put on the disk before it returns
-
-
-def _durable_parts(plan: Plan) -> list[Part]:
-    seconds = START_S + len(WRITERS) * (plan.durable_warmup_s + plan.durable_s)
-    return [Part("durable", seconds)] * (2 * plan.rounds)
 
 
 def _durable_rows(bench: Bench) -> list[Row]:
@@ -396,20 +367,15 @@ def _durable_rows(bench: Bench) -> list[Row]:
 TAIL_ENGINES = (OURS, TUNED, PACED)
 
 
-def _tail_parts(plan: Plan) -> list[Part]:
-    seconds = START_S + 2 * plan.keys * (PUT_S + USUAL_BYTES * BYTE_S) + plan.tail_warmup_s + plan.tail_s + 2
-    return [Part("tail", seconds)] * (len(TAIL_ENGINES) * plan.tail_rounds)
-
-
 def add_tail(samples: Samples, engine: str, puts: Puts, found: Sequence[Stall]) -> npt.NDArray[np.bool_]:
     """Keep the percentiles of one run, with and without the puts that stalls of the core delayed; mark those puts."""
-    delayed = stalls.delayed(puts, found)
+    delayed = programs.delayed(puts, found)
     if delayed.all():
         raise MeasureError("puts while merging", "the core stood still all the time", "run on a quiet machine")
     for name, share in TAILS.items():
-        samples.add(f"{name}-while-merging", engine, stalls.percentile(puts.response_us[~delayed], share))
-        samples.add(f"{name}-call-while-merging", engine, stalls.percentile(puts.service_us[~delayed], share))
-        samples.add(f"{name}-with-stalls-while-merging", engine, stalls.percentile(puts.response_us, share))
+        samples.add(f"{name}-while-merging", engine, programs.percentile(puts.response_us[~delayed], share))
+        samples.add(f"{name}-call-while-merging", engine, programs.percentile(puts.service_us[~delayed], share))
+        samples.add(f"{name}-with-stalls-while-merging", engine, programs.percentile(puts.response_us, share))
     samples.add("left-out", engine, float(np.mean(delayed)))
     samples.add("longest-stall", engine, max((stall.late_ns for stall in found), default=0) / 1e6)
     return delayed
@@ -441,13 +407,13 @@ def _tail_run(bench: Bench, engine: str) -> None:
             with bench.witness.watching([cpu], late):
                 found = bench.programs.result("Tail", engine, store, *arguments, flags=recording.flags())
         events = recording.take()
-    during = stalls.read_stalls(late) if bench.witness else []
-    puts = stalls.read_puts(records)
+    during = programs.read_stalls(late) if bench.witness else []
+    puts = programs.read_puts(records)
     during = [stall for stall in during if puts.due_ns[0] <= stall.woke_ns <= puts.returned_ns[-1]]
     delayed = add_tail(bench.samples, engine, puts, during)
     stood_ms = sum(stall.late_ns for stall in during) / 1e6
     bench.say(f"  {found}; the core stood still {len(during)} times, {stood_ms:.3g} ms in all")
-    bench.say(f"  of {engine} {stalls.line(stalls.attribute(puts, delayed, events))}")
+    bench.say(f"  of {engine} {programs.line(programs.attribute(puts, delayed, events))}")
     records.unlink()
     remove(store)
 
@@ -475,11 +441,6 @@ def _open_keys(plan: Plan) -> dict[str, int]:
     return {"quarter": whole // 4, "whole": whole}
 
 
-def _open_parts(plan: Plan) -> list[Part]:
-    fills = [Part("put", plan.fill_s(keys, USUAL_BYTES)) for keys in _open_keys(plan).values()]
-    return fills + [Part("open", 2 * (START_S + 1))] * (2 * OPEN_ROUNDS)
-
-
 def _open_rows(bench: Bench) -> list[Row]:
     """1 GiB beside a quarter of it: how long opening takes, and what grows with the data."""
     samples, stores = bench.samples, {}
@@ -505,17 +466,38 @@ def _open_rows(bench: Bench) -> list[Row]:
 
 
 def _of_values(value_bytes: int) -> Group:
-    def engines(plan: Plan) -> list[str]:
-        return list(dict.fromkeys([*_fills(plan, value_bytes), *(engine for engine, _ in _reads(plan, value_bytes))]))
-
-    return Group(lambda plan: _values_parts(plan, value_bytes), engines, lambda bench: _values_rows(bench, value_bytes))
+    return Group(
+        lambda plan: _values_parts(plan, value_bytes),
+        lambda plan: dict.fromkeys([*_fills(plan, value_bytes), *(name for name, _ in _reads(plan, value_bytes))]),
+        lambda bench: _values_rows(bench, value_bytes),
+    )
 
 
 GROUPS = {
-    "durable": Group(_durable_parts, lambda _plan: [OURS_SYNC, TUNED_SYNC], _durable_rows),
+    "durable": Group(
+        lambda plan: [
+            Part("durable", START_S + len(WRITERS) * (plan.durable_warmup_s + plan.durable_s))
+        ] * (2 * plan.rounds),
+        lambda _plan: (OURS_SYNC, TUNED_SYNC), _durable_rows,
+    ),
     "128B": _of_values(SMALL_BYTES),
     "1200B": _of_values(USUAL_BYTES),
-    "larger": Group(_larger_parts, _larger_engines, _larger_rows),
-    "tail": Group(_tail_parts, lambda _plan: list(TAIL_ENGINES), _tail_rows),
-    "open": Group(_open_parts, lambda _plan: [OURS], _open_rows),
-}
+    "larger": Group(
+        lambda plan: [Part("put", plan.fill_s(plan.larger_keys, USUAL_BYTES))] * 2
+        + [Part("reads", plan.read_s(len(plan.larger_works)))] * 3 * plan.rounds,
+        _larger_engines, _larger_rows,
+    ),
+    "tail": Group(
+        lambda plan: [
+            Part("tail", plan.put_s(2 * plan.keys, USUAL_BYTES) + plan.tail_warmup_s + plan.tail_s + 2)
+        ] * (len(TAIL_ENGINES) * plan.tail_rounds),
+        lambda _plan: TAIL_ENGINES, _tail_rows,
+    ),
+    "open": Group(
+        lambda plan: [
+            *(Part("put", plan.fill_s(keys, USUAL_BYTES)) for keys in _open_keys(plan).values()),
+            *[Part("open", 2 * (START_S + 1))] * (2 * OPEN_ROUNDS),
+        ],
+        lambda _plan: (OURS,), _open_rows,
+    ),
+}  # fmt: skip

@@ -11,11 +11,11 @@ from typing import NoReturn
 
 import click
 
-from runners.cli import compare, measure, prepare, results  # each declares its commands
+from runners.cli import measure, prepare, results  # each declares its commands
 from runners.cli.base import EXIT_PROBLEM, echo, lab
 from runners.errors import LabError
 
-__all__ = ["EXIT_FAULT", "EXIT_PROBLEM", "EXIT_USAGE", "compare", "lab", "main", "measure", "prepare", "results"]
+__all__ = ["EXIT_FAULT", "EXIT_PROBLEM", "EXIT_USAGE", "lab", "main", "measure", "prepare", "results"]
 
 EXIT_USAGE = 2
 EXIT_FAULT = 70

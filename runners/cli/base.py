@@ -78,16 +78,11 @@ def print_json(value: object) -> None:
 def print_report(folder: RunFolder, as_json: bool) -> None:
     """Say where a run's report is, or print what the run found as JSON."""
     if as_json:
-        print_result(folder)
-        return
-    echo(f"report.html: {folder.report_html}")
-    echo(f"report.md:   {folder.report_md}")
+        from runners.cli import work
 
-
-def print_result(folder: RunFolder) -> None:
-    from runners.cli.work import as_json
-
-    print_json(as_json(folder))
+        print_json(work.as_json(folder))
+    else:
+        echo(f"report.html: {folder.report_html}\nreport.md:   {folder.report_md}")
 
 
 def measured(measure: Callable[[], RunFolder], quiet: bool) -> RunFolder:
@@ -102,4 +97,4 @@ def measure_and_print(measure: Callable[[], RunFolder], as_json: bool) -> None:
     """Measure, then say where the run is; with `as_json` standard output is the result as JSON and nothing else."""
     folder = measured(measure, as_json)
     if as_json:
-        print_result(folder)
+        print_report(folder, as_json)

@@ -15,14 +15,11 @@ from runners.cli.base import EXIT_PROBLEM, FILE, JSON, command, echo, lab, print
 from runners.errors import LabError
 
 
-@command(
-    "lab doctor",
-    "lab doctor --json",
-)
+@command("lab doctor", "lab doctor --json")
 @JSON
 def doctor(as_json: bool) -> None:
     """Show what was found on this machine and what is missing; exit 1 only if the main job can't run."""
-    from runners.execution.doctor import examine
+    from runners.trial.machine import examine
 
     findings = examine()
     if as_json:
@@ -34,15 +31,12 @@ def doctor(as_json: bool) -> None:
         sys.exit(EXIT_PROBLEM)
 
 
-@command(
-    "lab build",
-    "lab build --force",
-)
+@command("lab build", "lab build --force")
 @click.option("--force", is_flag=True, help="Build even when nothing changed.")
 @JSON
 def build(force: bool, as_json: bool) -> None:
     """Build the server and the load generator."""
-    from runners.toolchain.workshop import prepare
+    from runners.toolchain.build import prepare
 
     versions = prepare("truepace", lambda line: echo(line, err=as_json), force).versions()
     if as_json:
@@ -52,10 +46,7 @@ def build(force: bool, as_json: bool) -> None:
         echo(f"{name:16} {version}")
 
 
-@command(
-    "lab experiments --titles",
-    "lab experiments --json",
-)
+@command("lab experiments --titles", "lab experiments --json")
 @click.option("--titles", is_flag=True, help="Their titles too.")
 @JSON
 def experiments(titles: bool, as_json: bool) -> None:
@@ -70,10 +61,7 @@ def experiments(titles: bool, as_json: bool) -> None:
         echo(f"{one.number}  {one.title}" if titles else one.number)
 
 
-@command(
-    "lab questions",
-    "lab questions --json",
-)
+@command("lab questions", "lab questions --json")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with quantity, margin, width and design.")
 def questions(as_json: bool) -> None:
     """List the reports' questions, what decides each, and the reference runs' answers."""
@@ -92,10 +80,7 @@ def questions(as_json: bool) -> None:
     echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
 
 
-@command(
-    "lab init",
-    'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x',
-)
+@command("lab init", 'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x')
 @click.option("--output", type=FILE, default=Path("target.yaml"), show_default=True)
 @click.option("--name", help="What reports call the server; the folder's name unless given.")
 @click.option("--command", prompt="Command that starts your server (empty: it runs already)", default="")
@@ -125,10 +110,7 @@ def init(output: Path, name: str | None, command: str, url: str, path: str, as_j
     echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
 
 
-@command(
-    "lab schema target",
-    "lab schema campaign > campaign.schema.json",
-)
+@command("lab schema target", "lab schema campaign > campaign.schema.json")
 @click.argument("what", type=click.Choice(["target", "campaign"]))
 @click.option("--json", is_flag=True, expose_value=False, help="As always: a schema is JSON.")
 def schema(what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,16 +14,12 @@ from runners.cli.base import EXIT_PROBLEM, FILE, FOLDER, JSON, command, echo, pr
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from runners.audit.audit import Audit
-
 _RUN = click.argument("run_folder", type=FOLDER)
 _AS_FORMAT = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 
 
-@command(
-    "lab report data/runs/01-20260101T000000Z-smoke-0a1b",
-)
+@command("lab report data/runs/01-20260101T000000Z-smoke-0a1b")
 @_RUN
 @JSON
 def report(run_folder: Path, as_json: bool) -> None:
@@ -36,9 +33,7 @@ def report(run_folder: Path, as_json: bool) -> None:
     print_report(folder, as_json)
 
 
-@command(
-    "lab keep data/runs/01-20260101T000000Z-quick-0a1b",
-)
+@command("lab keep data/runs/01-20260101T000000Z-quick-0a1b")
 @_RUN
 @JSON
 def keep(run_folder: Path, as_json: bool) -> None:
@@ -83,11 +78,7 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
     echo(f"{name}, {event}: written to {output}")
 
 
-@command(
-    "lab audit report.md",
-    "lab audit docs --format sarif --output audit.sarif",
-    "lab audit --explain TIM001",
-)
+@command("lab audit report.md", "lab audit docs --format sarif --output audit.sarif", "lab audit --explain TIM001")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format", "form", type=click.Choice(("text", "json", "html", "sarif", "github")), default="text",
@@ -99,20 +90,15 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
 @click.option("--ignore", multiple=True, metavar="CODES", help="All but these rules.")
 @click.option("--explain", metavar="CODE", help="Print the page of a rule.")
 def audit(
-    paths: tuple[Path, ...],
-    form: str,
-    as_json: bool,
-    output: Path | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    explain: str | None,
-) -> None:
+    paths: tuple[Path, ...], form: str, as_json: bool, output: Path | None, select: tuple[str, ...],
+    ignore: tuple[str, ...], explain: str | None,
+) -> None:  # fmt: skip
     """Find every load generator's output in files, folders or run folders, and say what is wrong with it.
 
     Reads Markdown, text, HTML and notebooks in any language: a line a theme and document, details in JSON and HTML.
     Exit 0 if no error was found (warnings and notes may be), 1 if one was, 2 for wrong usage.
     """
-    from runners.audit import registry
+    from runners.audit import listing, registry
     from runners.audit.audit import audit as examine
     from runners.readers.outputs import find_in
 
@@ -126,7 +112,11 @@ def audit(
     if not paths:
         raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
     found = examine([each for path in paths for each in find_in(path)], rules)
-    text = _written(found, "json" if as_json else form)
+    if (form := "json" if as_json else form) == "html":
+        from runners.report.exports import as_html as written  # here: figures take longer to load than an audit takes
+    else:
+        written = getattr(listing, f"as_{form}")
+    text = written(found)
     if output is None:
         echo(text, nl=False)
     else:
@@ -136,26 +126,7 @@ def audit(
         sys.exit(EXIT_PROBLEM)
 
 
-def _written(found: Audit, form: str) -> str:
-    from runners.audit import listing
-
-    writers = {
-        "text": listing.as_text,
-        "json": listing.as_json,
-        "sarif": listing.as_sarif,
-        "github": listing.as_github,
-    }
-    if form in writers:
-        return writers[form](found)
-    from runners.report.exports import as_html  # here, because figures take longer to load than an audit takes
-
-    return as_html(found)
-
-
-@command(
-    "lab runs",
-    "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv",
-)
+@command("lab runs", "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv")
 @_ROOTS
 @click.option("--sql", help="A question over all runs, e.g. 'FROM runs'; views are named on an error.")
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
@@ -166,10 +137,14 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> 
     from runners.storage.run_folder import REFERENCE, RUNS
 
     history = open_history(roots or (RUNS, REFERENCE))
-    for text in history.unreadable:
-        echo(f"passed over: {text}", err=True)
+    _passed_over(history.unreadable)
     answer = history.query(RUN_LIST if sql is None else sql)
     _print_rows(answer, "json" if as_json else form, "no runs" if sql is None else "no rows")
+
+
+def _passed_over(texts: Iterable[str]) -> None:
+    for text in texts:
+        echo(f"passed over: {text}", err=True)
 
 
 def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
@@ -196,7 +171,7 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
 
     It is partitioned by experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
     """
-    from runners.readers.dataset import open_dataset, write
+    from runners.readers.history import open_dataset, write_dataset
     from runners.storage.run_folder import REFERENCE, RUNS
 
     if sql is not None:
@@ -204,19 +179,15 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
             raise click.UsageError("--sql asks the data set that is there: it takes no runs")
         _print_rows(open_dataset(folder).query(sql), "json" if as_json else form)
         return
-    written = write(folder, roots or (RUNS, REFERENCE))
-    for text in written.unreadable:
-        echo(f"passed over: {text}", err=True)
+    written = write_dataset(folder, roots or (RUNS, REFERENCE))
+    _passed_over(written.unreadable)
     if as_json:
         print_json({"folder": str(folder), "figures": written.figures, "runs": written.runs})
         return
     echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
 
 
-@command(
-    "lab prune --older-than 30 --keep 5",
-    "lab prune --incomplete --yes",
-)
+@command("lab prune --older-than 30 --keep 5", "lab prune --incomplete --yes")
 @click.argument("root", required=False, type=FOLDER)
 @click.option("--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Runs that began before.")
 @click.option("--keep", type=click.IntRange(min=0), help="Runs with so many later complete ones of their parameters.")
@@ -246,18 +217,12 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
     echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
 
 
-@command(
-    "lab history",
-    "lab history data/runs --within 10 --json",
-)
+@command("lab history", "lab history data/runs --within 10 --json")
 @_ROOTS
 @click.option(
-    "--within",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
+    "--within", type=click.IntRange(min=1), default=5, show_default=True,
     help="A change to the worse fails if it lies in the last so many runs of its figure.",
-)
+)  # fmt: skip
 @JSON
 def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     """Say where figures changed their level over the runs below ROOTS (this project's, unless given).
@@ -270,8 +235,7 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     from runners.storage.run_folder import REFERENCE, RUNS
 
     past = open_history(roots or (RUNS, REFERENCE))
-    for text in past.unreadable:
-        echo(f"passed over: {text}", err=True)
+    _passed_over(past.unreadable)
     measured, every = past.query("FROM measurements"), past.query("FROM runs")
     found = [*trends(measured, every), *frame_trends(past.query("FROM frame_shares"), measured, every)]
     alerts = [trend for trend in found if trend.worse_within(within)]
@@ -281,12 +245,9 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
         f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
     )
     if as_json:
-        worse = [trend.title for trend in alerts]
-        findings_said = [finding.as_json() for finding in said]
+        worse, findings_said = [trend.title for trend in alerts], [finding.as_json() for finding in said]
         print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "findings": findings_said})
     else:
-        for finding in said:
-            echo(finding.sentence)
-        echo(summary)
+        echo("\n".join([*(finding.sentence for finding in said), summary]))
     if alerts:
         sys.exit(EXIT_PROBLEM)

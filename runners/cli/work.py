@@ -27,8 +27,8 @@ from runners.design.experiment import COMMANDS, COMPARE, COMPARE_BLOCK, KNEE, LO
 from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import MeasureError, PlanError
+from runners.execution.batch import of_plan
 from runners.execution.campaign import Ended, Results, carry_out, plan_lines, table
-from runners.execution.resume import of_plan
 from runners.experiments.registry import blocks_of
 from runners.jobs import Appraisal, LocalRunner
 from runners.lab import Lab
@@ -36,12 +36,12 @@ from runners.readers import write
 from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
-from runners.report.exports import FORMATS, comment, comparison_page
+from runners.report.exports import comparison_page
 from runners.report.overview import cpu_us
 from runners.report.report import replace_file
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
-from runners.targets.revision import at_revision
+from runners.targets.external import at_revision
 
 if TYPE_CHECKING:
     from runners.fleet.workers import Fleet
@@ -58,6 +58,16 @@ def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dic
     return {**earlier, **given}
 
 
+def _run(plan: str, block: str, parameters: Mapping[str, Any], resume: Path | None) -> RunFolder:
+    lab = Lab.begin(plan, resume=resume, **parameters)
+    try:
+        lab.run(block)
+        print(repr(lab.conclude()))
+    finally:
+        lab.close()
+    return lab.folder
+
+
 def _is_target(text: object) -> bool:
     return str(text).startswith(AS_TARGET)
 
@@ -68,18 +78,12 @@ def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunF
     asked = LOAD.checked(parameters)  # all of it is checked before anything is built or opened
     if not _is_target(asked["setting"]):
         raise PlanError("lab load", "no target was given", "give --target target.yaml; `lab init` writes one")
-    lab = Lab.begin(LOAD.number, resume=resume, **parameters)
-    try:
-        lab.run("load")
-        print(repr(lab.conclude()))
-    finally:
-        lab.close()
-    return lab.folder
+    return _run(LOAD.number, "load", parameters, resume)
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
     """Load a target on the first host of a fleet, from the others; gives the run's folder here. Raises LabError."""
-    from runners.fleet.jobs import HostRunner
+    from runners.fleet.hosts import HostRunner
     from runners.fleet.workers import SERVER
 
     hosts = fleet.hosts(SERVER)
@@ -104,13 +108,7 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
     plan = "target-knee" if _is_target(parameters.get("setting")) else KNEE.number
     asked = COMMANDS[plan].checked(parameters)  # all of it is checked before anything is built or opened
     blocks_of(KNEE.number, asked)
-    lab = Lab.begin(plan, resume=resume, **parameters)
-    try:
-        lab.run("knee")
-        print(repr(lab.conclude()))
-    finally:
-        lab.close()
-    return lab.folder
+    return _run(plan, "knee", parameters, resume)
 
 
 def compare_with_revision(
@@ -127,12 +125,9 @@ def compare_with_revision(
 
 
 def compare_with_runs(
-    given: Mapping[str, object],
-    target: Path,
-    baseline: Path,
-    limits: Sequence[ChangeLimit],
+    given: Mapping[str, object], target: Path, baseline: Path, limits: Sequence[ChangeLimit],
     despite: Sequence[str] = (),
-) -> tuple[Judgement, ...]:
+) -> tuple[Judgement, ...]:  # fmt: skip
     """Load a target as the kept runs of `lab load` in a folder were, as often as they, and judge the change by limits.
 
     Raises PlanError where there is no such run, or where more than the server differs.
@@ -162,19 +157,11 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
     targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
     plan = "target-compare" if targets else COMPARE.number
-    parameters: dict[str, Any] = {
-        "minutes": COMPARED_MINUTES,
-        **_resumed(COMMANDS.get(plan, COMPARE).number, given, resume),
-    }
-    asked = COMMANDS.get(plan, COMPARE).checked(parameters)  # all of it, before anything is built or opened
+    command = COMMANDS.get(plan, COMPARE)
+    parameters = {"minutes": COMPARED_MINUTES, **_resumed(command.number, given, resume)}
+    asked = command.checked(parameters)  # all of it, before anything is built or opened
     blocks_of(COMPARE.number, asked)
-    lab = Lab.begin(plan, resume=resume, **parameters)
-    try:
-        lab.run(COMPARE_BLOCK)
-        print(repr(lab.conclude()))
-    finally:
-        lab.close()
-    return lab.folder
+    return _run(plan, COMPARE_BLOCK, parameters, resume)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +172,6 @@ class Judged:
     judgements: tuple[Judgement, ...]
     checks: tuple[Check, ...]
     benchmark: str
-
-    @property
-    def as_markdown(self) -> str:
-        """A comment for a change request."""
-        return comment(self.comparison, self.judgements, self.checks)
-
-    def as_format(self, name: str) -> str:
-        """The treatment's figures as another tool keeps them, see `FORMATS`."""
-        return FORMATS[name](self.comparison, self.benchmark)
 
 
 def judged(folder: RunFolder, limits: Sequence[ChangeLimit]) -> Judged:
@@ -276,9 +254,8 @@ def compare_folders(
     fields = _refuse_other_conditions(left, right, despite)
     found = compared(left, right, see)
     if not found:
-        raise PlanError(
-            "these runs", "no load of one matches a valid one of the other", "compare runs of one experiment"
-        )
+        cause = "no load of one matches a valid one of the other"
+        raise PlanError("these runs", cause, "compare runs of one experiment")
     if output is not None:
         page = comparison_page(found, left, right, fields)
         try:
@@ -293,11 +270,9 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
     fields = differing(left, right)
     refused = [differs for differs in fields if differs.field not in despite]
     if refused:
-        raise PlanError(
-            "these runs",
-            "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused),
-            "measure them alike, or say " + " ".join(f"--despite {differs.field}" for differs in refused),
-        )
+        cause = "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused)
+        despite = [f"--despite {differs.field}" for differs in refused]
+        raise PlanError("these runs", cause, f"measure them alike, or say {' '.join(despite)}")
     return fields
 
 
@@ -344,7 +319,7 @@ def measure_campaign(path: Path, dry_run: bool, out: TextIO, fleet: Fleet | None
         shown = table(jobs, out)
         try:
             if fleet is not None:
-                from runners.fleet.jobs import spread  # here, because a lab without a fleet needs no dask
+                from runners.fleet.hosts import spread  # here, because a lab without a fleet needs no dask
 
                 ended = spread(jobs, fleet, results, shown, minutes)
             else:

@@ -1,4 +1,4 @@
-"""Blocks whose next trial depends on what was measured: a search for the knee, and a ladder of rates around it.
+"""Blocks whose next trial depends on what was measured: a search for the knee, a ladder of rates, starts until decided.
 
 Each is a generator that yields what is to be measured next and is sent the measured steps. It is a function of these
 steps alone, so that a block whose first steps are read back from the run folder goes on where it ended.
@@ -7,13 +7,16 @@ steps alone, so that a block whose first steps are read back from the run folder
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runners.analysis import facts
 from runners.analysis import knee as knees
+from runners.analysis.interleaved import comparison
 from runners.analysis.knee import Answer, Kind, Outcome, RateStep, meets, points
 from runners.claims.climbing import rate_interval
+from runners.claims.interleaved import headline
+from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.ladder import (
     BATCH,
     KneeSearch,
@@ -26,6 +29,8 @@ from runners.design.ladder import (
 )
 from runners.design.objective import Objective
 from runners.design.session import AROUND_A_RATE_STEP_S, Session, SharedSession
+from runners.errors import MeasureError
+from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
@@ -48,6 +53,39 @@ class Request:
 #: Yields what a block needs next and is sent the trials of each as they were measured.
 Requests = Generator[Request, list[Step], None]
 Say = Callable[[str], None]
+
+
+def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
+    """Ask for the closed loops that the rate follows from, then for each start. Raises MeasureError without a rate.
+
+    `reached_rps`: what each treatment reached in the closed loops of the block that this one is like.
+    """
+    capacity_rps = dict(reached_rps or {})
+    for session in block.probes():
+        (probe,) = yield Request(session)
+        if not facts.achieved_rps(probe) > 0:
+            raise MeasureError(f"probe of {session.treatment.name}", facts.why_not(probe), "see the server's log")
+        capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
+    rate = block.rate(capacity_rps)
+    if rate is not None:
+        say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered to each: {rate.basis}")
+    sessions = tuple(block.sessions(rate))
+    about = InterleavedRecord(
+        name=block.name, treatments=tuple(each.name for each in block.ordered),
+        planned_rounds=len(sessions), smallest_difference=block.margin, seed=block.seed,
+        rate_rps=rate.rps if rate else 0.0, rate_basis=rate.basis if rate else "",
+        control=block.control_setting.name if block.control_setting else "",
+        reference=block.reference.name if block.reference else "", primary=block.primary, until=block.until,
+        slice_s=block.slice_s,
+    )  # fmt: skip
+    measured = list[Step]()
+    for start in sessions:
+        measured += yield Request(start, interleaved=about)
+        if block.until and start.number >= FEWEST_STARTS:
+            found = comparison(measured)
+            say(headline(found))
+            if found.answered:
+                return
 
 
 def search(block: KneeSearch, say: Say) -> Requests:

@@ -1,19 +1,25 @@
-"""Run a notebook from the command line: its plan is checked, papermill executes it, the run is closed."""
+"""Run a notebook from the command line: its plan is checked, papermill executes it, the run is closed.
+
+A run that was interrupted goes on, if it is the same experiment on the same machine.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import psutil
+
+from runners.analysis.comparable import of_manifests
 from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, Value, compared, experiment
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import Shape
-from runners.errors import LabError
+from runners.errors import LabError, PlanError
 from runners.execution.progress import ADDRESS, listening, sink
-from runners.execution.resume import begun, same_parameters
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.toolchain.tools import CHECKOUT, NOTEBOOKS, ROOT
 
@@ -109,3 +115,56 @@ def affordable(number: str, asked: Mapping[str, Value]) -> None:
         low_rps, high_rps = float(asked["low_rps"]), float(asked["high_rps"])
         shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
         seconds_of_a_batch(float(asked["minutes"]), shape, low_rps, high_rps)
+
+
+REMEDY = "begin a new run"
+
+
+def of_plan(folder: RunFolder, plan: str) -> dict[str, Any]:
+    """The manifest of a run of this plan. Raises PlanError for a run of another."""
+    manifest = folder.manifest()
+    if manifest.get("experiment") != plan:
+        raise PlanError(str(folder.path), f"it is a run of {manifest.get('experiment')}, not of {plan}", REMEDY)
+    return manifest
+
+
+def begun(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """The parameters of a run of this plan that was not finished, and those that are given now.
+
+    Raises PlanError for any other run. Whether those that are given may be is for `continued` to say.
+    """
+    manifest = of_plan(folder, plan)
+    if manifest.get("status") == "complete":
+        raise PlanError(str(folder.path), "it is complete", f"{REMEDY}; `lab report` writes its report again")
+    return {**(manifest.get("parameters") or {}), **given}
+
+
+def same_parameters(folder: RunFolder, wanted: Mapping[str, object]) -> None:
+    """Raises PlanError, naming them, where parameters are not those that the run was begun with; minutes may differ."""
+    if differing := list(_other_parameters(folder.manifest(), wanted)):
+        raise PlanError(str(folder.path), _begun_with_another(differing), REMEDY)
+
+
+def continued(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
+    """The run's folder, open again. Raises PlanError, naming what differs from the first session."""
+    before = of_plan(folder, plan)
+    if before.get("status") == "running" and psutil.pid_exists(int(before.get("pid") or -1)):
+        raise PlanError(str(folder.path), f"process {before['pid']} is still measuring it", "wait for it, or end it")
+    differing = [differs.text for differs in of_manifests(before, manifest)]
+    differing += _other_parameters(before, manifest.get("parameters") or {})
+    if differing:
+        raise PlanError(str(folder.path), _begun_with_another(differing), REMEDY)
+    folder.update_manifest(pid=manifest.get("pid"), parameters=manifest.get("parameters"))
+    folder.reopen()
+    return folder
+
+
+def _other_parameters(before: Mapping[str, Any], wanted: Mapping[str, object]) -> Iterator[str]:
+    given = before.get("parameters") or {}
+    for name, value in wanted.items():
+        if name != "minutes" and given.get(name) != value:
+            yield f"{name}: {given.get(name)} against {value}"
+
+
+def _begun_with_another(differing: list[str]) -> str:
+    return f"it was begun with another {'; another '.join(differing)}"

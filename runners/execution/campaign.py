@@ -26,7 +26,7 @@ from rich.text import Text
 
 from runners.design.campaign import Job
 from runners.errors import MeasureError, PlanError
-from runners.execution.progress import Event
+from runners.execution.progress import Event, Sink
 from runners.readers import write
 from runners.storage.run_folder import RunFolder, StoreError
 
@@ -143,13 +143,9 @@ class Ended:
 
 
 def carry_out(
-    jobs: Sequence[Job],
-    runner: Runner,
-    results: Results,
-    watch: Watch,
-    minutes: float | None = None,
+    jobs: Sequence[Job], runner: Runner, results: Results, watch: Watch, minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
-) -> Ended:
+) -> Ended:  # fmt: skip
     """Measure the jobs that have no result yet, in order, until the next does not fit into the budget.
 
     Call it within `results.held()`. Raises MeasureError where the folder can no longer be written to.
@@ -217,17 +213,11 @@ def _cells(job: Job, state: str, outcome: Outcome | None = None) -> list[str]:
     return [job.name, str(job.repeat), settings(job), duration(job.planned_s), took, state, trials, sentinel, stalled]
 
 
-class _OfOneRun:
-    """What a run says is kept in its own folder, which standard output is turned to meanwhile."""
+class _OfOneRun(Sink):
+    """What a run says is kept in its own folder, which standard output is turned to meanwhile; it closes nothing."""
 
     def say(self, line: str) -> None:
         print(line, flush=True)
-
-    def rest(self) -> None:
-        """Nothing follows below."""
-
-    def close(self) -> None:
-        """Go on: there is another run, until `stop`."""
 
 
 class LiveTable(_OfOneRun):

@@ -1,31 +1,46 @@
-"""Run the blocks of an experiment: sessions in their order, and none that the run folder holds already."""
+"""Run the blocks of an experiment: sessions in their order, and none that the run folder holds already.
+
+The servers of a run: how a setting is started on this machine, what is up now, and where its data lies.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
 
+from msgspec.structs import replace as record_with
+
 from runners.analysis import facts
 from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved
+from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import Shape, choose_rate
 from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial
-from runners.design.setting import Setting
-from runners.errors import MeasureError
-from runners.execution import adaptive, interleaving
+from runners.design.setting import JDK_FRONT, Setting
+from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
+from runners.design.target import Target as Description
+from runners.errors import MeasureError, ToolError
+from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
-from runners.execution.happening import happening
-from runners.execution.measurement import Measurement
+from runners.execution.measurement import KIND, Measurement, happening, let_rest, warm_up
 from runners.execution.progress import Progress
-from runners.execution.warming import KIND, warm_up
+from runners.generators.load import LoadSpec, LoadTarget
+from runners.process.cpu_placement import equal_groups
+from runners.process.supervisor import in_a_row
 from runners.readers import write
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
-from runners.storage.schema import FaultRecord, FillRecord, read_record
-from runners.targets.base import Target
-from runners.targets.lab_server import RunningServer
+from runners.storage.schema import FaultRecord, FillRecord, InterleavedRecord, read_record
+from runners.targets.base import Target, TargetGroup
+from runners.targets.external import build as build_target
+from runners.targets.external import launch as launch_target
+from runners.targets.lab_server import MAIN, NodeHost, RunningServer, ServerSpec, launch_nodes
+from runners.targets.lab_server import launch as launch_server
+from runners.toolchain.build import JDK17_MAIN, Workshop
+from runners.trial import machine
 from runners.trial.faults import heads
 from runners.trial.profiler import ProfileSpec
 
@@ -75,7 +90,7 @@ class Executor:
             return self._fault_injection(block)
         say = self._measurement.say
         if isinstance(block, Interleaved):
-            return interleaving.starts(block, say, self._reached_rps(block.like) if block.like else None)
+            return adaptive.starts(block, say, self._reached_rps(block.like) if block.like else None)
         if isinstance(block, KneeSearch):
             return adaptive.search(block, say)
         if block.like is None:
@@ -173,7 +188,7 @@ class Executor:
         }  # fmt: skip
         if isinstance(session, SharedSession):
             assert request.interleaved is not None, "what is shared belongs to an interleaved block"
-            return interleaving.measure(self._measurement, self._launch, session, request.interleaved, more)
+            return self._measured_together(session, request.interleaved, more)
         if session.warm_up is not None:
             server, warmed = self._warm_server(session, session.warm_up, more)
             if warmed is not None:
@@ -234,7 +249,146 @@ class Executor:
         cause = f"not all of {keys} keys could be written"
         raise MeasureError(f"store of {server.subject}", cause, "see the server's log")
 
+    def _measured_together(
+        self, session: SharedSession, about: InterleavedRecord, more: Mapping[str, object]
+    ) -> list[Step]:
+        """Start all servers, warm those that are not to be cold, load each alone as asked, then all by one schedule."""
+        measurement, load, servers = self._measurement, session.load, dict[str, Target]()
+        for member in session.members:
+            server = servers[member.name] = self._launch(member.treatment, beside=bool(servers))
+            if member.workload.filled_keys:
+                measurement.fill(server, member.workload)
+        loops = Shape(load.shape.connections, load.shape.threads)
+        own = {"block": more["block"], "round": session.number}
+        for member in (each for each in session.members if not each.cold):
+            name, server = f"{load.name}-warm-{member.name}", servers[member.name]
+            warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, more=own)
+            let_rest(server, warmed)
+        more = {**more, "round": session.number}
+        steps = []
+        alone = [(each.name, each.alone) for each in session.members]
+        for name, trial in (*alone, *((each.name, each.solo) for each in session.members)):
+            if trial is not None:
+                arm = {**more, "interleaved": record_with(about, arm=name)}
+                steps.append(measurement.step(trial, servers[name], more=arm))
+                let_rest(servers[name], steps[-1])
+        sent = LoadSpec(
+            "", None, load.rate.rps if load.rate else None, load.shape.duration_s or 0.0, load.shape.warmup_s or 0.0,
+            load.shape.connections, load.shape.threads, script_arguments=load.workload.arguments,
+            targets=tuple(LoadTarget(of.name, servers[of.name].url, of.workload.script) for of in session.members),
+            seed=session.seed, slice_s=session.slice_s,
+        )  # fmt: skip
+        with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
+            group = TargetGroup(write.listed(each.name for each in session.compared), servers)
+            label = f"{group.subject} {load.workload.label}, start {session.number}"
+            more = {**more, "label": label, "interleaved": record_with(about, cpu_groups=groups)}
+            return [*steps, measurement.step(load, group, more=more, load=sent)]
+
 
 def _wrote_all(step: Step, keys: int) -> bool:
     summary = step.frames["summary"]
     return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])
+
+
+#: The engine that does nothing.
+NOOP = "noop"
+
+
+class Servers:
+    """One server that is loaded, or several beside each other; a new one takes the place of all."""
+
+    def __init__(
+        self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
+        node_hosts: Sequence[NodeHost] = (),
+    ) -> None:  # fmt: skip
+        self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
+        self._node_hosts = node_hosts
+        self._listen = str(parameters.get("listen", LOOPBACK))
+        self._up: list[Target] = []
+        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
+
+    def start(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+        """Start a setting on an empty store, or on what its last server left, beside what is up or in its place."""
+        if not beside:
+            self.stop()
+        spec = self._specified(setting, keep_data)
+        if beside and setting.nodes == 1:  # the port that was asked for is the first one's
+            spec = replace(spec, port=0)
+        if setting.processes > 1:
+            first = in_a_row(setting.processes)
+            server: RunningServer = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
+        else:
+            server = launch_server(spec)
+        self._up.append(server)
+        return server
+
+    def start_target(self, file: TargetFile, beside: bool = False, name: str = "", engine: str = EXTERNAL) -> Target:
+        """Start anybody's server by its description, on an empty data folder, in place of what is up or beside it.
+
+        `name` is what reports call this process, if not by the target's name.
+        """
+        if not beside:
+            self.stop()
+        self._starts += 1
+        folder = self._folder.server_folder(name or file.name) / f"start-{self._starts}"
+        target = launch_target(file, folder, self.cpus, machine.taskset(), name, engine, self._listen)
+        self._up.append(target)
+        return target
+
+    def build_target(self, file: TargetFile) -> None:
+        """Build anybody's server by its description, once for its name. Raises PlanError when that fails."""
+        build_target(file, self._folder.server_folder(file.name) / "build.log")
+
+    @property
+    def has_own(self) -> bool:
+        """Whether the lab's own servers can be started in this run."""
+        return self._shop.servers is not None
+
+    def start_idle(self, name: str, beside: bool = False) -> Target:
+        """Start the crate's server that does nothing, where none of the lab's own is needed otherwise."""
+        reference = self._shop.reference
+        assert reference is not None, "the workshop has a JDK where there is none"
+        url = f"http://{HOST}:{in_a_row(1)}"
+        command = (str(reference.path), "--kind", "server", url)
+        idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
+        return self.start_target(TargetFile(reference.path, idle, ""), beside, engine=NOOP)
+
+    def stop(self) -> None:
+        """Stop every server that is up, the last one first, with everything flushed."""
+        while self._up:
+            self._up.pop().stop()
+
+    def drop_data(self) -> None:
+        """Remove what the stores of all settings hold."""
+        for data in self._folder.path.glob("servers/*/data"):
+            shutil.rmtree(data, ignore_errors=True)
+
+    def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
+        """How a setting is started here, on an empty store or on what is there. Raises ToolError without its JDK."""
+        self._starts += 1
+        jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
+        if jdk is None:
+            remedy = f"install a JDK {setting.jdk}, then run again"
+            raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
+        own = setting.front == JDK_FRONT
+        home = self._folder.server_folder(setting.name)
+        if not keep_data:
+            shutil.rmtree(home / "data", ignore_errors=True)
+        port = int(self._parameters.get("port", 0))
+        return ServerSpec(
+            java=jdk.java,
+            class_path=server.jdk17_dist if own else server.dist,
+            main_class=JDK17_MAIN if own else MAIN,
+            engine=setting.engine,
+            folder=home / f"start-{self._starts}",
+            data=home / "data",
+            heap_mb=setting.heap_mb or int(self._parameters["heap_mb"]),
+            selectors=int(self._parameters.get("selectors", 0)),
+            port=in_a_row(setting.nodes) if setting.nodes > 1 and not port else port,
+            cpus=None if setting.all_cores else self.cpus,
+            taskset=machine.taskset(),
+            server_flags=setting.server_flags,
+            more_jvm_flags=setting.jvm_flags,
+            subject=setting.name,
+            listen=self._listen,
+        )

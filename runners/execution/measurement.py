@@ -1,40 +1,54 @@
-"""Steps in a row: measure each, read it, judge it, and keep it in the run folder."""
+"""Steps in a row: measure each, read it, judge it, and keep it in the run folder.
+
+Beside its load runs what a trial plans: faults of its server, or a look at the kernel's TCP counters.
+
+A server is warmed up by closed loops until its compiler has little left to do. Under a closed loop the compiler's
+threads share the server's cores with those that serve, and what they have to do piles up. So they may use the
+generator's cores too until the server is warm, and between two loops the server is left alone until they have worked
+it off.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import shutil
+import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from runners.analysis.facts import judge
+from runners.analysis.steady_state import not_warm
 from runners.claims.answer import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
-from runners.design.load import FILL, SENTINEL, Size, Workload
-from runners.design.session import LOAD, Trial
-from runners.errors import MeasureError, ServerError, ToolError
-from runners.execution.happening import NOTHING, Happening
+from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
+from runners.design.session import LOAD, Freeze, KillNode, Trial
+from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
-from runners.generators.generators import generators
-from runners.generators.load import Generator, LoadSpec, Sender, planned_s, run_load
+from runners.generators.load import Generator, LoadSpec, Sender, generators, planned_s, run_load
+from runners.process.cpu_placement import compilers, compiling_anywhere
 from runners.readers import write
+from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
-from runners.storage.schema import FillRecord, StepRecord, SweepRecord, write_record
-from runners.targets.base import Target
+from runners.storage.schema import FillRecord, LoopRecord, StepRecord, SweepRecord, WindowRecord, write_record
+from runners.targets.base import Cluster, Freezable, Jvm, Target
 from runners.targets.lab_server import check_filled, check_written, fill_by_hand
+from runners.toolchain.build import Workshop
 from runners.toolchain.tools import TRUEPACE
-from runners.toolchain.workshop import Workshop
 from runners.trial import machine
-from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
-from runners.trial.recording import Recorder
-from runners.trial.step import Instrument, Measure, measure_step, skipped, statistics, store_status
+from runners.trial.activity import StallWitness, available
+from runners.trial.faults import Freezer, Outages, TcpWatch, timer_hz
+from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
+from runners.trial.step import Instrument, measure_step, skipped, statistics, store_status
 from runners.trial.telemetry import disk_bytes, processes, rest
-from runners.trial.witness import StallWitness
 
 FILL_CONNECTIONS = 8
 FILL_BOUND_S = 120.0
@@ -46,19 +60,13 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
     """What the store takes when its background work is done, beside what it was given."""
     settled_s = rest(server, REST_BOUND_S)
     filled = replace(
-        record.fill,
-        given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
-        live_bytes=workload.filled_bytes,
-        settled_s=settled_s,
-        data_bytes=disk_bytes(server.data) if server.data else None,
-    )
+        record.fill, given_bytes=(1 + workload.rewrites) * workload.filled_bytes, live_bytes=workload.filled_bytes,
+        settled_s=settled_s, data_bytes=disk_bytes(server.data) if server.data else None,
+    )  # fmt: skip
     return replace(
-        record,
-        fill=filled,
-        store_after=store_status(server.status()),
-        statistics_after=statistics(server),
+        record, fill=filled, store_after=store_status(server.status()), statistics_after=statistics(server),
         process_after=processes(server.pids),
-    )
+    )  # fmt: skip
 
 
 def _paced(trial: Trial, load: LoadSpec) -> str:
@@ -70,12 +78,10 @@ def _paced(trial: Trial, load: LoadSpec) -> str:
 
 def _about(trial: Trial, label: str) -> dict[str, Any]:
     """The fields of a step's record that its trial gives."""
+    basis = trial.rate.basis if trial.rate else ""
     about: dict[str, Any] = {
-        "label": label,
-        "role": trial.role,
-        "workload": trial.workload.name,
-        "rate_basis": trial.rate.basis if trial.rate else "",
-    }
+        "label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": basis
+    }  # fmt: skip
     if trial.round is not None:
         about["round"] = trial.round
     if trial.sweep is not None:
@@ -83,27 +89,16 @@ def _about(trial: Trial, label: str) -> dict[str, Any]:
     return about
 
 
-def _generator(shop: Workshop, name: str) -> Generator:
-    found = generators(shop)
-    return found[name] if name in found else found["wrk2"]  # the workshop refuses to open without either
-
-
 class Measurement:
     """Takes the steps of one run, all with the same instrument."""
 
     def __init__(
-        self,
-        shop: Workshop,
-        generator: str,
-        generator_cpus: tuple[int, ...] | None,
-        size: Size,
-        folder: RunFolder,
-        progress: Progress,
-        send: Sender = run_load,
-    ) -> None:
+        self, shop: Workshop, generator: str, generator_cpus: tuple[int, ...] | None, size: Size, folder: RunFolder,
+        progress: Progress, send: Sender = run_load,
+    ) -> None:  # fmt: skip
         self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
         self._instrument = Instrument(
-            _generator(shop, generator),
+            self._generator(generator),
             Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
             generator_cpus,
             machine.taskset(),
@@ -111,18 +106,14 @@ class Measurement:
             StallWitness(TRUEPACE.with_name("stall-witness")),
             send,
         )
-        self._measure: Measure = measure_step
+        self._measure = measure_step
         self._taken: dict[str, Step] = {}
 
     def step(
-        self,
-        trial: Trial,
-        server: Target,
-        profile: ProfileSpec | None = None,
-        more: Mapping[str, object] | None = None,
-        beside: Callable[[float], Happening | None] = lambda _lead_s: None,
+        self, trial: Trial, server: Target, profile: ProfileSpec | None = None,
+        more: Mapping[str, object] | None = None, beside: Callable[[float], Happening | None] = lambda _lead_s: None,
         load: LoadSpec | None = None,
-    ) -> Step:
+    ) -> Step:  # fmt: skip
         """Measure a trial and keep it as a step, with the fields `more` of its record. Says so when it is not valid.
 
         `beside` gives, from the seconds for which a load is sent before it is recorded, what happens meanwhile. `load`
@@ -137,10 +128,10 @@ class Measurement:
             # a number of requests takes what it takes; its duration is a bound
             length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
             follower = Follower(folder.slices)
-            with self._progress.part(label + _paced(trial, load), length_s + AROUND_A_LOAD_S) as part:
+            with self._progress.part(label + _paced(trial, load), length_s + AROUND_A_LOAD_S) as tick:
 
                 def show(elapsed_s: float) -> None:
-                    part.tick(elapsed_s, follower.read())
+                    tick(elapsed_s, follower.read())
 
                 try:
                     record = self._measure(
@@ -186,8 +177,9 @@ class Measurement:
         """Whether there is a JDK of that feature release; 0 is the lab's own."""
         return self._shop.jdk_of(release) is not None
 
-    def _sender(self, name: str) -> Generator:
-        return generators(self._shop)[name] if name else self._instrument.generator
+    def _generator(self, name: str) -> Generator:
+        found = generators(self._shop)
+        return found.get(name) or found["wrk2"]  # the workshop refuses to open without either
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
         """What a trial is sent and observed with.
@@ -195,14 +187,12 @@ class Measurement:
         Only where latency is quoted and explained are the causes of its tail recorded. The sentinel asks for this
         machine, and so comes from it alone.
         """
-        ours_alone = load.targets or load.parts_rps  # to share a schedule, or to change its rate
-        generator = self._ours() if ours_alone else self._sender(trial.generator)
+        generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
+        if load.targets or load.parts_rps:  # only ours shares a schedule, or changes its rate
+            generator = self._generator("truepace")
         recorder = self._instrument.recorder if trial.role == LOAD and profile is None else None
         send = run_load if trial.role == SENTINEL else self._instrument.send
         return dataclasses.replace(self._instrument, generator=generator, recorder=recorder, send=send)
-
-    def _ours(self) -> Generator:
-        return _generator(self._shop, "truepace")
 
     def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
         write_record(folder, record)
@@ -226,24 +216,19 @@ class Measurement:
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
         text = f"fill {server.subject} with {write.several(keys, 'key')}"
-        with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as part:
+        with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as tick:
             if self._shop.truepace is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)
             else:
                 own_requests = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
                 sent = workload.fill_with or own_requests
                 load = LoadSpec(
-                    server.url,
-                    sent.script,
-                    None,
-                    max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
-                    connections=FILL_CONNECTIONS,
-                    requests=times * keys,
-                    script_arguments=sent.arguments,
-                )
+                    server.url, sent.script, None, max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
+                    connections=FILL_CONNECTIONS, requests=times * keys, script_arguments=sent.arguments,
+                )  # fmt: skip
                 folder = self._folder.begin_step(f"fill-{server.subject}")
-                own = dataclasses.replace(self._instrument, recorder=None, generator=self._ours())
-                measured = measure_step(folder, server, load, own, tick=part.tick)
+                own = dataclasses.replace(self._instrument, recorder=None, generator=self._generator("truepace"))
+                measured = measure_step(folder, server, load, own, tick=tick)
                 label, filled = f"{server.subject} fill", FillRecord(keys=keys)
                 record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
                 if workload.rewrites:
@@ -253,10 +238,8 @@ class Measurement:
                 check_filled(server, keys)
             else:
                 summary = step.frames["summary"]
-                completed, refused = (
-                    (0, 0) if summary.empty else (int(summary[of].iloc[0]) for of in ("completed", "non_2xx"))
-                )
-                check_written(server.subject, keys, completed, refused)
+                counts = [0, 0] if summary.empty else summary[["completed", "non_2xx"]].iloc[0].astype(int).tolist()
+                check_written(server.subject, keys, *counts)
 
     def say(self, line: str) -> None:
         """A line beside the progress."""
@@ -274,3 +257,154 @@ class Measurement:
             return SERVER_CPU_SHARE
         share = float(taken.frames["telemetry"]["server_cpu_cores"].mean())
         return share if share > 0 else SERVER_CPU_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Runs beside a load. `begin` is called at its start and every second; `end` when it is over, or was cut.
+
+    `record` gives fields of the trial's record, once it has ended.
+    """
+
+    begin: Callable[[], None]
+    end: Callable[[], object]
+    record: Callable[[StepFolder], dict[str, Any]]
+
+
+NOTHING = Happening(lambda: None, lambda: None, lambda _folder: {})
+
+
+def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
+    """What a trial plans beside its load, which its generator sends for `lead_s` before it records; None for nothing.
+
+    `stage`: name and title of the block that a closed loop belongs to. Raises MeasureError for a fault that this server
+    can't have.
+    """
+    freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
+    kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))
+    if (asked := trial.loop) is not None:
+        watch, hz = TcpWatch(), timer_hz()
+        about = LoopRecord(
+            stage=stage[0], stage_title=stage[1], published=asked.published, drawn_keys=asked.drawn_keys,
+            held_keys=asked.held_keys, kernel_hz=hz,
+        )  # fmt: skip
+        return Happening(watch.begin, lambda: None, lambda _folder: {"loop": replace(about, tcp=watch.gained() or {})})
+    if len(kills) > 1 or (kills and freezes):
+        cause = "it kills a node and has another fault too"
+        raise MeasureError(f"trial {trial.name}", cause, "plan one trial for each")
+    if kills:
+        return _killed(kills[0], server, lead_s)
+    return _frozen(freezes, trial, server, lead_s) if freezes else None
+
+
+def _frozen(freezes: tuple[Freeze, ...], trial: Trial, server: Target, lead_s: float) -> Happening:
+    if not isinstance(server, Freezable):
+        raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
+    freezer, length_s = Freezer(server.child, freezes, lead_s), trial.shape.duration_s or 0.0
+
+    def record(folder: StepFolder) -> dict[str, Any]:
+        freezes = freezer.finish()
+        start_unix_us = _start_us(folder) or freezer.began_unix_us + lead_s * 1e6
+        return {"freezes": freezes, "window": WindowRecord(start_unix_us=start_unix_us, length_s=length_s)}
+
+    return Happening(freezer.begin, freezer.finish, record)
+
+
+def _killed(kill: KillNode, server: Target, lead_s: float) -> Happening:
+    if not isinstance(server, Cluster):
+        raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
+    dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
+
+    def record(folder: StepFolder) -> dict[str, Any]:
+        return {"outage": replace(dying.finish(), start_unix_us=_start_us(folder))}
+
+    return Happening(dying.begin, dying.finish, record)
+
+
+def _start_us(folder: StepFolder) -> float | None:
+    """When the recorded window began, where the generator says it."""
+    for path in (folder.load_json, folder.console):
+        with contextlib.suppress(ReadError):
+            if (start_unix_us := read_load_json(path).start_unix_us) is not None:
+                return start_unix_us
+    return None
+
+
+LOOK_S = 0.2
+AT_REST = 0.05  # of a core, from one look to the next
+
+
+def compiler_s(pid: int) -> float | None:
+    """CPU seconds of a process's compiler threads so far; None where there are none or the kernel does not tell."""
+    try:
+        used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in compilers(pid)]
+    except (OSError, ValueError, IndexError):
+        return None
+    return sum(used) if used else None
+
+
+def await_rest(
+    read_s: Callable[[], float | None], bound_s: float, clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> float | None:  # fmt: skip
+    """Wait until the compiler rests from one look to the next; give the seconds that took, None when it never did.
+
+    `read_s` gives its CPU seconds so far. A thread of it that ended makes a sum smaller, which counts as rest.
+    """
+    began = clock()
+    before, at = read_s(), began
+    while before is not None and clock() - began + LOOK_S <= bound_s:
+        sleep(LOOK_S)
+        now, now_at = read_s(), clock()
+        if now is None or now - before <= AT_REST * (now_at - at):
+            return now_at - began
+        before, at = now, now_at
+    return None
+
+
+KIND = "warm-up"
+#: In the record of each step of a warm-up: its throughput is not that of a server all of whose threads are pinned.
+COMPILER = {"compiler_on_any_core": True}
+#: For so long at most a server is left alone after one load.
+REST_S = 2.0
+
+
+def warm_up(
+    measurement: Measurement, name: str, server: Target, workload: Workload, shape: Shape, whole_s: float, *,
+    kind: str = KIND, more: Mapping[str, object] | None = None, clock: Callable[[], float] = time.monotonic,
+) -> Step:  # fmt: skip
+    """A closed loop on a warm server: the last of as many as it takes; those before are kept under steps/superseded/.
+
+    They end when the compiler rests at the end of one, or with the last that ends within WARM_BOUND times `whole_s`.
+    Where the kernel does not tell what threads use, it is one loop of `whole_s`.
+    """
+    loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
+    loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
+    more = {**(more or {}), **(COMPILER if isinstance(server, Jvm) else {})}
+    with _compiler_freed(server):
+        while True:
+            step = measurement.step(Trial(name, kind, workload, None, loop), server, more=more)
+            left_s = bound_s - (clock() - began) - loop_s
+            if not not_warm(step) or left_s < 0 or not server.alive():
+                return step
+            _await_compiler(server, left_s)
+
+
+def let_rest(server: Target, step: Step) -> None:
+    """Where JIT compilation was unfinished when a step ended, leave it alone until its compiler has worked that off.
+
+    Else it would do so while another server is measured, or itself is measured next.
+    """
+    if not_warm(step) and server.alive():
+        with _compiler_freed(server):
+            _await_compiler(server, REST_S)
+
+
+def _compiler_freed(server: Target) -> AbstractContextManager[None]:
+    """A JVM's compiler may use every core for a while; other servers have none that is known."""
+    return compiling_anywhere(server.pid) if isinstance(server, Jvm) else contextlib.nullcontext()
+
+
+def _await_compiler(server: Target, bound_s: float) -> None:
+    if isinstance(server, Jvm):
+        await_rest(partial(compiler_s, server.pid), bound_s)

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -169,19 +169,19 @@ class Event:
     def whole_text(self) -> str:
         return f"{self.text}: {self.moment.text()}" if self.moment else self.text
 
-    @classmethod
-    def received(cls, fields: dict[str, Any]) -> Event:
-        """An event from its fields, as a kernel sends them."""
-        return cls(**{**fields, "moment": Moment(**fields["moment"]) if fields["moment"] else None})
-
 
 class Sink(Protocol):
     """Somewhere to show events."""
 
     def show(self, event: Event) -> None: ...
     def say(self, line: str) -> None: ...
-    def rest(self) -> None: ...
-    def close(self) -> None: ...
+    def rest(self) -> None:
+        """Make room for what is printed next, where there is need."""
+        return
+
+    def close(self) -> None:
+        """End what was begun, if anything."""
+        return
 
 
 class BarSink:
@@ -247,7 +247,7 @@ class NotebookSink(BarSink):
         self._moments, self._handle = [], None
 
 
-class LineSink:
+class LineSink(Sink):
     """A line when the work changes and every ten seconds, for a log."""
 
     def __init__(self, out: TextIO) -> None:
@@ -271,15 +271,12 @@ class LineSink:
     def say(self, line: str) -> None:
         print(line, file=self._out, flush=True)
 
-    def rest(self) -> None:
-        return None
 
-    def close(self) -> None:
-        return None
+class SocketSink(Sink):
+    """Hands events to the `lab run` that started this kernel, and ends the kernel when that is gone.
 
-
-class SocketSink:
-    """Hands events to the `lab run` that started this kernel, and ends the kernel when that is gone."""
+    It is never closed: the listener must see this end close only when the kernel ends.
+    """
 
     def __init__(self, address: str) -> None:
         self._connection: Connection = Client(address)
@@ -292,18 +289,12 @@ class SocketSink:
 
     def show(self, event: Event) -> None:
         with contextlib.suppress(OSError):
-            self._connection.send(asdict(event))
+            self._connection.send(event)
 
     def say(self, line: str) -> None:
         with contextlib.suppress(OSError):
             self._connection.send(line)
         print(line)  # the executed notebook keeps it too
-
-    def rest(self) -> None:
-        return None
-
-    def close(self) -> None:
-        return None  # the listener must see this end close only when the kernel ends
 
 
 def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
@@ -316,6 +307,12 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
     return BarSink(stream) if stream.isatty() else LineSink(stream)
 
 
+class Tick(Protocol):
+    """Say for how many seconds a part has gone on, and how its load does now."""
+
+    def __call__(self, elapsed_s: float, moment: Moment | None = None) -> None: ...
+
+
 class Progress:
     """The seconds of a plan, spent part by part."""
 
@@ -324,22 +321,27 @@ class Progress:
         self._done_s = 0.0
         self._sink = shown_in
 
-    def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Part:
-        """A part of the work that will take about `planned_s`.
+    @contextlib.contextmanager
+    def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
+        """A part of the work that will take about `planned_s`; give how far it is, and it counts as done afterwards.
 
         Where that is known better by now than when the whole was planned, with `in_plan_s` for this part, the whole
         becomes longer or shorter by the difference.
         """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
-        return Part(self, printable(text), planned_s)
+        text = printable(text)
 
-    def at(self, text: str, done_s: float, moment: Moment | None = None) -> None:
-        self._sink.show(Event(self._done_s + done_s, max(self._total_s, self._done_s + done_s), text, moment))
+        def tick(elapsed_s: float, moment: Moment | None = None) -> None:
+            done_s = self._done_s + min(elapsed_s, planned_s)
+            self._sink.show(Event(done_s, max(self._total_s, done_s), text, moment))
 
-    def spent(self, planned_s: float) -> None:
-        self._done_s += planned_s
-        self._sink.rest()
+        tick(0.0)
+        try:
+            yield tick
+        finally:
+            self._done_s += planned_s
+            self._sink.rest()
 
     def shorten(self, by_s: float) -> None:
         """A part of the plan need not be done."""
@@ -350,23 +352,6 @@ class Progress:
 
     def close(self) -> None:
         self._sink.close()
-
-
-class Part:
-    """One part: `tick(elapsed_s)` while it runs, with how its load does now; leaving the context counts it as done."""
-
-    def __init__(self, progress: Progress, text: str, planned_s: float) -> None:
-        self._progress, self._text, self._planned_s = progress, text, planned_s
-
-    def __enter__(self) -> Part:
-        self.tick(0.0)
-        return self
-
-    def tick(self, elapsed_s: float, moment: Moment | None = None) -> None:
-        self._progress.at(self._text, min(elapsed_s, self._planned_s), moment)
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.spent(self._planned_s)
 
 
 @contextlib.contextmanager
@@ -395,4 +380,4 @@ def _serve(listener: Listener, shown_in: Sink) -> None:
             if isinstance(message, str):
                 shown_in.say(message)
             else:
-                shown_in.show(Event.received(message))
+                shown_in.show(message)

@@ -12,6 +12,7 @@ from runners.design.experiment import Value, listed
 from runners.design.load import GET, PUT, SIZES, Starts, Workload
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
+from runners.experiments import answered_by
 from runners.readers import write
 
 WORKLOADS = ("put", "get")
@@ -40,15 +41,9 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     found = list[Block]()
     for name, workload, keys in loads:
         fixed = FixedRate(
-            name,
-            f"{workload.label}: every {what} at one rate",
-            treatments,
-            workload,
-            size,
-            rate_rps=float(asked["rate_rps"]),
-            profile=events,
-            questions=keys,
-        )
+            name, f"{workload.label}: every {what} at one rate", treatments, workload, size,
+            rate_rps=float(asked["rate_rps"]), profile=events, questions=keys,
+        )  # fmt: skip
         found.append(fixed)
         if not targets and len(treatments) > 1 and name in COMPARED[size.name]:
             found.append(fixed.compared(f"{name}-compared", STARTS[size.name], MARGIN, ("engines",)))
@@ -64,44 +59,18 @@ def errors_are_the_keys(finding: Finding) -> Answer:
     return Answer(Verdict.NO, effect, "computed from the published output", finding=finding)
 
 
-QUESTIONS = (
-    Asked(
-        Question("rate", "Does one connection achieve the published rates here?", "yes: 25 000/s PUT, 22 000/s GET"),
-        questions.carries_published(WORKLOADS),
+QUESTIONS = answered_by("01", {
+    "rate": questions.carries_published(WORKLOADS),
+    "store-cpu": questions.store_is_most(WORKLOADS, "rocksdb"),
+    "sockets": questions.sockets_over_store(WORKLOADS, "rocksdb"),
+    "merge-tail": questions.tail_by("compaction", "put-rocksdb"),
+    "median": questions.published_timer(("M01",)),
+    "errors": errors_are_the_keys,
+    "engines": questions.either(
+        interleaved.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
+        questions.medians_apart(WORKLOADS, "rocksdb", "lsm"),
     ),
-    Asked(
-        Question(
-            "store-cpu", "Does the store take most of the CPU time?", "no for PUT (20.5 %), nearly for GET (47.6 %)"
-        ),
-        questions.store_is_most(WORKLOADS, "rocksdb"),
-    ),
-    Asked(
-        Question(
-            "sockets",
-            "Do reads and writes of sockets take more CPU time than the store?",
-            "yes for PUT (28.3 against 20.5 %), no for GET (21.8 against 47.6 %)",
-        ),
-        questions.sockets_over_store(WORKLOADS, "rocksdb"),
-    ),
-    Asked(
-        Question("merge-tail", "Do merges of tables make the tail of PUT?", "yes, from p90 on"),
-        questions.tail_by("compaction", "put-rocksdb"),
-    ),
-    Asked(
-        Question("median", "Are the published medians those of the server?", "taken as such: 0.64 and 0.68 ms"),
-        questions.published_timer(("M01",)),
-    ),
-    Asked(
-        Question("errors", "Do the published errors say that the server failed?", "not mentioned"), errors_are_the_keys
-    ),
-    Asked(
-        Question("engines", "Does our LSM store's median differ from RocksDB's?"),
-        questions.either(
-            interleaved.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
-            questions.medians_apart(WORKLOADS, "rocksdb", "lsm"),
-        ),
-    ),
-    Asked(Question("gc-tail", "Do GC pauses make the tail of PUT?"), questions.tail_by("GC pause", "put-rocksdb")),
-)
+    "gc-tail": questions.tail_by("GC pause", "put-rocksdb"),
+})  # fmt: skip
 #: Of anybody's servers, where there are several.
 TARGET_QUESTIONS = (Asked(Question("servers", "Do the servers' medians differ at one rate?"), questions.servers_apart),)

@@ -6,21 +6,18 @@ from collections.abc import Mapping
 
 from runners.analysis.finding import Finding
 from runners.analysis.quantities import factor
-from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_finding, of_rule
+from runners.claims.questions import Answer, Verdict, number, of_finding, of_rule
 from runners.design import report_2
 from runners.design.block import Block
 from runners.design.experiment import Value, listed
+from runners.experiments import answered_by
 from runners.readers import write
 
 #: What each stage helps to answer.
 _STAGES = {
-    "before": ("executor", "wait", "mixed", "profile"),
-    "after": ("executor", "wait", "404", "mixed", "profile"),
-    "nodelay": ("more", "wait"),
-    "jdk25": ("jdk25",),
-    "delayed": ("jdk25",),
-    "one-write": ("one-write",),
-}
+    "before": ("executor", "wait", "mixed", "profile"), "after": ("executor", "wait", "404", "mixed", "profile"),
+    "nodelay": ("more", "wait"), "jdk25": ("jdk25",), "delayed": ("jdk25",), "one-write": ("one-write",),
+}  # fmt: skip
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -92,18 +89,15 @@ def one_write(finding: Finding) -> Answer:
     return Answer(Verdict.NO if one < two / 2 else Verdict.YES, effect, "one closed loop each", finding=finding)
 
 
-QUESTIONS = (
-    Asked(Question("more", "Is more to be had from this server?", "no, the virtual machine limits it"), one_flag),
-    Asked(Question("executor", "Does a cached thread pool help?", "yes, a little"), executor),
-    Asked(Question("wait", "Are the 44 ms the delayed-ACK timer and one tick of the kernel?"), timer_and_tick),
-    Asked(Question("one-write", "Does a response of one write wait?"), one_write),
-    Asked(Question("jdk25", "Does JDK 25 need the flag?"), newer_jdk),
-    Asked(Question("404", "Do the published 404s say anything of the server?", "not explained"), of_the_script),
-    Asked(Question("mixed", "Is the mixed script a mix of PUT and GET?", "taken as such"), mixed),
-    Asked(
-        Question("profile", "Could a profile of CPU time have shown the wait?", "it was looked for there"),
-        lambda evidence: of_finding(
-            evidence.first("D12"), Verdict.NO, "while a response waits for its acknowledgement, no thread computes"
-        ),
+QUESTIONS = answered_by("02", {
+    "more": one_flag,
+    "executor": executor,
+    "wait": timer_and_tick,
+    "one-write": one_write,
+    "jdk25": newer_jdk,
+    "404": of_the_script,
+    "mixed": mixed,
+    "profile": lambda evidence: of_finding(
+        evidence.first("D12"), Verdict.NO, "while a response waits for its acknowledgement, no thread computes"
     ),
-)
+})  # fmt: skip

@@ -8,13 +8,14 @@ from dataclasses import replace
 from runners.analysis import facts, knee
 from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions, settings
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
+from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule
 from runners.design import report_3
 from runners.design.block import Block, Interleaved
 from runners.design.experiment import Value, listed
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
 from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
+from runners.experiments import answered_by
 from runners.readers import write
 from runners.readers.published import with_rates
 from runners.readers.run import Step
@@ -91,37 +92,14 @@ def misses(finding: Finding) -> Answer:
     return Answer(Verdict.NO, effect, f"{write.count(number(finding, 'outputs'))} published outputs", finding=finding)
 
 
-QUESTIONS = (
-    Asked(
-        Question(
-            "pool",
-            "Is the knee higher with a pool behind one selector than with handling on the selector?",
-            "yes, 2.5 times",
-            cores=2,
-        ),
-        questions.knees_apart("put", "blocking-one", "selector"),
-    ),
-    Asked(
-        Question("selectors", "Do more selectors raise the knee?", "yes: 55 000/s instead of 40 000/s", cores=2),
-        questions.knees_apart("put", "blocking-many", "blocking-one"),
-    ),
-    Asked(
-        Question("hand-over", "Does the hand-over cost CPU time?", "yes: 27 % of the rate on one connection"),
-        handed_over("cpu_us"),
-    ),
-    Asked(Question("median", "Does the hand-over cost latency in the median?"), handed_over("p50_us")),
-    Asked(
-        Question("get", "Is the GET knee higher with handling on the selector than with the published pool?"),
-        questions.knees_apart("get", "selector", "blocking-one"),
-    ),
-    Asked(
-        Question("virtual", "Is the knee of virtual threads as high as that of the published pool?"),
-        questions.knees_apart("put", "virtual", "blocking-one"),
-    ),
-    Asked(Question("queue", "Does a longer queue refuse less when more is offered than fits?"), longer_queue),
-    Asked(Question("errors", "Are the published errors of GET the server's?", "not mentioned"), misses),
-    Asked(
-        Question("beyond", "Are the latencies published at the highest rates response times?", "taken as such"),
-        questions.beyond_the_knee,
-    ),
-)
+QUESTIONS = answered_by("03", {
+    "pool": questions.knees_apart("put", "blocking-one", "selector"),
+    "selectors": questions.knees_apart("put", "blocking-many", "blocking-one"),
+    "hand-over": handed_over("cpu_us"),
+    "median": handed_over("p50_us"),
+    "get": questions.knees_apart("get", "selector", "blocking-one"),
+    "virtual": questions.knees_apart("put", "virtual", "blocking-one"),
+    "queue": longer_queue,
+    "errors": misses,
+    "beyond": questions.beyond_the_knee,
+})  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 from runners.analysis.finding import Finding
 from runners.claims import interleaved, profile, questions
 from runners.claims.climbing import ladders, rate_interval
-from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_rule, verdict_of
+from runners.claims.questions import Answer, Evidence, Verdict, number, of_rule, verdict_of
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate
@@ -19,6 +19,7 @@ from runners.design.objective import Objective
 from runners.design.session import step_name
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
+from runners.experiments import answered_by
 from runners.readers import write
 from runners.readers.published import outputs, with_rates
 
@@ -135,37 +136,13 @@ def changes_with_rate(evidence: Evidence) -> Answer | None:
     return Answer(Verdict.YES, finding.sentence.rstrip("."), basis, "", finding)
 
 
-QUESTIONS = (
-    Asked(
-        Question(
-            "rates",
-            "Does one connection keep p99 within 10 ms at the published rates?",
-            "PUT to 45 000/s, GET to 20 000/s",
-        ),
-        published_rates,
-    ),
-    Asked(
-        Question("warm", "Is the warm server faster than the cold one?", "no, about the same"),
-        interleaved.differs((report_4.COMPARED,), f"lsm-{report_4.COLD}", "p50_us"),
-    ),
-    Asked(
-        Question("shares", "Does the work of a request change with the rate?", "yes, polling shrinks"),
-        changes_with_rate,
-    ),
-    Asked(
-        Question("flush-tail", "Do flushes make the tail of PUT?", "not asked"),
-        questions.tail_by("flush", "put-warm-lsm"),
-    ),
-    Asked(
-        Question("compaction-tail", "Does compaction make the tail of PUT?", "it was never triggered there"),
-        questions.tail_by("compaction", "put-warm-lsm"),
-    ),
-    Asked(Question("cold", "Does the published cold run hold its cold start?", "taken as such"), cold_start),
-    Asked(
-        Question("45k", "Were the percentiles published for 45 000/s taken at that rate?", "taken as such"), wrong_rate
-    ),
-    Asked(
-        Question("beyond", "Are the latencies published at the highest rates response times?", "taken as such"),
-        questions.beyond_the_knee,
-    ),
-)
+QUESTIONS = answered_by("04", {
+    "rates": published_rates,
+    "warm": interleaved.differs((report_4.COMPARED,), f"lsm-{report_4.COLD}", "p50_us"),
+    "shares": changes_with_rate,
+    "flush-tail": questions.tail_by("flush", "put-warm-lsm"),
+    "compaction-tail": questions.tail_by("compaction", "put-warm-lsm"),
+    "cold": cold_start,
+    "45k": wrong_rate,
+    "beyond": questions.beyond_the_knee,
+})  # fmt: skip

@@ -9,7 +9,7 @@ from runners.analysis.finding import Finding
 from runners.analysis.interleaved import THROUGHPUT
 from runners.claims import faults, questions
 from runners.claims.interleaved import differs
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
+from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Value, listed
@@ -18,6 +18,7 @@ from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
 from runners.design.report_5 import NEW, OLD
 from runners.design.session import KillNode
+from runners.experiments import answered_by
 from runners.process.cpu_placement import usable_cpus
 from runners.readers import write
 from runners.readers.published import with_rates
@@ -130,30 +131,16 @@ def changed(name: str) -> Answering:
     return differs(("changes",), name, THROUGHPUT)
 
 
-QUESTIONS = (
-    Asked(
-        Question(
-            "three-changes", "Do the report's three changes together raise throughput?", "yes; it names two of them"
-        ),
-        changed(NEW),
-    ),
-    Asked(Question("lock", "Does removing the lock around the client help alone?", "yes"), changed("no-lock")),
-    Asked(Question("threads", "Does the smaller pool help alone?", "yes, 20 to 6"), changed("fewer-threads")),
-    Asked(Question("hash", "Does murmur3 help alone?", "not named"), changed("murmur3")),
-    Asked(Question("spread", "Did the old hash spread the keys over the nodes?", "taken as such"), spreads),
-    Asked(Question("waits", "Do threads wait for the lock around the client?", "yes"), lock_waits),
-    Asked(
-        Question("medians", "Are the published medians those of the server?", "taken as such"),
-        questions.published_timer(("M13",)),
-    ),
-    Asked(
-        Question("async-2of3", "Does an asynchronous client help when 2 of 3 copies must respond?"),
-        differs(("replication-2of3",), "async-2of3", THROUGHPUT),
-    ),
-    Asked(
-        Question("async-3of3", "Does it help when all 3 must?"),
-        differs(("replication-3of3",), "async-3of3", THROUGHPUT),
-    ),
-    Asked(Question("sharded-death", "Do requests fail while one of three shards is dead?"), fails("sharded")),
-    Asked(Question("copies-death", "Do they fail with three copies of which two must respond?"), fails("async-2of3")),
-)
+QUESTIONS = answered_by("05", {
+    "three-changes": changed(NEW),
+    "lock": changed("no-lock"),
+    "threads": changed("fewer-threads"),
+    "hash": changed("murmur3"),
+    "spread": spreads,
+    "waits": lock_waits,
+    "medians": questions.published_timer(("M13",)),
+    "async-2of3": differs(("replication-2of3",), "async-2of3", THROUGHPUT),
+    "async-3of3": differs(("replication-3of3",), "async-3of3", THROUGHPUT),
+    "sharded-death": fails("sharded"),
+    "copies-death": fails("async-2of3"),
+})  # fmt: skip

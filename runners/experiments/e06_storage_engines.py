@@ -8,13 +8,14 @@ from dataclasses import replace
 from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
-from runners.claims.questions import Answer, Answering, Asked, Question, Verdict, number, of_rule
+from runners.claims.questions import Answer, Answering, Verdict, number, of_rule
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import Value, listed
 from runners.design.ladder import AroundTheKnee, LadderSize, WarmServer
 from runners.design.load import SCRIPTS, SIZES, Size, Starts, Workload, random_gets
 from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
+from runners.experiments import answered_by
 from runners.readers import write
 
 VALUE_BYTES = 1_200
@@ -124,36 +125,18 @@ def memory(finding: Finding) -> Answer | None:
     return Answer(Verdict.YES if here < there else Verdict.NO, effect, "the most after any load", finding=finding)
 
 
-QUESTIONS = (
-    Asked(
-        Question("put", "Is the PUT knee of our LSM store higher than RocksDB's?"),
-        questions.knees_apart("put", LSM, ROCKSDB),
+QUESTIONS = answered_by("06", {
+    "put": questions.knees_apart("put", LSM, ROCKSDB),
+    "get": questions.knees_apart("get", LSM, ROCKSDB),
+    "leveldb": questions.knees_apart("put", LSM, LEVELDB),
+    "nothing": questions.knees_apart("put", NOOP, LSM),
+    "files": questions.knees_apart("put", "files", ROCKSDB),
+    "tuned": questions.knees_apart("put", "rocksdb-tuned", ROCKSDB),
+    "median": questions.either(
+        interleaved.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, LSM),
+        questions.medians_apart(("put", "get"), ROCKSDB, LSM),
     ),
-    Asked(Question("get", "Is its GET knee higher than RocksDB's?"), questions.knees_apart("get", LSM, ROCKSDB)),
-    Asked(Question("leveldb", "Is its PUT knee higher than LevelDB's?"), questions.knees_apart("put", LSM, LEVELDB)),
-    Asked(
-        Question("nothing", "Is the PUT knee higher than that of our LSM store when nothing is stored?"),
-        questions.knees_apart("put", NOOP, LSM),
-    ),
-    Asked(
-        Question("files", "Is the PUT knee with one file per key as high as RocksDB's?"),
-        questions.knees_apart("put", "files", ROCKSDB),
-    ),
-    Asked(
-        Question("tuned", "Does tuning RocksDB raise its PUT knee?"),
-        questions.knees_apart("put", "rocksdb-tuned", ROCKSDB),
-    ),
-    Asked(
-        Question("median", "Does our store's median differ from RocksDB's?"),
-        questions.either(
-            interleaved.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, LSM),
-            questions.medians_apart(("put", "get"), ROCKSDB, LSM),
-        ),
-    ),
-    Asked(
-        Question("written", "Does our store write less to the disk than RocksDB?"),
-        less("G02", LSM, ROCKSDB, "bytes per byte given"),
-    ),
-    Asked(Question("room", "Does it take less room on the disk?"), less("G03", LSM, ROCKSDB, "bytes per live byte")),
-    Asked(Question("memory", "Does it take less memory?"), memory),
-)
+    "written": less("G02", LSM, ROCKSDB, "bytes per byte given"),
+    "room": less("G03", LSM, ROCKSDB, "bytes per live byte"),
+    "memory": memory,
+})  # fmt: skip

@@ -9,13 +9,14 @@ from runners.analysis.interleaved import comparisons
 from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
+from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule
 from runners.design import ablations
 from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
 from runners.design.block import Block, FixedRate, FixedTrials
 from runners.design.experiment import Value, listed
 from runners.design.load import Shape
 from runners.design.session import FAULT, Session, Trial
+from runners.experiments import answered_by
 from runners.readers import write
 
 FREE = (Found.HIGHER, Found.SAME)
@@ -78,30 +79,13 @@ def costs_anything(evidence: Evidence) -> Answer | None:
     return Answer(Verdict.YES if parts else Verdict.NO, effect, basis, figure=figure)
 
 
-QUESTIONS = (
-    Asked(
-        Question("size-tiered", "Does size-tiered compaction raise GET throughput?", "proposed (4)"),
-        of_reads("size-tiered", "compaction-size-tiered"),
-    ),
-    Asked(Question("leveled", "Does leveled compaction?", "proposed (4)"), of_reads("leveled", "compaction-leveled")),
-    Asked(
-        Question("bloom", "Do Bloom filters raise it where every other key is absent?", "proposed (4)"),
-        of_reads("bloom", "bloom-10-bits"),
-    ),
-    Asked(
-        Question("wal-buffered", "Is PUT throughput as high with a buffered log?"),
-        differs(("wal",), "wal-buffered", THROUGHPUT, FREE),
-    ),
-    Asked(
-        Question("wal-sync", "And with a log that is forced to disk?"), differs(("wal",), "wal-sync", THROUGHPUT, FREE)
-    ),
-    Asked(
-        Question("response", "Does a prepared response save CPU time?", "proposed (1, 4)"),
-        differs(("response",), "response-direct", "cpu_us", (Found.LOWER,)),
-    ),
-    Asked(
-        Question("shared", "Can one response object be shared by all requests?", "it breaks the client (4)"),
-        shared_response,
-    ),
-    Asked(Question("costs", "Does a switch that gains cost something else?"), costs_anything),
-)
+QUESTIONS = answered_by("07", {
+    "size-tiered": of_reads("size-tiered", "compaction-size-tiered"),
+    "leveled": of_reads("leveled", "compaction-leveled"),
+    "bloom": of_reads("bloom", "bloom-10-bits"),
+    "wal-buffered": differs(("wal",), "wal-buffered", THROUGHPUT, FREE),
+    "wal-sync": differs(("wal",), "wal-sync", THROUGHPUT, FREE),
+    "response": differs(("response",), "response-direct", "cpu_us", (Found.LOWER,)),
+    "shared": shared_response,
+    "costs": costs_anything,
+})  # fmt: skip

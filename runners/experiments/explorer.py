@@ -26,13 +26,13 @@ from runners.claims.between import compared, differing
 from runners.design.experiment import EXPERIMENTS, experiment
 from runners.design.load import SIZES
 from runners.errors import LabError
-from runners.execution.doctor import Finding, examine
 from runners.process.supervisor import Child, start
 from runners.readers.history import open_history
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.exports import comparison_page
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
+from runners.trial.machine import Finding, examine
 
 #: What a button starts, before the experiment's number.
 COMMAND = ("-m", "runners.cli", "run")
@@ -82,21 +82,15 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         self.loads = widgets.SelectMultiple(options=[], rows=LIST_ROWS, description="loads", layout=wide)
         self.event = widgets.Dropdown(options=["cpu", "alloc", "lock"], description="profile")
         self.area = widgets.HTML()
-        self.buttons = {
-            name: widgets.Button(description=name, tooltip=what)
-            for name, what in (
-                ("spectra", "overlay the latency spectra of the loads"),
-                ("compare", "compare two runs: each load with the one that matches it"),
-                ("flame graph", "the flame graph of one profiled load"),
-                ("difference", "two profiles against each other, the first picked is the baseline"),
-            )
-        }
-        shows: dict[str, Callable[[], str]] = {
-            "spectra": self.spectra, "compare": self.compared, "flame graph": self.flame_graph,
-            "difference": self.difference,
-        }  # fmt: skip
-        for name, button in self.buttons.items():
-            button.on_click(lambda _, make=shows[name]: self._show(make))
+        self.buttons = {}
+        for name, make, what in (
+            ("spectra", self.spectra, "overlay the latency spectra of the loads"),
+            ("compare", self.compared, "compare two runs: each load with the one that matches it"),
+            ("flame graph", self.flame_graph, "the flame graph of one profiled load"),
+            ("difference", self.difference, "two profiles against each other, the first picked is the baseline"),
+        ):
+            self.buttons[name] = widgets.Button(description=name, tooltip=what)
+            self.buttons[name].on_click(lambda _, make=make: self._show(make))
         self.runs.observe(lambda _: self._list_loads(), "value")
         super().__init__([self.runs, self.loads, widgets.HBox([*self.buttons.values(), self.event]), self.area])
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from runners.claims.questions import Asked, Verdict
+from runners.analysis.quantities import QUANTITIES, Quantity
+from runners.claims import interleaved
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict
+from runners.claims.trends import JUDGED, SENTINEL, Trend, trends_of
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import (
     COMPARE,
@@ -25,6 +27,7 @@ from runners.design.experiment import (
     TARGET_COMPARE,
     Experiment,
     Value,
+    compared,
     listed,
     setting_of,
     workload_of,
@@ -32,8 +35,9 @@ from runners.design.experiment import (
 from runners.design.ladder import KneeSearch, WarmServer
 from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
-from runners.errors import LabError
 from runners.experiments import (
+    Criterion,
+    criteria,
     e00_instrument,
     e01_single_connection,
     e02_closed_loop_jdk,
@@ -42,23 +46,60 @@ from runners.experiments import (
     e05_sharded_cluster,
     e06_storage_engines,
     e07_ablations,
-    e08_history,
-    e09_compare,
 )
+from runners.readers import write
 from runners.storage.run_folder import REFERENCE
 
+
+def _changed(sentinel: bool) -> Asked:
+    """Did trends change their level: those of the machine's sentinel, or those of the servers?"""
+
+    def wanted(trend: Trend) -> bool:
+        return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
+
+    def answer(evidence: Evidence) -> Answer | None:
+        found = [trend for trend in trends_of(evidence.run) or () if wanted(trend)]
+        looked = [trend for trend in found if not trend.why_not]
+        if not found:
+            return None
+        moved = [trend for trend in looked if trend.found]
+        effect = f"{write.count(len(moved))} of {write.several(len(looked), 'trend')} that are long enough"
+        confidence = f"{write.several(max((len(t.frame) for t in found), default=0), 'run')} at most"
+        if not looked:
+            return Answer(Verdict.INCONCLUSIVE, effect, confidence, found[0].why_not, figure="trends")
+        return Answer(Verdict.YES if moved else Verdict.NO, effect, confidence, figure="trends")
+
+    text = "Did the machine change while the runs were made?" if sentinel else "Did a server's figure change its level?"
+    return Asked(Question("machine" if sentinel else "servers", text), answer)
+
+
+HISTORY_QUESTIONS = (_changed(sentinel=False), _changed(sentinel=True))
+
+
+def compare(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """The one block: both settings, a second process of the first, and a server that does nothing."""
+    return (compared(asked),)
+
+
+def _differs(quantity: Quantity) -> Asked:
+    """Do the two treatments differ in a quantity?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        finding = interleaved.finding_on(evidence.findings, quantity.name)
+        return interleaved.answer_of(finding) if finding is not None else None
+
+    return Asked(Question(quantity.name, f"Do the two treatments differ in {quantity.label}?"), answer)
+
+
+COMPARE_QUESTIONS = tuple(_differs(quantity) for quantity in sorted(QUANTITIES, key=lambda each: each.name != "p50_us"))
+
+
 QUESTIONS: dict[str, tuple[Asked, ...]] = {
-    "00": e00_instrument.QUESTIONS,
-    "01": e01_single_connection.QUESTIONS,
-    "02": e02_closed_loop_jdk.QUESTIONS,
-    "03": e03_executor_and_selectors.QUESTIONS,
-    "04": e04_lsm_rate_ladder.QUESTIONS,
-    "05": e05_sharded_cluster.QUESTIONS,
-    "06": e06_storage_engines.QUESTIONS,
-    "07": e07_ablations.QUESTIONS,
-    "08": e08_history.QUESTIONS,
-    "09": e09_compare.QUESTIONS,
-}
+    "00": e00_instrument.QUESTIONS, "01": e01_single_connection.QUESTIONS, "02": e02_closed_loop_jdk.QUESTIONS,
+    "03": e03_executor_and_selectors.QUESTIONS, "04": e04_lsm_rate_ladder.QUESTIONS,
+    "05": e05_sharded_cluster.QUESTIONS, "06": e06_storage_engines.QUESTIONS, "07": e07_ablations.QUESTIONS,
+    "08": HISTORY_QUESTIONS, "09": COMPARE_QUESTIONS,
+}  # fmt: skip
 
 
 #: The same on several targets in place of the stores.
@@ -106,19 +147,11 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 #: What each experiment measures, from its checked parameters.
 BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
-    "00": e00_instrument.blocks,
-    "01": e01_single_connection.blocks,
-    "02": e02_closed_loop_jdk.blocks,
-    "03": e03_executor_and_selectors.blocks,
-    "04": e04_lsm_rate_ladder.blocks,
-    "05": e05_sharded_cluster.blocks,
-    "06": e06_storage_engines.blocks,
-    "07": e07_ablations.blocks,
-    COMPARE.number: e09_compare.blocks,
-    TARGET_COMPARE.number: e09_compare.blocks,
-    KNEE.number: knee,
-    LOAD.number: load,
-}
+    "00": e00_instrument.blocks, "01": e01_single_connection.blocks, "02": e02_closed_loop_jdk.blocks,
+    "03": e03_executor_and_selectors.blocks, "04": e04_lsm_rate_ladder.blocks, "05": e05_sharded_cluster.blocks,
+    "06": e06_storage_engines.blocks, "07": e07_ablations.blocks, COMPARE.number: compare,
+    TARGET_COMPARE.number: compare, KNEE.number: knee, LOAD.number: load,
+}  # fmt: skip
 
 
 def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -131,29 +164,7 @@ def planned_s(experiment: Experiment, asked: Mapping[str, Value]) -> float:
     return sum(block.planned_s for block in blocks_of(experiment.number, asked)) + REPORT_S
 
 
-TABLE = Path(__file__).with_name("questions.toml")
 NOT_ASKED, NOT_MEASURED = "not asked", "not measured"
-
-
-class Design(StrEnum):
-    """How the answer is found: the kinds of measurement, as the table's first lines describe them."""
-
-    REQUESTS = "requests"
-    SLICES = "slices"
-    SOLO = "solo"
-    FAULT = "fault"
-    PROFILE = "profile"
-    FILL = "fill"
-    PUBLISHED = "published"
-
-
-class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What decides a question: its primary quantity, the margin that matters, and the width of a useful interval."""
-
-    quantity: str
-    margin: float
-    width: float
-    design: Design
 
 
 class TableRow(msgspec.Struct, frozen=True):
@@ -171,14 +182,6 @@ class TableRow(msgspec.Struct, frozen=True):
         return self.verdict in (Verdict.YES, Verdict.NO)
 
 
-def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
-    """Read the table: criteria by experiment and key. Raises LabError for one that can't be read."""
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[str, Criterion]])
-    except (OSError, msgspec.MsgspecError) as error:
-        raise LabError(path.name, str(error), "see the first lines of the table") from error
-
-
 def table(reference: Path = REFERENCE) -> tuple[TableRow, ...]:
     """Join the table with the questions as the experiments ask them and with the reference runs' answers."""
     rows = []
@@ -187,7 +190,7 @@ def table(reference: Path = REFERENCE) -> tuple[TableRow, ...]:
         answers = _answers(reference / experiment / "conclusions.json")
         for key, criterion in by_key.items():
             verdict, effect = answers.get(key, (NOT_MEASURED, "")) if key in asked else (NOT_ASKED, "")
-            rows.append(TableRow(f"{experiment}.{key}", asked.get(key, key), criterion, verdict, effect))
+            rows.append(TableRow(f"{experiment}.{key}", asked.get(key, key), criterion.decides, verdict, effect))
     return tuple(rows)
 
 

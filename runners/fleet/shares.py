@@ -2,6 +2,11 @@
 
 `SharedSender` takes the place of `run_load`: what is measured around a load does not know how many sent it, and what
 reads it finds the files of one generator.
+
+When a load begins is agreed by the wall clocks of the hosts, so each one's is estimated: by how much it is ahead of
+ours, and how far that may be off. The four stamps of an exchange and the choice of the exchange with the least delay
+are NTP's (D. Mills et al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset lies within
+half of the delay of the offset that an exchange shows, so the exchange that waited least bounds it best.
 """
 
 from __future__ import annotations
@@ -27,16 +32,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from runners.errors import MeasureError, ReadError
-from runners.fleet.clocks import Clock
 from runners.generators.load import TICK_S, Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
-from runners.storage.schema import GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
+from runners.storage.schema import ClockRecord, GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
 from runners.targets.lab_server import NodeHost
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
+from runners.trial.activity import StallWitness
 from runners.trial.telemetry import Telemetry
-from runners.trial.witness import StallWitness
 
 #: From the agreement to the instant: time for every generator's connections to stand. Longer where that was too short.
 LEADS_S = (2.0, 6.0, 18.0)
@@ -72,27 +76,26 @@ class Order:
         """An order for a load whose scripts lie here."""
         texts: dict[str, str] = {}
 
-        def sent(script: Path | None) -> Path | None:
-            if script is None:
-                return None
+        def sent(script: Path) -> Path:
             name = f"{len(texts)}-{script.name}"
             texts[name] = script.read_text(encoding="utf-8")
             return Path(name)
 
-        targets = tuple(dataclasses.replace(each, script=sent(each.script)) for each in spec.targets)
-        spec = dataclasses.replace(spec, script=sent(spec.script), targets=targets)
-        return cls(spec, tuple(texts.items()), version, keeps_requests, observed)
+        return cls(_with_scripts(spec, sent), tuple(texts.items()), version, keeps_requests, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """The load with its scripts in a folder of this host."""
         for name, text in self.scripts:
             (folder / name).write_text(text, encoding="utf-8")
+        return _with_scripts(self.spec, lambda script: folder / script)
 
-        def here(script: Path | None) -> Path | None:
-            return None if script is None else folder / script
 
-        targets = tuple(dataclasses.replace(each, script=here(each.script)) for each in self.spec.targets)
-        return dataclasses.replace(self.spec, script=here(self.spec.script), targets=targets)
+def _with_scripts(spec: LoadSpec, turned: Callable[[Path], Path]) -> LoadSpec:
+    def of(script: Path | None) -> Path | None:
+        return None if script is None else turned(script)
+
+    targets = tuple(dataclasses.replace(each, script=of(each.script)) for each in spec.targets)
+    return dataclasses.replace(spec, script=of(spec.script), targets=targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +143,9 @@ class LocalSeat:
 
 
 def send_share(
-    order: Order,
-    generator: Generator,
-    host: str,
-    halted: Callable[[], bool],
-    cpus: Sequence[int] | None = None,
+    order: Order, generator: Generator, host: str, halted: Callable[[], bool], cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
-) -> Part:
+) -> Part:  # fmt: skip
     """Send a share of a load from this host, observed where the host is not the server's. Raises MeasureError."""
     if generator.version != order.version:
         cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
@@ -186,15 +185,11 @@ def send_share(
             verdict=report["generator"]["verdict"],
             network=NetworkRecord(sent_segments=sent, repeated_segments=repeated),
             machine=machine.facts() if order.observed else {},
-            witness=_watched(watched),
+            witness=watched[0] if watched else None,
         )  # fmt: skip
         there = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
         kept = {name: content for name, content in there.items() if name not in scripts}
         return Part(record, int(report["start_unix_us"]), kept)
-
-
-def _watched(watched: Sequence[WitnessRecord]) -> WitnessRecord | None:
-    return watched[0] if watched else None
 
 
 def load_files(folder: StepFolder, keeps_requests: bool) -> LoadFiles:
@@ -242,15 +237,9 @@ class SharedSender:
         self.seats = tuple(seats)
 
     def __call__(
-        self,
-        generator: Generator,
-        spec: LoadSpec,
-        files: LoadFiles,
-        *,
-        cpus: Sequence[int] | None = None,
-        taskset: Path | None = None,
-        tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
-    ) -> LoadOutcome:
+        self, generator: Generator, spec: LoadSpec, files: LoadFiles, *, cpus: Sequence[int] | None = None,
+        taskset: Path | None = None, tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
+    ) -> LoadOutcome:  # fmt: skip
         """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
         if spec.rate_rps is None and spec.requests is not None:
             return run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
@@ -344,10 +333,10 @@ def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
     if not os.environ.get(SCHEDULER_VARIABLE) or os.environ.get(WORKER_VARIABLE):
         yield ()
         return
-    from runners.fleet import nodes, workers  # as above
+    from runners.fleet import hosts, workers  # as above
 
     with workers.from_environment() as fleet:
-        places = [nodes.FleetHost(fleet, host) for host in fleet.hosts(workers.SERVER)]
+        places = [hosts.FleetHost(fleet, host) for host in fleet.hosts(workers.SERVER)]
         try:
             yield tuple(sorted(places, key=lambda place: place.address == place.seen_from))
         finally:
@@ -439,3 +428,67 @@ def _shifted(stalls: str, clock: Clock) -> str:
         head, found, wall = line.partition(" unix_ns=")
         lines.append(f"{head}{found}{int(wall) - clock.offset_ns}" if found else line)
     return "\n".join(lines) + "\n"
+
+
+EXCHANGES = 32
+_NS_IN_US = 1000.0
+#: How far two clocks that nobody sets may drift apart, as a share of the time (RFC 5905, section 7.3: PHI is 15 ppm; a
+#: clock that is being steered may run 500 ppm fast or slow).
+DRIFT = 500e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and its reply: `asked_ns` and `answered_ns` by our clock, the two between them by the other's."""
+
+    asked_ns: int
+    received_ns: int
+    replied_ns: int
+    answered_ns: int
+
+    @property
+    def offset_ns(self) -> int:
+        """By how much the other clock is ahead if both ways took the same time."""
+        return (self.received_ns - self.asked_ns + self.replied_ns - self.answered_ns) // 2
+
+    @property
+    def delay_ns(self) -> int:
+        """The time on both ways together."""
+        return self.answered_ns - self.asked_ns - (self.replied_ns - self.received_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Another host's wall clock against ours: ahead by `offset_ns`, which may be off by `uncertainty_ns` at most."""
+
+    offset_ns: int = 0
+    uncertainty_ns: int = 0
+    round_trip_ns: int = 0
+    exchanges: int = 0
+
+    @classmethod
+    def estimate(cls, exchanges: Sequence[Exchange]) -> Clock:
+        """Estimate from the exchange that waited least."""
+        best = min(exchanges, key=lambda each: each.delay_ns)
+        return cls(best.offset_ns, max(1, (best.delay_ns + 1) // 2), best.delay_ns, len(exchanges))
+
+    def theirs_ns(self, ours_ns: int) -> int:
+        """A moment of our clock by theirs."""
+        return ours_ns + self.offset_ns
+
+    def ours_us(self, theirs_us: int) -> int:
+        """A moment of their clock by ours, in microseconds."""
+        return theirs_us - round(self.offset_ns / _NS_IN_US)
+
+    def stepped_ns(self, later: Clock, between_s: float) -> int:
+        """By how much one of the two clocks was set between two estimates; 0 where drift and uncertainty explain it."""
+        moved = later.offset_ns - self.offset_ns
+        explained = self.uncertainty_ns + later.uncertainty_ns + between_s * DRIFT * 1e9
+        return moved if abs(moved) > explained else 0
+
+    def record(self) -> ClockRecord:
+        """As a step's record holds it."""
+        return ClockRecord(
+            offset_us=self.offset_ns / _NS_IN_US, uncertainty_us=self.uncertainty_ns / _NS_IN_US,
+            round_trip_us=self.round_trip_ns / _NS_IN_US, exchanges=self.exchanges,
+        )  # fmt: skip

@@ -27,25 +27,28 @@ from distributed import Client, Future, LocalCluster, Security, SpecCluster, Wor
 from distributed.deploy import ssh
 
 from runners.errors import LabError, MeasureError, PlanError
-from runners.fleet import tethered
-from runners.fleet.clocks import EXCHANGES, Clock, Exchange
 from runners.fleet.shares import (
+    EXCHANGES,
     SCHEDULER_VARIABLE,
     TLS_VARIABLE,
     WORKER_VARIABLE,
+    Clock,
+    Exchange,
     LostHostError,
     Order,
     Part,
     round_trips,
     send_share,
 )
-from runners.generators.generators import Truepace
+from runners.generators.load import Truepace
+from runners.process import supervisor
 from runners.storage.schema import NetworkRecord
+from runners.toolchain.build import truepace_tool
 from runners.toolchain.tools import TRUEPACE
-from runners.toolchain.workshop import truepace_tool
 
 SERVER, GENERATOR = "server", "generator"
 SLOTS = {SERVER: 1, GENERATOR: 1}
+_ROLES = ("client", "scheduler", "worker")  # of dask
 #: A server's task and a generator's may run on one host, and what is asked of it meanwhile.
 THREADS = 3
 LEASE_S = 8.0
@@ -95,8 +98,7 @@ class Tls:
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
                 raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
-        roles = ("client", "scheduler", "worker")
-        files = {f"tls_{role}_{of}": str(getattr(self, of)) for role in roles for of in ("cert", "key")}
+        files = {f"tls_{role}_{of}": str(getattr(self, of)) for role in _ROLES for of in ("cert", "key")}
         return Security(tls_ca_file=str(self.ca), require_encryption=True, **files)
 
 
@@ -139,15 +141,16 @@ class Fleet:
 
     def exchanges(self, host: Host, count: int = EXCHANGES) -> list[Exchange]:
         """Ask a host for its clock so often. Raises LostHostError."""
-        return list(self._asked(host, self._exchange(host, count), ASK_S + count * ASK_S / 8))
 
-    async def _exchange(self, host: Host, count: int) -> list[Exchange]:
-        found = []
-        for _ in range(count):
-            asked_ns = time.time_ns()
-            received_ns, replied_ns = await self.client.rpc(host.address).lab_clock()
-            found.append(Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
-        return found
+        async def asked() -> list[Exchange]:
+            found = []
+            for _ in range(count):
+                asked_ns = time.time_ns()
+                received_ns, replied_ns = await self.client.rpc(host.address).lab_clock()
+                found.append(Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
+            return found
+
+        return list(self._asked(host, asked(), ASK_S + count * ASK_S / 8))
 
     def renew(self, host: Host, lease: str, seconds: float = LEASE_S) -> None:
         """Renew a lease, or with 0 seconds end it. Raises LostHostError where the host does not answer."""
@@ -325,27 +328,16 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     protocol = "tls://" if tls else "tcp://"
     common = {"protocol": protocol, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
-    reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {tethered.__name__}"}
-    worker = {"nthreads": THREADS, "resources": SLOTS, "memory_limit": 0}
-    scheduler = {
-        "cls": ssh.Scheduler,
-        "options": {
-            **reached,
-            "address": hosts[0],
-            "kwargs": {**common, "host": hosts[0], "port": 0},
-        },
-    }
+    reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {supervisor.__name__}"}
+    slots = {"nthreads": THREADS, "resources": SLOTS, "memory_limit": 0}
+
+    def started(host: str, kind: type, about: dict[str, Any], **more: object) -> dict[str, object]:
+        options = {**reached, "address": host, "kwargs": {**common, "host": host, **about}, **more}
+        return {"cls": kind, "options": options}
+
+    scheduler = started(hosts[0], ssh.Scheduler, {"port": 0})
     workers = {
-        host: {
-            "cls": ssh.Worker,
-            "options": {
-                **reached,
-                "address": host,
-                "worker_class": "distributed.Nanny",
-                "kwargs": {**common, "host": host, "name": host, **worker},
-            },
-        }
-        for host in hosts
+        host: started(host, ssh.Worker, {"name": host, **slots}, worker_class="distributed.Nanny") for host in hosts
     }
     security = tls.security() if tls else None
     try:
@@ -362,11 +354,7 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
 
 def _tls_settings(tls: Tls) -> dict[str, object]:
     at = "distributed.comm.tls"
-    roles = {
-        f"{at}.{role}.{of}": str(getattr(tls, of))
-        for role in ("client", "scheduler", "worker")
-        for of in ("cert", "key")
-    }
+    roles = {f"{at}.{role}.{of}": str(getattr(tls, of)) for role in _ROLES for of in ("cert", "key")}
     return {f"{at}.ca-file": str(tls.ca), "distributed.comm.require-encryption": True, **roles}
 
 
@@ -379,11 +367,8 @@ def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None,
         return connected(scheduler, files)
     if files is None and not no_tls:
         cause = "whoever reaches a worker without TLS may run code on its host"
-        raise PlanError(
-            "--hosts",
-            cause,
-            "give --tls CA CERT KEY (on all hosts at one place), or --no-tls in a network of yours alone",
-        )
+        remedy = "give --tls CA CERT KEY (on all hosts at one place), or --no-tls in a network of yours alone"
+        raise PlanError("--hosts", cause, remedy)
     return by_ssh([host.strip() for host in (hosts or "").split(",") if host.strip()], files)
 
 

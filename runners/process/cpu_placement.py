@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.process.tree import tree
+from runners.process.supervisor import tree
 
 COMPILER = re.compile(r"C[12] Compiler")
 _LOOK_S = 0.01  # the kernel tells nobody of another process's new threads: they are looked for

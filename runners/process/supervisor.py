@@ -1,4 +1,7 @@
-"""Start processes that can't outlive the lab, on ports that are free, and stop them in order."""
+"""Start processes that can't outlive the lab, on ports that are free, and stop them in order.
+
+A server is what was started and whatever that started in turn: those processes are found here, and their CPU time.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -25,7 +28,7 @@ from runners.errors import ServerError, ToolError
 from runners.toolchain.tools import ROOT
 
 GUARD = Path(__file__).with_name("guard.py")
-GRACE_S = 8.0
+GRACE_S, _HELD_GRACE_S = 8.0, 4.0
 _STOP = b"stop\n"
 _START_TIMEOUT_S = 10.0
 _LOOK_S = 0.0005
@@ -63,13 +66,9 @@ class Guards:
                 self._socket, theirs = socket.socketpair()
                 with theirs:
                     self._program = subprocess.Popen(
-                        [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())],
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL,
-                        pass_fds=[theirs.fileno()],
-                        process_group=0,
-                        cwd="/",
-                    )
+                        [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())], stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()], process_group=0, cwd="/",
+                    )  # fmt: skip
             socket.send_fds(self._socket, [b"+"], [own_end.fileno(), *streams])
 
 
@@ -201,23 +200,15 @@ class Child:
 
 
 def start(
-    command: Sequence[str],
-    *,
-    stdout: IO[bytes] | int = subprocess.DEVNULL,
-    stderr: IO[bytes] | int = subprocess.DEVNULL,
-    env: Mapping[str, str] | None = None,
-    grace_s: float = GRACE_S,
-    directory: Path = ROOT,
-    stop_signal: str = "SIGTERM",
-) -> Child:
+    command: Sequence[str], *, stdout: IO[bytes] | int = subprocess.DEVNULL,
+    stderr: IO[bytes] | int = subprocess.DEVNULL, env: Mapping[str, str] | None = None, grace_s: float = GRACE_S,
+    directory: Path = ROOT, stop_signal: str = "SIGTERM",
+) -> Child:  # fmt: skip
     """Start `command` under a guard, in the project's folder or another. Raises ToolError when it can't be started."""
     order = {
-        "command": list(command),
-        "directory": str(directory),
-        "environment": dict(os.environ if env is None else env),
-        "grace_s": grace_s,
-        "stop_signal": stop_signal,
-    }
+        "command": list(command), "directory": str(directory), "environment": dict(os.environ if env is None else env),
+        "grace_s": grace_s, "stop_signal": stop_signal,
+    }  # fmt: skip
     with contextlib.ExitStack() as given:
         nothing = given.enter_context(Path(os.devnull).open("r+b", buffering=0)).fileno()
         reading: IO[bytes] | None = None
@@ -288,3 +279,124 @@ def _free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def hold(words: Sequence[str]) -> int:
+    """Run Python with these words for as long as standard input is open; gives its exit code.
+
+    An SSH server leaves what it started alone when the connection is gone, by whatever death of the other side, but
+    closes its standard input. What was started ends then under its guard, with all that it started.
+    """
+    child = start([sys.executable, *words], stdout=sys.stdout.buffer, stderr=sys.stderr.buffer, grace_s=_HELD_GRACE_S)
+
+    def await_end() -> None:
+        while os.read(sys.stdin.fileno(), 4096):
+            """Nothing is said to it."""
+        child.stop(_HELD_GRACE_S)
+
+    threading.Thread(target=await_end, daemon=True).start()
+    return child.wait()
+
+
+if __name__ == "__main__":  # python -m runners.process.supervisor WORDS…, as `python WORDS…`
+    sys.exit(hold(sys.argv[1:]))
+
+
+_KERNEL_TELLS = Path("/proc/self/task").is_dir()
+_CPU_CLOCK = 2  # the kernel's number of the clock that the scheduler keeps, see clock_getcpuclockid(3)
+_CLOCK_BITS = 3
+
+
+def tree(roots: Collection[int]) -> tuple[int, ...]:
+    """The processes of these numbers and all their descendants that are there now, the roots first.
+
+    A descendant whose own parent has ended counts no more, as on every Unix.
+    """
+    found: dict[int, None] = {}
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop(0)
+        if pid not in found and psutil.pid_exists(pid):
+            found[pid] = None
+            waiting += _children(pid)
+    return tuple(found)
+
+
+def _children(pid: int) -> list[int]:
+    """The direct children of a process; on Linux from its threads' own lists, which costs no look at all others."""
+    try:
+        if _KERNEL_TELLS:
+            lists = [path / "children" for path in Path(f"/proc/{pid}/task").iterdir()]
+            return [int(child) for path in lists for child in path.read_text(encoding="ascii").split()]
+    except FileNotFoundError:  # a thread has ended meanwhile, or the kernel has no such list
+        pass
+    except OSError:
+        return []
+    try:
+        return [child.pid for child in psutil.Process(pid).children()]
+    except psutil.Error:
+        return []
+
+
+class ProcessClock:
+    """Sums up the processor time of a server's processes and of all that they start, from the kernel's clocks (Linux).
+
+    A process that ends counts with what it had used when it was last read.
+    """
+
+    def __init__(self, roots: Collection[int]) -> None:
+        self._roots, self._used_s = tuple(roots), dict[int, float]()
+
+    def read_s(self) -> float | None:
+        """Processor seconds so far; None where there is no process to read."""
+        for pid in tree(self._roots):
+            if (used_s := _used_s(pid)) is not None:
+                self._used_s[pid] = used_s
+        return sum(self._used_s.values()) if self._used_s else None
+
+
+def cpu_time_ns(pid: int) -> int | None:
+    """Read what a process has used of processors since its start; None where it has ended, or without such a clock."""
+    with contextlib.suppress(OSError, AttributeError):
+        return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK)
+    return None
+
+
+def _used_s(pid: int) -> float | None:
+    if (used_ns := cpu_time_ns(pid)) is not None:
+        return used_ns / 1e9
+    with contextlib.suppress(psutil.Error):
+        times = psutil.Process(pid).cpu_times()
+        return float(times.user + times.system)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What the kernel counted of a server: context switches by its own will and by force, and calls to read or write.
+
+    None where /proc does not say. Receiving from and sending to a socket by calls of their own (recv, send) are no
+    calls to read or write.
+    """
+
+    voluntary_switches: int | None = None
+    forced_switches: int | None = None
+    read_write_calls: int | None = None
+
+
+def activity(roots: Collection[int]) -> Activity:
+    """Sum up the counters of a server's processes and of all that they started, by their threads that are alive."""
+    switches, calls = [0, 0], 0
+    known = [False, False]
+    for pid in tree(roots):
+        for status in Path(f"/proc/{pid}/task").glob("*/status"):
+            with contextlib.suppress(OSError, ValueError):
+                last = status.read_text(encoding="ascii", errors="replace").splitlines()[-2:]
+                own = [int(line.rpartition(":")[2]) for line in last if "ctxt_switches" in line]
+                if len(own) == 2:
+                    switches, known[0] = [a + b for a, b in zip(switches, own, strict=True)], True
+        with contextlib.suppress(OSError, ValueError):
+            lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
+            calls += sum(int(line.rpartition(":")[2]) for line in lines if line.startswith(("syscr", "syscw")))
+            known[1] = True
+    return Activity(switches[0] if known[0] else None, switches[1] if known[0] else None, calls if known[1] else None)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from runners.errors import ReadError, text_of
-from runners.readers.columns import frame
+from runners.readers.run import frame
 
 #: Before the name of a process that is none of the load's, in `kind` of the `activity` frame.
 PROCESS = "process "
@@ -86,16 +86,10 @@ def _grown(before: dict[str, Any], after: dict[str, Any], counter: str, part: st
 
 
 KINDS = {
-    "lab.Flush": "flush",
-    "lab.Compaction": "compaction",
-    "lab.LogSync": "log sync",
-    "lab.Stall": "stall",
-    "jdk.Compilation": "compilation",
-    "jdk.FileForce": "file force",
-    "jdk.FileWrite": "file write",
-    "jdk.FileRead": "file read",
-    "jdk.ZAllocationStall": "allocation stall",
-}
+    "lab.Flush": "flush", "lab.Compaction": "compaction", "lab.LogSync": "log sync", "lab.Stall": "stall",
+    "jdk.Compilation": "compilation", "jdk.FileForce": "file force", "jdk.FileWrite": "file write",
+    "jdk.FileRead": "file read", "jdk.ZAllocationStall": "allocation stall",
+}  # fmt: skip
 _WHAT = ("method", "path", "type")
 _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.](\d+))?(Z|[+-]\d\d:?\d\d)$")
@@ -254,8 +248,6 @@ class StallLog:
     the watch, each by CLOCK_MONOTONIC and by the wall clock, in nanoseconds. `used_ns`: the witness's CPU time by core.
     """
 
-    period_ns: int
-    late_least_ns: int
     moments: tuple[tuple[int, int], tuple[int, int]]
     used_ns: dict[int, int]
     cpu: npt.NDArray[np.int64]
@@ -295,4 +287,4 @@ def read_stall_log(path: Path) -> StallLog:
     except ValueError as error:
         raise ReadError(path, f"has a line that is no stall ({error})", "run the step again") from error
     begin, end = ((int(each[1]), int(each[2])) for each in moments)
-    return StallLog(int(head[1]), int(head[2]), (begin, end), used_ns, table[:, 0], table[:, 1], table[:, 2])
+    return StallLog((begin, end), used_ns, table[:, 0], table[:, 1], table[:, 2])

@@ -21,9 +21,9 @@ RESPONSE, SERVICE = "response", "service"
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a frame of a step. Loaded when a frame is asked for: an output alone is read without pandas."""
-    from runners.readers import columns
+    from runners.readers import run
 
-    return columns.frame(name, rows)
+    return run.frame(name, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from runners.errors import ReadError, text_of
-from runners.readers.columns import COLUMNS, frame
+from runners.readers.run import COLUMNS, frame
 from runners.readers.samples import Samples
 from runners.storage.step_folder import EITHER_NAME
 

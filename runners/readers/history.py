@@ -2,14 +2,20 @@
 
 Views (each row names its `run` and, where it belongs to one, its `step`): `runs` and `steps` from the JSON files,
 `measurements` (one figure of one step a row), `frame_shares` (the share of processor time of one frame of one profiled
-step a row), and one view for each frame of a step, with the columns that
-`runners.readers.run` lists.
+step a row), and one view for each frame of a step, with the columns that `runners.readers.run` lists.
+
+The figures can also be kept as one Parquet data set, partitioned by experiment and class of machine: a row is one
+figure of one step, as in `measurements`, with the versions of what was measured. Runs are read some hundreds at a time
+for it, so that memory does not grow with their number.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,46 +24,23 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from runners.errors import LabError
-from runners.readers.columns import COLUMNS
+from runners.errors import LabError, PlanError
+from runners.readers.run import COLUMNS
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
 from runners.storage.schema import read_record
+from runners.storage.step_folder import write_json
 
 RUN_COLUMNS = {
-    "run": "str",
-    "experiment": "str",
-    "size": "str",
-    "status": "str",
-    "started_unix_s": "float64",
-    "started": "datetime64[ns, UTC]",
-    "machine_class": "str",
-    "kernel": "str",
-    "java": "str",
-    "truepace": "str",
-    "server_sources": "str",
-    "git_commit": "str",
-    "git_dirty": "boolean",
-    "busy_share": "float64",
-    "steal_share": "float64",
-    "folder": "str",
-}
+    "run": "str", "experiment": "str", "size": "str", "status": "str", "started_unix_s": "float64",
+    "started": "datetime64[ns, UTC]", "machine_class": "str", "kernel": "str", "java": "str", "truepace": "str",
+    "server_sources": "str", "git_commit": "str", "git_dirty": "boolean", "busy_share": "float64",
+    "steal_share": "float64", "folder": "str",
+}  # fmt: skip
 STEP_COLUMNS = {
-    "run": "str",
-    "step": "str",
-    "kind": "str",
-    "subject": "str",
-    "engine": "str",
-    "workload": "str",
-    "generator": "str",
-    "offered_rate_rps": "float64",
-    "connections": "Int64",
-    "duration_s": "float64",
-    "profiled": "boolean",
-    "valid": "boolean",
-    "saturated": "boolean",
-    "started_unix_us": "Int64",
-    "folder": "str",
-}
+    "run": "str", "step": "str", "kind": "str", "subject": "str", "engine": "str", "workload": "str",
+    "generator": "str", "offered_rate_rps": "float64", "connections": "Int64", "duration_s": "float64",
+    "profiled": "boolean", "valid": "boolean", "saturated": "boolean", "started_unix_us": "Int64", "folder": "str",
+}  # fmt: skip
 #: What `lab runs` lists.
 RUN_LIST = """
 SELECT r.run, r.status, strftime(r.started, '%Y-%m-%d %H:%M') AS started, r.machine_class AS machine,
@@ -263,3 +246,90 @@ def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[t
             f"JOIN {frame}{_OWNERS} o ON o.file = f.filename{of_step}"
         )
     connection.execute(f"CREATE VIEW {frame} AS {' UNION ALL BY NAME '.join(views)}")
+
+
+BATCH = 500
+MARK = "_dataset.json"
+SCHEMA = "dataset/1"
+PARTITIONS = ("experiment", "machine_class")
+DATASET_COLUMNS = {
+    "run": "VARCHAR", "size": "VARCHAR", "started": "TIMESTAMPTZ", "git_commit": "VARCHAR", "server_sources": "VARCHAR",
+    "truepace": "VARCHAR", "java": "VARCHAR", "kernel": "VARCHAR", "step": "VARCHAR", "kind": "VARCHAR",
+    "subject": "VARCHAR", "engine": "VARCHAR", "workload": "VARCHAR", "generator": "VARCHAR",
+    "offered_rate_rps": "DOUBLE", "connections": "BIGINT", "duration_s": "DOUBLE", "metric": "VARCHAR",
+    "value": "DOUBLE", "low": "DOUBLE", "high": "DOUBLE",
+}  # fmt: skip
+_OF_RUNS = ("git_commit", "server_sources", "truepace", "java", "kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How much a data set holds, and each folder that was passed over with its reason."""
+
+    runs: int
+    figures: int
+    unreadable: tuple[str, ...]
+
+
+def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
+    """Write all runs below `roots` as a data set, in place of an earlier one when it is whole.
+
+    Raises PlanError where something else is in that place.
+    """
+    if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
+        raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
+    new = output.with_name(output.name + ".new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    figures, unreadable, seen = 0, list[str](), set[str]()
+    for batch in _batches(roots):
+        history = history_of(batch, seen=seen)
+        figures += append(history, new)
+        unreadable += history.unreadable
+        history.connection.close()
+    write_json(new / MARK, {"schema": SCHEMA, "runs": len(seen), "figures": figures})
+    shutil.rmtree(output, ignore_errors=True)
+    new.replace(output)
+    return Written(len(seen), figures, tuple(unreadable))
+
+
+def _batches(roots: Iterable[Path]) -> Iterable[list[RunFolder]]:
+    folders = (folder for root in roots for folder in runs(root))
+    return iter(lambda: list(itertools.islice(folders, BATCH)), [])
+
+
+def append(history: History, folder: Path) -> int:
+    """Write the figures of some runs into their partitions as files of their own; gives how many there are."""
+    typed = [
+        f"CAST({'r' if name in _OF_RUNS else 'm'}.{name} AS {kind}) AS {name}" for name, kind in DATASET_COLUMNS.items()
+    ]
+    rows = (
+        f"SELECT coalesce(m.experiment, '') AS experiment, m.machine_class, {', '.join(typed)} "  # noqa: S608
+        "FROM measurements m JOIN runs r USING (run) ORDER BY experiment, machine_class, metric, m.subject"
+    )
+    done = history.connection.execute(
+        f"COPY ({rows}) TO '{_quoted(folder)}' "
+        f"(FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({', '.join(PARTITIONS)}), APPEND)"
+    )
+    return int((done.fetchone() or (0,))[0])
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def open_dataset(folder: Path) -> History:
+    """The data set as the view `measurements`, read when it is asked. Raises PlanError for another folder."""
+    try:
+        about = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PlanError(str(folder), "it is no data set", "write one: lab dataset FOLDER") from error
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    if about.get("figures"):
+        types = ", ".join(f"'{name}': VARCHAR" for name in PARTITIONS)
+        source = f"read_parquet('{_quoted(folder)}/*/*/*.parquet', hive_partitioning = true, hive_types = {{{types}}})"
+        connection.execute(f"CREATE VIEW measurements AS FROM {source}")
+    else:
+        connection.register("measurements", pd.DataFrame(columns=[*PARTITIONS, *DATASET_COLUMNS]))
+    return History(connection, ())

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from runners.errors import ReadError, text_of
-from runners.readers.columns import frame
+from runners.readers.run import frame
 from runners.readers.samples import beyond
 from runners.storage.step_folder import FORMER_NAME
 
@@ -19,22 +19,11 @@ from runners.storage.step_folder import FORMER_NAME
 SCHEMAS = tuple(f"{name}{of}/1" for name in ("truepace", FORMER_NAME) for of in ("", "-reference"))
 KINDS = ("response", "service")
 LEVEL_NAMES = {
-    "p50": 0.5,
-    "p75": 0.75,
-    "p90": 0.9,
-    "p99": 0.99,
-    "p99_9": 0.999,
-    "p99_99": 0.9999,
-    "p99_999": 0.99999,
-    "max": 1.0,
-}
+    "p50": 0.5, "p75": 0.75, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999, "max": 1.0,
+}  # fmt: skip
 INTERVAL_NAMES = {
-    "p50_us": "p50_us",
-    "p90_us": "p90_us",
-    "p99_us": "p99_us",
-    "p99_9_us": "p999_us",
-    "max_us": "max_us",
-}
+    "p50_us": "p50_us", "p90_us": "p90_us", "p99_us": "p99_us", "p99_9_us": "p999_us", "max_us": "max_us",
+}  # fmt: skip
 
 
 def read_load_json(path: Path) -> LoadReport:

@@ -14,11 +14,10 @@ import pandas as pd
 
 from runners.errors import ReadError
 from runners.readers.activity import read_activity, read_events, read_pauses, read_stall_log, read_telemetry
-from runners.readers.columns import COLUMNS, complete, frame
 from runners.readers.hdr_log import HdrLog, read_hdr_log, read_slices
 from runners.readers.load_json import LoadReport, read_load_json
 from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame
-from runners.readers.run import Run, Step
+from runners.readers.run import COLUMNS, Run, Step, complete, frame
 from runners.readers.stacks import classifier_of, frames_frame, read_collapsed, read_timed_stacks, shares_frame
 from runners.readers.wrk_console import find_reports
 from runners.storage.archive import Content
@@ -174,13 +173,10 @@ class _Reader:
             frames |= self._console()
         if load is not None:
             sources: dict[str, Callable[[], pd.DataFrame]] = {
-                "summary": load.summary_frame,
-                "status": load.status_frame,
-                "targets": load.targets_frame,
-                "spectrum": load.spectrum_frame,
-                "percentiles": load.percentiles_frame,
+                "summary": load.summary_frame, "status": load.status_frame, "targets": load.targets_frame,
+                "spectrum": load.spectrum_frame, "percentiles": load.percentiles_frame,
                 "intervals": load.intervals_frame,
-            }
+            }  # fmt: skip
             frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
         if log is not None:
             frames["percentiles"] = log.percentiles_frame()
@@ -201,10 +197,8 @@ class _Reader:
         if report.rate_rps is None and self.record.offered_rps is not None:
             summary["offered_rps"] = self.record.offered_rps  # a console does not repeat its command line
         return {
-            "summary": summary,
-            "spectrum": report.spectrum_frame(),
-            "percentiles": report.percentiles_frame(),
-        }
+            "summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame(),
+        }  # fmt: skip
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
         wanted = self.record.profiled

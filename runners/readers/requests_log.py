@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from runners.errors import ReadError, why
-from runners.readers.columns import COLUMNS, frame
 from runners.readers.levels import rank
+from runners.readers.run import COLUMNS, frame
 from runners.storage.schema import SweepRecord
 
 MAGIC = b"LGREQS\x01\n"
@@ -71,13 +71,9 @@ def read_requests_log(path: Path) -> RequestsLog:
     if len(rows) and int(rows["target"].max()) >= len(targets):
         raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
     return RequestsLog(
-        _frame(rows, targets, description["tags"]),
-        targets,
-        int(description["start_unix_us"]),
-        str(description["receive_clock"]),
-        description["block_slots"],
-        torn,
-    )
+        _frame(rows, targets, description["tags"]), targets, int(description["start_unix_us"]),
+        str(description["receive_clock"]), description["block_slots"], torn,
+    )  # fmt: skip
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:

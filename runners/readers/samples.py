@@ -21,10 +21,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import binom
 
-from runners.readers.columns import frame
 from runners.readers.levels import LEVELS as LEVELS  # the names that belong to samples are found here too
 from runners.readers.levels import beyond as beyond
 from runners.readers.levels import rank as rank
+from runners.readers.run import frame
 
 TICKS_PER_HALF_DISTANCE = 5
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -41,30 +41,14 @@ import pandas as pd
 from scipy.stats import norm, t
 
 from runners.errors import ReadError, text_of
-from runners.readers.columns import frame
+from runners.readers.run import frame
 from runners.storage.schema import ServerRecord
 
 OTHER = "other"
 CATEGORIES = (
-    "socket read",
-    "socket write",
-    "poll",
-    "HTTP parsing",
-    "handler",
-    "hand-over",
-    "cluster",
-    "storage",
-    "cache",
-    "log",
-    "flush",
-    "compaction",
-    "response",
-    "GC",
-    "JIT",
-    "VM",
-    "profiler",
-    OTHER,
-)
+    "socket read", "socket write", "poll", "HTTP parsing", "handler", "hand-over", "cluster", "storage", "cache", "log",
+    "flush", "compaction", "response", "GC", "JIT", "VM", "profiler", OTHER,
+)  # fmt: skip
 RULES = Path(__file__).with_name("categories.toml")
 _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
@@ -199,11 +183,9 @@ def effective_samples(stacks: pd.DataFrame, event: str, recorded: int | None) ->
 
 
 def shares_frame(
-    stacks: pd.DataFrame,
-    recorded: Mapping[str, int] | None = None,
-    rules: Classifier | None = None,
+    stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """The `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
 
     `timed` is the `samples` frame: with it the bounds know how shares vary over time.
@@ -211,55 +193,49 @@ def shares_frame(
     return frame("shares", _shares(stacks, recorded or {}, rules or classifier(), timed))
 
 
-def _batches(timed: pd.DataFrame | None, event: str) -> Batches | None:
-    return None if timed is None or timed.empty else batches(timed, event, event not in UNIT_WEIGHT_EVENTS)
+def _by_event(
+    stacks: pd.DataFrame, recorded: Mapping[str, int], timed: pd.DataFrame | None
+) -> Iterator[tuple[str, pd.DataFrame, float, float, Batches | None]]:
+    """Each event that was sampled: its stacks, their weight, the samples that they rest on, and its batches."""
+    for event, group in stacks.groupby("event", sort=False):
+        if total := float(group["count"].sum()):
+            name = str(event)
+            samples = effective_samples(group, name, recorded.get(name))
+            found = None if timed is None or timed.empty else batches(timed, name, name not in UNIT_WEIGHT_EVENTS)
+            yield name, group, total, samples, found
 
 
 def _shares(
     stacks: pd.DataFrame, recorded: Mapping[str, int], rules: Classifier, timed: pd.DataFrame | None
 ) -> Iterator[dict[str, Any]]:
-    for event, group in stacks.groupby("event", sort=False):
-        total = float(group["count"].sum())
-        if not total:
-            continue
-        samples = effective_samples(group, str(event), recorded.get(str(event)))
+    for event, group, total, samples, by_batch in _by_event(stacks, recorded, timed):
         weights = dict.fromkeys(CATEGORIES, 0.0)
         for stack, count in zip(group["stack"], group["count"], strict=True):
             weights[rules.stack(stack.split(";"))] += count
-        by_batch = _batches(timed, str(event))
-        parts = _by_category(by_batch, rules) if by_batch else {}
+        parts = _added_up(by_batch, lambda frames: [rules.stack(frames)]) if by_batch else {}
         for category, weight in weights.items():
             resting_on = by_batch.effective(parts[category]) if by_batch and category in parts else samples
             low, high = wilson(weight / total, resting_on)
             yield {
-                "event": event,
-                "category": category,
-                "samples": round(weight / total * samples),
-                "weight": weight,
-                "share": weight / total,
-                "low": low,
-                "high": high,
-            }
+                "event": event, "category": category, "samples": round(weight / total * samples), "weight": weight,
+                "share": weight / total, "low": low, "high": high,
+            }  # fmt: skip
 
 
-def _by_category(by_batch: Batches, rules: Classifier) -> dict[str, Floats]:
+def _added_up(by_batch: Batches, names: Callable[[list[str]], Iterable[str]]) -> dict[str, Floats]:
     parts: dict[str, Floats] = {}
     for stack, weights in by_batch.of.items():
-        category = rules.stack(stack.split(";"))
-        parts[category] = parts[category] + weights if category in parts else weights.copy()
-    return parts
-
-
-def by_frame(by_batch: Batches) -> dict[str, Floats]:
-    """The weights by batch of each frame; a frame that recurs within one stack counts once."""
-    parts: dict[str, Floats] = {}
-    for stack, weights in by_batch.of.items():
-        for name in set(stack.split(";")):
+        for name in names(stack.split(";")):
             if name in parts:
                 parts[name] += weights
             else:
                 parts[name] = weights.copy()
     return parts
+
+
+def by_frame(by_batch: Batches) -> dict[str, Floats]:
+    """The weights by batch of each frame; a frame that recurs within one stack counts once."""
+    return _added_up(by_batch, set)
 
 
 def frames_frame(
@@ -273,12 +249,7 @@ def frames_frame(
 
 
 def _frames(stacks: pd.DataFrame, recorded: Mapping[str, int], timed: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
-    for event, group in stacks.groupby("event", sort=False):
-        total = float(group["count"].sum())
-        if not total:
-            continue
-        samples = effective_samples(group, str(event), recorded.get(str(event)))
-        by_batch = _batches(timed, str(event))
+    for event, group, total, samples, by_batch in _by_event(stacks, recorded, timed):
         parts = by_frame(by_batch) if by_batch else {}
         holding: dict[str, float] = {}
         leaf: dict[str, float] = {}
@@ -291,14 +262,9 @@ def _frames(stacks: pd.DataFrame, recorded: Mapping[str, int], timed: pd.DataFra
             share = holding[name] / total
             low, high = wilson(share, by_batch.effective(parts[name]) if by_batch and name in parts else samples)
             yield {
-                "event": event,
-                "frame": name,
-                "samples": round(share * samples),
-                "share": share,
-                "self_share": leaf.get(name, 0.0) / total,
-                "low": low,
-                "high": high,
-            }
+                "event": event, "frame": name, "samples": round(share * samples), "share": share,
+                "self_share": leaf.get(name, 0.0) / total, "low": low, "high": high,
+            }  # fmt: skip
 
 
 PER_SECOND = 50

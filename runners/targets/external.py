@@ -1,8 +1,12 @@
-"""Any server, by its `target.yaml`: start its command or find it running, wait until it is ready, stop all of it."""
+"""Any server, by its `target.yaml`: start its command or find it running, wait until it is ready, stop all of it.
+
+Which version of a target it is: a hash of its content, and git's own work tree of an earlier revision.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shlex
 import shutil
@@ -10,20 +14,22 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import msgspec
 
-from runners.design.target import EXTERNAL, LOOPBACK, PORT, SOCKET, FromEnvironment, TargetFile
-from runners.errors import PlanError, ServerError, ToolError
+from runners.design.target import EXTERNAL, LOOPBACK, PORT, SOCKET, FromEnvironment, TargetFile, read_target
+from runners.errors import LabError, PlanError, ServerError, ToolError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import Child, in_a_row, pinned, start
 from runners.storage.schema import ServerRecord
 from runners.targets.base import client, death_of, log_tail
+from runners.toolchain.tools import require_tool
 
 _LOOK_S = 0.02  # nobody tells when a foreign server is ready: it is looked at
 _QUESTION_S = 2.0
@@ -47,30 +53,21 @@ class RunningTarget:
     engine: str = EXTERNAL
     place: tempfile.TemporaryDirectory[str] | None = None
 
-    @property
-    def subject(self) -> str:
-        return self.name or self.file.name
+    subject: str = field(init=False)
+    url: str = field(init=False)
+    #: Where a Go server gives its own profile; empty for any other.
+    pprof_url: str = field(init=False)
+    log: Path = field(init=False)
+    data: Path | None = field(init=False)
 
-    @property
-    def url(self) -> str:
-        return self.file.base_url
-
-    @property
-    def pprof_url(self) -> str:
-        """Where a Go server gives its own profile; empty for any other."""
-        return f"{self.url}{self.file.target.pprof}" if self.file.target.pprof else ""
+    def __post_init__(self) -> None:
+        self.subject, self.url, self.data = self.name or self.file.name, self.file.base_url, self.file.data
+        self.pprof_url = f"{self.url}{self.file.target.pprof}" if self.file.target.pprof else ""
+        self.log = self.folder / "server.log"
 
     @property
     def pids(self) -> tuple[int, ...]:
         return (self.child.pid,) if self.child else ()
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "server.log"
-
-    @property
-    def data(self) -> Path | None:
-        return self.file.data
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -134,14 +131,9 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
 
 
 def launch(
-    file: TargetFile,
-    folder: Path,
-    cpus: Sequence[int] | None = None,
-    taskset: Path | None = None,
-    name: str = "",
-    engine: str = EXTERNAL,
-    listen: str = LOOPBACK,
-) -> RunningTarget:
+    file: TargetFile, folder: Path, cpus: Sequence[int] | None = None, taskset: Path | None = None, name: str = "",
+    engine: str = EXTERNAL, listen: str = LOOPBACK,
+) -> RunningTarget:  # fmt: skip
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
     `cpus` are those of the lab's servers; its own go first. `name` is what reports call this process, if not by the
@@ -173,13 +165,9 @@ def launch(
         with running.log.open("wb") as log:
             try:
                 running.child = start(
-                    command,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    directory=file.directory,
+                    command, stdout=log, stderr=log, env=environment, directory=file.directory,
                     stop_signal=target.stop_signal,
-                )
+                )  # fmt: skip
             except ToolError as error:
                 raise PlanError(f"{file.path}, key command", f"{error.thing} {error.cause}", error.remedy) from error
     try:
@@ -202,13 +190,9 @@ def build(file: TargetFile, log: Path) -> None:
 
 
 def _to_its_end(
-    where: str,
-    command: Sequence[str],
-    file: TargetFile,
-    log: Path,
-    environment: Mapping[str, str] | None = None,
+    where: str, command: Sequence[str], file: TargetFile, log: Path, environment: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Run a command in the target's folder until it ends. Raises PlanError with its last lines when it fails."""
     try:
         with log.open("wb") as out:
@@ -309,3 +293,95 @@ def _ready(running: RunningTarget) -> bool:
             return answered.status_code == ready.status
         return False
     return _open(file, ready.port if ready else None)
+
+
+_TIMEOUT_S = 300.0
+_SHORT = 9
+_DESCRIPTIONS = (".yaml", ".yml", ".md")  # they change what is asked of a server, or said of it
+
+
+def content_hash(file: TargetFile) -> str:
+    """Identify a target by SHA-256: its description, and the bytes of what is run and sent.
+
+    These are the scripts, and the files that its command names; of a server that is built, what git keeps in its
+    directory, as the command then names what the build makes. What a server loads besides is not seen.
+    """
+    target, digest = file.target, hashlib.sha256()
+    digest.update(msgspec.json.encode(target))
+    named = [file.path.parent / each.script for each in target.workloads.values() if each.script]
+    if target.build:
+        named += _tracked(file.directory)
+    else:
+        named += [file.directory / word for word in target.command or ()]
+    for path in named:
+        with contextlib.suppress(OSError, ValueError):  # an argument that is no file
+            if path.is_file():
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _tracked(directory: Path) -> list[Path]:
+    """The files of a directory that git keeps, in order; none outside of a repository."""
+    try:
+        listed = _git(str(directory), "-C", str(directory), "ls-files", "-z")
+    except LabError:
+        return []
+    return [directory / name for name in listed.split("\0") if name and Path(name).suffix not in _DESCRIPTIONS]
+
+
+@contextlib.contextmanager
+def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
+    """Check out `revision` of the target's repository below `folder` while the body runs; gives the target there.
+
+    Its description is the present one, so that both are sent the same and started alike; only what the repository
+    holds is that of the revision. Raises PlanError where there is no such revision, or the server lies outside.
+    """
+    where = f"--baseline {revision}"
+    inside = ["-C", str(file.path.parent)]
+    top = Path(_git(where, *inside, "rev-parse", "--show-toplevel")).resolve()
+    found = _git(where, *inside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if not file.directory.is_relative_to(top) or Path(file.target.directory).is_absolute():
+        cause = f"the server's directory is not given from within the repository {top}"
+        raise PlanError(f"{file.path}, key directory", cause, "write it relative to the file")
+    tree = folder.resolve() / f"{file.name[:28]}-{found[:_SHORT]}"
+    _remove(where, top, tree)
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    _git(where, "-C", str(top), "worktree", "add", "--quiet", "--detach", str(tree), found)
+    try:
+        own = tree / file.path.parent.relative_to(top)
+        if not (tree / file.directory.relative_to(top)).is_dir():
+            raise PlanError(where, f"it has no folder {file.directory.relative_to(top)}", "name a later revision")
+        own.mkdir(parents=True, exist_ok=True)
+        path = own / file.path.name
+        path.write_bytes(msgspec.yaml.encode(_described(file, tree.name)))
+        yield read_target(path)
+    finally:
+        _remove(where, top, tree)
+
+
+def _described(file: TargetFile, name: str) -> dict[str, Any]:
+    """The present description under another name; its scripts stay where they are."""
+    described: dict[str, Any] = msgspec.to_builtins(file.target)
+    described = {key: value for key, value in described.items() if value not in (None, [], {}, ())}
+    described["name"] = name
+    for workload in described["workloads"].values():
+        if workload.get("script"):
+            workload["script"] = str((file.path.parent / workload["script"]).resolve())
+    return described
+
+
+def _remove(where: str, top: Path, tree: Path) -> None:
+    if tree.exists():
+        with contextlib.suppress(PlanError):
+            _git(where, "-C", str(top), "worktree", "remove", "--force", str(tree))
+        shutil.rmtree(tree, ignore_errors=True)
+    _git(where, "-C", str(top), "worktree", "prune")
+
+
+def _git(where: str, *words: str) -> str:
+    git = require_tool("git", "install git, or name a second target")
+    done = subprocess.run([git.path, *words], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        cause = done.stderr.strip().splitlines()[-1:] or ["there is no such revision"]
+        raise PlanError(where, cause[0], "name a revision of the repository that holds the target")
+    return done.stdout.strip()

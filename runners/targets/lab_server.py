@@ -88,18 +88,10 @@ class ServerSpec:
         """The whole command line, as it is run."""
         selectors_flag = ["--selectors", str(self.selectors)] if self.selectors and self.main_class == MAIN else []
         java = [
-            shown(self.java),
-            *self.jvm_flags(),
-            "-cp",
-            shown(self.class_path / "*"),
-            self.main_class,
-            *("--engine", self.engine),
-            *("--data", shown(self.data)),
-            *("--host", self.listen),
-            *("--port", str(self.port)),
-            *selectors_flag,
-            *self.server_flags,
-        ]
+            shown(self.java), *self.jvm_flags(), "-cp", shown(self.class_path / "*"), self.main_class,
+            *("--engine", self.engine), *("--data", shown(self.data)), *("--host", self.listen),
+            *("--port", str(self.port)), *selectors_flag, *self.server_flags,
+        ]  # fmt: skip
         return pinned(java, self.cpus, self.taskset)
 
 
@@ -111,43 +103,22 @@ class RunningServer:
     child: Child
     ready: dict[str, Any]
     command: tuple[str, ...] = field(default=())
+    pid: int = field(init=False)
+    url: str = field(init=False)
+    engine: str = field(init=False)
+    #: What reports call it, and steps are named after.
+    subject: str = field(init=False)
+    pids: tuple[int, ...] = field(init=False)
+    log: Path = field(init=False)
+    gc_log: Path = field(init=False)
+    data: Path = field(init=False)
+    left_out: tuple[str, ...] = field(init=False, default=())
 
-    @property
-    def pid(self) -> int:
-        return int(self.ready["pid"])
-
-    @property
-    def url(self) -> str:
-        return f"http://{self.spec.listen}:{self.ready['port']}"
-
-    @property
-    def engine(self) -> str:
-        return self.spec.engine
-
-    @property
-    def subject(self) -> str:
-        """What reports call it, and steps are named after."""
-        return self.spec.subject or self.spec.engine
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        return (self.pid,)
-
-    @property
-    def log(self) -> Path:
-        return self.spec.log
-
-    @property
-    def gc_log(self) -> Path:
-        return self.spec.gc_log
-
-    @property
-    def data(self) -> Path:
-        return self.spec.data
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        return ()
+    def __post_init__(self) -> None:
+        spec = self.spec
+        self.pid, self.url = int(self.ready["pid"]), f"http://{spec.listen}:{self.ready['port']}"
+        self.engine, self.subject, self.pids = spec.engine, spec.subject or spec.engine, (self.pid,)
+        self.log, self.gc_log, self.data = spec.log, spec.gc_log, spec.data
 
     def alive(self) -> bool:
         return self.child.poll() is None
@@ -160,11 +131,9 @@ class RunningServer:
 
     def record(self) -> ServerRecord:
         return ServerRecord(
-            command=tuple(self.command),
-            cpus=self.spec.cpus or None,
-            ready=self.ready,
+            command=tuple(self.command), cpus=self.spec.cpus or None, ready=self.ready,
             jvm_flags=tuple(self.spec.jvm_flags()),
-        )
+        )  # fmt: skip
 
     def status(self) -> dict[str, Any]:
         """GET /v0/status, after checking that the process which answers is the one that we started.
@@ -231,12 +200,9 @@ def _read_ready_line(child: Child, timeout_s: float) -> bytes:
 
 
 def launch(
-    spec: ServerSpec,
-    command: Sequence[str] | None = None,
-    timeout_s: float = READY_TIMEOUT_S,
-    *,
+    spec: ServerSpec, command: Sequence[str] | None = None, timeout_s: float = READY_TIMEOUT_S, *,
     under_load: bool = False,
-) -> RunningServer:
+) -> RunningServer:  # fmt: skip
     """Start the server and wait for its ready line. Raises ServerError with its last log lines.
 
     Until it is ready its compiler may use every core, unless a load is running meanwhile.

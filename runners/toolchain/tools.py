@@ -150,13 +150,16 @@ class Tool:
     version: str
 
 
-def _first_line(command: list[str]) -> str:
+def _printed(*command: str | Path) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).strip()
-    return text.splitlines()[0] if text else ""
+    return done.stdout + done.stderr
+
+
+def _first_line(*command: str | Path) -> str:
+    return next(iter(re.sub(r"\x1b\[[0-9;]*m", "", _printed(*command)).strip().splitlines()), "")
 
 
 def find_tool(name: str, *version_flags: str) -> Tool | None:
@@ -164,16 +167,12 @@ def find_tool(name: str, *version_flags: str) -> Tool | None:
     path = shutil.which(name)
     if path is None:
         return None
-    return Tool(name, Path(path), _first_line([path, *(version_flags or ("--version",))]))
+    return Tool(name, Path(path), _first_line(path, *(version_flags or ("--version",))))
 
 
 def usage_text(path: Path) -> str:
     """What a program prints when it is called without arguments (that is how to tell wrk from wrk2)."""
-    try:
-        done = subprocess.run([path], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+    return _printed(path)
 
 
 def is_wrk2(usage: str) -> bool:
@@ -186,7 +185,7 @@ def find_wrk2() -> Tool | None:
     for name in ("wrk2", "wrk"):
         path = shutil.which(name)
         if path is not None and is_wrk2(usage_text(Path(path))):
-            return Tool("wrk2", Path(path), _first_line([path, "-v"]))
+            return Tool("wrk2", Path(path), _first_line(path, "-v"))
     return None
 
 
@@ -195,7 +194,7 @@ def find_wrk() -> Tool | None:
     path = shutil.which("wrk")
     if path is None or is_wrk2(usage_text(Path(path))):
         return None
-    return Tool("wrk", Path(path), _first_line([path, "-v"]))
+    return Tool("wrk", Path(path), _first_line(path, "-v"))
 
 
 def require_tool(name: str, remedy: str) -> Tool:

@@ -6,6 +6,10 @@ nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE; t
 would not work, see runners/docs/0001) and is done in a fraction of a millisecond, so that it takes next to nothing from
 those it watches; samples carry their own time, for they may come late.
 
+The stall witness watches beside them: a thread of real-time priority on each core sees the core stand still. It is a
+program of the generator's crate and needs the right to that priority. Without it a load is measured all the same, and
+its record says why there was no witness and how to get one.
+
 Every process that is none of the load's is known by its name, kernel threads too: whoever disturbs a load can be named.
 """
 
@@ -17,18 +21,20 @@ import itertools
 import json
 import os
 import re
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 import psutil
 
+from runners.errors import LabError, MeasureError
 from runners.process.cpu_placement import COMPILER
-from runners.process.tree import cpu_time_ns, tree
-from runners.storage.schema import OtherProcess
+from runners.process.supervisor import Child, cpu_time_ns, start, tree
+from runners.storage.schema import OtherProcess, WitnessRecord
 
 #: Files kept open at most; others are opened at each reading. Far below the usual limit of 1024 a process.
 KEPT = 500
@@ -330,17 +336,11 @@ class Activity:
         ran.pop(SENDING, None)  # that of the generator's process is known from its start
         steal_s, busy_s = self._machine()
         line = {
-            "unix_us": (begin_us + end_us) // 2,
-            "steal_s": steal_s,
-            "busy_s": busy_s,
-            "ran_ns": ran,
-            "waited_ns": waited,
-            "others_ns": self._others_ns(),
-            "generator_s": self._cpu_s(self.generator_pid),
-            "disk_busy_ms": self._disk_busy_ms(),
-            "io_stall_us": self._stalled_us("io"),
+            "unix_us": (begin_us + end_us) // 2, "steal_s": steal_s, "busy_s": busy_s, "ran_ns": ran,
+            "waited_ns": waited, "others_ns": self._others_ns(), "generator_s": self._cpu_s(self.generator_pid),
+            "disk_busy_ms": self._disk_busy_ms(), "io_stall_us": self._stalled_us("io"),
             "memory_stall_us": self._stalled_us("memory"),
-        }
+        }  # fmt: skip
         out.write(json.dumps(line) + "\n")
 
     def _cpu_s(self, pid: int | None) -> float | None:
@@ -376,3 +376,65 @@ def _device(data: Path) -> str | None:
         return None
     counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
     return counters if Path(counters).exists() else None
+
+
+READY = "ready"
+REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), or root; or run without it"
+
+
+@dataclass(frozen=True, slots=True)
+class StallWitness:
+    """The program that watches."""
+
+    program: Path
+
+    @contextlib.contextmanager
+    def watching(self, cpus: Sequence[int], file: Path) -> Iterator[None]:
+        """Watch cores while the body runs; afterwards the file is complete. Raises MeasureError when it can't."""
+        child = self._begin(cpus, file)
+        try:
+            yield
+        except BaseException:
+            child.stop()
+            raise
+        self._end(child)
+
+    @contextlib.contextmanager
+    def beside(self, cpus: Sequence[int], file: Path) -> Iterator[list[WitnessRecord]]:
+        """Watch cores while the body runs, where that is allowed. The list holds the record once the body is done."""
+        records: list[WitnessRecord] = []
+        try:
+            child = self._begin(cpus, file)
+        except LabError as refusal:
+            yield records
+            records.append(WitnessRecord(note=str(refusal)))
+            return
+        try:
+            yield records
+        except BaseException:
+            child.stop()
+            raise
+        try:
+            self._end(child)
+        except MeasureError as broken:
+            records.append(WitnessRecord(note=str(broken)))
+        else:
+            records.append(WitnessRecord(cpus=tuple(cpus)))
+
+    def _begin(self, cpus: Sequence[int], file: Path) -> Child:
+        if not cpus:
+            raise MeasureError("the stall witness", "this system does not say which cores there are", "use Linux")
+        if not self.program.exists():
+            raise MeasureError("the stall witness", f"{self.program.name} is not built", "build truepace (cargo)")
+        command = [str(self.program), ",".join(map(str, cpus)), str(file)]
+        child = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = child.stdout.readline().decode(errors="replace").strip()
+        if said != READY:
+            child.stop()
+            raise MeasureError("the stall witness", said.removeprefix("stall-witness: ") or "it ended at once", REMEDY)
+        return child
+
+    def _end(self, child: Child) -> None:
+        code = child.stop()
+        if code != 0:
+            raise MeasureError("the stall witness", f"it ended with {code}", "run again")

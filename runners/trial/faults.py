@@ -6,13 +6,14 @@ from one connection; the kernel's TCP counters, which anyone may read, stand in 
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import platform
 import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,19 +26,12 @@ from runners.targets.base import Cluster
 from runners.targets.lab_server import RunningServer
 
 
-class Freezer:
-    """Freezes a process on a plan that begins with `begin`, on a thread of its own.
+class _Planned:
+    """What happens on a plan that begins with `begin`, on a thread of its own."""
 
-    `finish` waits for the last thaw, so that nothing is left frozen, and tells the true times. A process that ends
-    meanwhile is waited for no longer, and what was planned for it after that does not happen.
-    """
-
-    def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float) -> None:
-        self._child, self._freezes, self._lead_s = child, freezes, lead_s
-        self._thread: threading.Thread | None = None
-        self._done: list[Frozen] = []
-        #: Wall clock of `begin`, microseconds since 1970; 0 before.
-        self.began_unix_us = 0
+    _thread: threading.Thread | None = None
+    #: Wall clock of `begin`, microseconds since 1970; 0 before.
+    began_unix_us = 0
 
     def begin(self) -> None:
         """Start the clock. Later calls do nothing, so that a load's every tick may call it."""
@@ -45,6 +39,25 @@ class Freezer:
             self.began_unix_us = time.time_ns() // 1000
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
             self._thread.start()
+
+    def _run(self, began: float) -> None:
+        raise NotImplementedError
+
+    def _join(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+
+class Freezer(_Planned):
+    """Freezes a process on a plan.
+
+    `finish` waits for the last thaw, so that nothing is left frozen, and tells the true times. A process that ends
+    meanwhile is waited for no longer, and what was planned for it after that does not happen.
+    """
+
+    def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float) -> None:
+        self._child, self._freezes, self._lead_s = child, freezes, lead_s
+        self._done: list[Frozen] = []
 
     def _run(self, began: float) -> None:
         for freeze in self._freezes:
@@ -62,15 +75,14 @@ class Freezer:
 
     def finish(self) -> tuple[FreezeRecord, ...]:
         """Start and end by the wall clock (us since 1970) and the length by the monotonic clock, of each freeze."""
-        if self._thread is not None:
-            self._thread.join()
+        self._join()
         return tuple(
             FreezeRecord(start_unix_us=each.start_unix_us, end_unix_us=each.end_unix_us, length_us=each.length_us)
             for each in self._done
         )
 
 
-class Outages:
+class Outages(_Planned):
     """Ends the node `place` so many seconds after `begin`, and starts it again later.
 
     `finish` waits until the node is back, so that nobody starts a process later, and tells the times (wall clock,
@@ -80,15 +92,8 @@ class Outages:
     def __init__(self, nodes: Cluster, place: int, kill_after_s: float, launch_after_s: float) -> None:
         self._nodes, self._place = nodes, place
         self._kill_after_s, self._launch_after_s = kill_after_s, launch_after_s
-        self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._record = OutageRecord(node=place + 1)
-
-    def begin(self) -> None:
-        """Start the clock. Later calls do nothing, so that a load's every tick may call it."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
-            self._thread.start()
 
     def _run(self, began: float) -> None:
         if self._waited(began + self._kill_after_s):
@@ -112,8 +117,7 @@ class Outages:
     def finish(self) -> OutageRecord:
         """The times of what happened; what had not begun does not happen any more."""
         self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._join()
         return self._record
 
 
@@ -131,25 +135,21 @@ def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[st
 
     Fewer when the connection ends or a response is absurdly long; that is a finding and no error.
     """
-    return list(_heads(server, count, body))
-
-
-def _heads(server: RunningServer, count: int, body: bytes) -> Iterator[dict[str, int]]:
     request = f"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-    rest = b""
-    try:
-        with socket.create_connection(("127.0.0.1", int(server.ready["port"])), timeout=_TIMEOUT_S) as connection:
-            for number in range(1, count + 1):
-                connection.sendall(request)
-                while _END_OF_HEAD not in rest:
-                    more = connection.recv(1 << 16)
-                    if not more or len(rest) > MOST_BYTES:
-                        return
-                    rest += more
-                head, _, rest = rest.partition(_END_OF_HEAD)
-                yield {"number": number, "bytes": len(head) + len(_END_OF_HEAD), "fields": head.count(b"\r\n")}
-    except OSError:
-        return
+    rest, found = b"", list[dict[str, int]]()
+    address = ("127.0.0.1", int(server.ready["port"]))
+    with contextlib.suppress(OSError), socket.create_connection(address, timeout=_TIMEOUT_S) as connection:
+        for number in range(1, count + 1):
+            connection.sendall(request)
+            while _END_OF_HEAD not in rest:
+                more = connection.recv(1 << 16)
+                if not more or len(rest) > MOST_BYTES:
+                    return found
+                rest += more
+            head, _, rest = rest.partition(_END_OF_HEAD)
+            size = len(head) + len(_END_OF_HEAD)
+            found.append({"number": number, "bytes": size, "fields": head.count(b"\r\n")})
+    return found
 
 
 #: What is kept, by the names that the kernel prints.

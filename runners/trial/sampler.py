@@ -23,8 +23,7 @@ from urllib.request import urlopen
 import psutil
 
 from runners.errors import MeasureError, ToolError
-from runners.process.supervisor import Child, finished, start
-from runners.process.tree import tree
+from runners.process.supervisor import Child, finished, start, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import BadProfileError, decoded
@@ -136,13 +135,9 @@ class JvmSampler:
             list(pool.map(graph, seen))
             adding_up.result()
         return ProfileRecord(
-            engine=str(about["engine"] or ""),
-            version=str(about["version"] or ""),
-            interval_ns=spec.cpu_interval_ns,
-            alloc_interval_bytes=spec.alloc_interval_bytes,
-            samples=counts,
-            settings=settings,
-        )
+            engine=str(about["engine"] or ""), version=str(about["version"] or ""), interval_ns=spec.cpu_interval_ns,
+            alloc_interval_bytes=spec.alloc_interval_bytes, samples=counts, settings=settings,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError, ServerError
-from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
+from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, LoadTarget, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
-from runners.process.tree import ProcessClock, activity, tree
+from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import (
     GeneratorRecord,
@@ -27,12 +27,10 @@ from runners.storage.schema import (
     WitnessRecord,
 )
 from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup, log_tail
-from runners.trial.activity import Activity, BackgroundClock, IdleThread
-from runners.trial.profiler import Profiler, ProfileSpec
-from runners.trial.recording import Recorder
+from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness
+from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, JvmSampler, Sampler, sampler_of
 from runners.trial.telemetry import Telemetry, processes
-from runners.trial.witness import StallWitness
 
 Tick = Callable[[float], None]
 _ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
@@ -70,91 +68,47 @@ class _LogSlices:
 
 
 class _Counters:
-    """What each server that shares a load used and did, read in pairs around it; nothing of a single server."""
+    """What one of the servers that share a load used and did, read in pairs around it."""
 
     def __init__(self, server: Target) -> None:
-        self._members = server.members if isinstance(server, TargetGroup) else {}
-        self._clocks = {name: ProcessClock(each.pids) for name, each in self._members.items()}
-        self._background = {name: BackgroundClock(each.pids) for name, each in self._members.items()}
-        self._before_s: dict[str, tuple[float | None, float | None]] = {}
-        self._before: dict[str, dict[str, int | None]] = {}
+        self._server = server
+        self._clocks = ProcessClock(server.pids), BackgroundClock(server.pids)
+        self._before, self._before_s = self._counted(), self.tick()
 
-    def begin(self) -> None:
-        self._before = {name: self._counted(each) for name, each in self._members.items()}
-        self._before_s = self.tick()
+    def tick(self) -> tuple[float | None, float | None]:
+        """Read its clock, and that of its background; in between too, for what has ended can't be read."""
+        return self._clocks[0].read_s(), self._clocks[1].read_s()
 
-    def tick(self) -> dict[str, tuple[float | None, float | None]]:
-        """Read the clocks of all, and those of the background; in between too, for what has ended can't be read."""
-        return {name: (clock.read_s(), self._background[name].read_s()) for name, clock in self._clocks.items()}
-
-    def end(self, load: LoadSpec) -> tuple[TargetRecord, ...]:
-        """What each server used since `begin`, in the order of the load's targets."""
-        after_s = self.tick()
-        return tuple(
-            TargetRecord(
-                name=target.name,
-                engine=self._members[target.name].engine,
-                weight=target.weight,
-                cpu_s=_since(self._before_s[target.name][0], after_s[target.name][0]),
-                background_cpu_s=_since(self._before_s[target.name][1], after_s[target.name][1]),
-                rss_bytes=processes(tree(self._members[target.name].pids)).rss_anon_bytes,
-                disk_bytes=self._disk_bytes(self._members[target.name]),
-                server=self._members[target.name].record(),
-                **self._since(target.name),
-            )
-            for target in load.targets
-            if target.name in self._members
+    def end(self, target: LoadTarget) -> TargetRecord:
+        """What it used since the beginning."""
+        server, before = self._server, self._before
+        cpu_s, background_s = (
+            None if after is None else after - (begun or 0.0)
+            for begun, after in zip(self._before_s, self.tick(), strict=True)
         )
-
-    def _since(self, name: str) -> dict[str, int | None]:
-        """By how much each counter of a server rose."""
-        after, before = self._counted(self._members[name]), self._before[name]
-        return {
+        risen = {
             key: value - start
-            for key, value in after.items()
+            for key, value in self._counted().items()
             if value is not None and (start := before[key]) is not None and value >= start
         }
+        return TargetRecord(
+            name=target.name, engine=server.engine, weight=target.weight, cpu_s=cpu_s, background_cpu_s=background_s,
+            rss_bytes=processes(tree(server.pids)).rss_anon_bytes,
+            disk_bytes=store_status(server.status()).disk_bytes if server.alive() else None,
+            server=server.record(), **risen,
+        )  # fmt: skip
 
-    @staticmethod
-    def _counted(server: Target) -> dict[str, int | None]:
-        found: dict[str, int | None] = dataclasses.asdict(activity(server.pids))
+    def _counted(self) -> dict[str, int | None]:
+        found: dict[str, int | None] = {"allocated_bytes": None} | dataclasses.asdict(activity(self._server.pids))
         with contextlib.suppress(ServerError):
-            found["allocated_bytes"] = server.status().get("allocated_bytes")
-        return {"allocated_bytes": None} | found
-
-    @staticmethod
-    def _disk_bytes(server: Target) -> float | None:
-        return store_status(server.status()).disk_bytes if server.alive() else None
-
-
-def _since(before_s: float | None, after_s: float | None) -> float | None:
-    return None if after_s is None else after_s - (before_s or 0.0)
-
-
-class Measure(Protocol):
-    """Measures one step, as `measure_step` does."""
-
-    def __call__(
-        self,
-        folder: StepFolder,
-        server: Target,
-        load: LoadSpec,
-        instrument: Instrument,
-        profile: ProfileSpec | None = ...,
-        tick: Tick = ...,
-        show: Tick = ...,
-    ) -> StepRecord: ...
+            found["allocated_bytes"] = self._server.status().get("allocated_bytes")
+        return found
 
 
 def measure_step(
-    folder: StepFolder,
-    server: Target,
-    load: LoadSpec,
-    instrument: Instrument,
-    profile: ProfileSpec | None = None,
-    tick: Tick = lambda _elapsed_s: None,
-    show: Tick = lambda _elapsed_s: None,
-) -> StepRecord:
+    folder: StepFolder, server: Target, load: LoadSpec, instrument: Instrument, profile: ProfileSpec | None = None,
+    tick: Tick = lambda _elapsed_s: None, show: Tick = lambda _elapsed_s: None,
+) -> StepRecord:  # fmt: skip
     """Measure into `folder`; gives the record of the trial without what it is for and without a verdict.
 
     The server's identity is checked before the load. A server that dies under load ends the load early and is named
@@ -177,7 +131,8 @@ def measure_step(
     def look() -> None:
         generator_pid, elapsed_s = now
         telemetry.sample(generator_pid)
-        counters.tick()
+        for each in counters.values():
+            each.tick()
         show(elapsed_s)
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
@@ -191,20 +146,24 @@ def measure_step(
             looking.ask()
         return server.alive()
 
-    counters = _Counters(server)
+    members = server.members if isinstance(server, TargetGroup) else {}
+    counters: dict[str, _Counters] = {}
+    watching: contextlib.AbstractContextManager[list[WitnessRecord]] = contextlib.nullcontext([])
+    if instrument.witness is not None:
+        watching = instrument.witness.beside(usable_cpus(), folder.stalls)
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = load.parts_rps or (load.targets and load.rate_rps is not None)
     requests = folder.requests if logged else None
     files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests)
     with (
         _events(folder, server, instrument.recorder) as events,
-        _recording(folder, server, instrument.profiler, profile) as recorded,
+        _profiling(folder, server, instrument.profiler, profile) as recorded,
         contextlib.closing(telemetry),
         activity,
         IdleThread(look) as looking,
-        _watched(folder, instrument.witness) as watched,
+        watching as watched,
     ):
-        counters.begin()
+        counters |= {name: _Counters(each) for name, each in members.items()}
         try:
             outcome = instrument.send(
                 instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
@@ -213,38 +172,28 @@ def measure_step(
             if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
             raise
-    targets = counters.end(load)
+    targets = tuple(counters[target.name].end(target) for target in load.targets if target.name in counters)
     logs.copy()
     record = replace(
-        _record(server, load, instrument, outcome),
-        profiled=_events_of(recorded, profile) if profile else (),
-        store_before=store_status(before),
-        cluster_before=before.get("cluster") or {},
-        profiler_note=recorded.note,
-        events_recorded=isinstance(server, Jvm),
-        events_note=events.note,
-        others=activity.busiest(),
-        witness=watched[0] if watched else None,
-        targets=targets,
-    )
+        _record(server, load, instrument, outcome), profiled=_events_of(recorded, profile) if profile else (),
+        store_before=store_status(before), cluster_before=before.get("cluster") or {}, profiler_note=recorded.note,
+        events_recorded=isinstance(server, Jvm), events_note=events.note, others=activity.busiest(),
+        witness=watched[0] if watched else None, targets=targets,
+    )  # fmt: skip
     if not server.alive():
         reason = f"the server died under load (exit code {server.exit_code()})"
         log = tuple(log_tail(server.log).splitlines())
         return replace(record, invalid_reasons=(reason,), server_log_tail=log)
     after = server.status()
     record = replace(
-        record,
-        invalid_reasons=("interrupted",) if outcome.interrupted else (),
-        store_after=store_status(after),
-        cluster_after=after.get("cluster") or {},
-        statistics_after=statistics(server),
+        record, invalid_reasons=("interrupted",) if outcome.interrupted else (), store_after=store_status(after),
+        cluster_after=after.get("cluster") or {}, statistics_after=statistics(server),
         process_after=processes(tree(server.pids)),
-    )
+    )  # fmt: skip
     if instrument.recorder is not None and folder.causes_recording.exists():
-        try:
+        with events.noting():
             instrument.recorder.convert(folder.causes_recording, folder.events)
-        except MeasureError as broken:
-            record = replace(record, events_note=str(broken))
+        record = replace(record, events_note=events.note)
     if profile is not None and recorded.note is None:
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
         record = _converted(record, folder, recorded, profile, window_ms)
@@ -286,84 +235,60 @@ class _Recording:
     note: str | None = None
     sampler: Sampler | None = None
 
-
-def _watched(
-    folder: StepFolder, witness: StallWitness | None
-) -> contextlib.AbstractContextManager[list[WitnessRecord]]:
-    """Watch all cores while the body runs, where there is a witness."""
-    return contextlib.nullcontext([]) if witness is None else witness.beside(usable_cpus(), folder.stalls)
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note what is refused."""
+        try:
+            yield
+        except MeasureError as refusal:
+            self.note = str(refusal)
 
 
 @contextlib.contextmanager
 def _events(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[_Recording]:
     """Record what can hold up a request while the body runs. A refusal is noted: the latencies are there without."""
-    recording = _Recording()
-    if recorder is None or not isinstance(server, Jvm):
-        yield recording
-        return
-    try:
-        recorder.start(server.pid)
-    except MeasureError as refusal:
-        recording.note = str(refusal)
-        yield recording
-        return
+    recording, started = _Recording(), False
+    with recording.noting():
+        if recorder is not None and isinstance(server, Jvm):
+            recorder.start(server.pid)
+            started = True
     try:
         yield recording
     finally:
-        if server.alive():
-            try:
+        if recorder is not None and isinstance(server, Jvm) and started and server.alive():
+            with recording.noting():
                 recorder.stop(server.pid, folder.causes_recording)
-            except MeasureError as refusal:
-                recording.note = str(refusal)
 
 
 @contextlib.contextmanager
-def _recording(
+def _profiling(
     folder: StepFolder, server: Target, profiler: Profiler | None, profile: ProfileSpec | None
 ) -> Iterator[_Recording]:
     """Record while the body runs. A refusal is noted, not raised: the measurement is worth having without it."""
     recording = _Recording()
-    if profile is None:
-        yield recording
-        return
-    try:
-        sampler = sampler_of(server, profiler)
-        sampler.start(profile, folder)
-    except MeasureError as refusal:
-        recording.note = str(refusal)
-        yield recording
-        return
-    recording.sampler = sampler
+    with recording.noting():
+        if profile is not None:
+            sampler = sampler_of(server, profiler)
+            sampler.start(profile, folder)
+            recording.sampler = sampler
     try:
         yield recording
     finally:
-        if server.alive() or not isinstance(sampler, JvmSampler):
-            sampler.stop(folder)
+        if (ours := recording.sampler) is not None and (server.alive() or not isinstance(ours, JvmSampler)):
+            ours.stop(folder)
 
 
 def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:
     generator = GeneratorRecord(
-        tool=instrument.generator.name,
-        version=instrument.generator.version,
-        command=outcome.command,
-        exit_code=outcome.exit_code,
-        cpu_s=outcome.cpu_s,
-        cpus=instrument.cpus or None,
-    )
+        tool=instrument.generator.name, version=instrument.generator.version, command=outcome.command,
+        exit_code=outcome.exit_code, cpu_s=outcome.cpu_s, cpus=instrument.cpus or None,
+    )  # fmt: skip
     return StepRecord(
-        engine=server.engine,
-        treatment=server.subject,
-        started_unix_us=outcome.started_unix_us,
-        ended_unix_us=outcome.ended_unix_us,
-        offered_rps=load.rate_rps,
-        connections=load.connections,
-        threads=load.threads,
-        warmup_s=load.warmup_s,
-        duration_s=load.duration_s,
-        generator=generator,
-        shares=outcome.shares,
-        server=server.record(),
-    )
+        engine=server.engine, treatment=server.subject, started_unix_us=outcome.started_unix_us,
+        ended_unix_us=outcome.ended_unix_us, offered_rps=load.rate_rps, connections=load.connections,
+        threads=load.threads, warmup_s=load.warmup_s, duration_s=load.duration_s, generator=generator,
+        shares=outcome.shares, server=server.record(),
+    )  # fmt: skip
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:

@@ -15,7 +15,7 @@ from typing import TextIO
 
 import psutil
 
-from runners.process.tree import tree
+from runners.process.supervisor import tree
 from runners.storage.schema import ProcessStatus
 from runners.targets.base import Target
 

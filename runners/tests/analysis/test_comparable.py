@@ -13,8 +13,7 @@ from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES, Conclusion
 from runners.claims.profile import Pair, cost
 from runners.claims.profile import _measured as measured
-from runners.readers.columns import frame
-from runners.readers.run import Step
+from runners.readers.run import Step, frame
 from runners.tests.report import steps
 
 SECONDS, ANSWERS = 20, 40_000

@@ -10,8 +10,7 @@ import pytest
 
 from runners.analysis import latency_spikes, machine_stalls
 from runners.analysis.machine_stalls import BURST_S, PERIOD_S, SHORT_MS, outside, undisturbed, windows
-from runners.readers.columns import frame
-from runners.readers.run import Step
+from runners.readers.run import Step, frame
 from runners.tests.fixtures.history import Span, history
 from runners.tests.report import steps
 

@@ -17,8 +17,7 @@ from runners.claims.conclude import REMEDIES, conclude
 from runners.claims.conclusion import RULES, Conclusion
 from runners.claims.profile import Pair, cost
 from runners.claims.profile import _measured as measured
-from runners.readers.columns import frame
-from runners.readers.run import Step
+from runners.readers.run import Step, frame
 from runners.tests.fixtures.history import Span, history
 from runners.tests.report import steps
 

@@ -14,9 +14,8 @@ from runners.analysis import comparable
 from runners.analysis.intervals import Bounded, difference, expected_hits
 from runners.analysis.steady_state import steadiness
 from runners.readers import write
-from runners.readers.columns import complete, frame
 from runners.readers.published import published
-from runners.readers.run import Step
+from runners.readers.run import Step, complete, frame
 from runners.readers.samples import Samples
 from runners.readers.timer import fit
 from runners.storage.run_folder import StepFolder

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from runners.analysis.steady_state import change_points, head, steadiness
-from runners.readers.columns import complete, frame
-from runners.readers.run import Step
+from runners.readers.run import Step, complete, frame
 from runners.tests.counts import allowed, rounds
 from runners.tests.fixtures.latency_process import process
 from runners.tests.fixtures.latency_process import step_of as recorded

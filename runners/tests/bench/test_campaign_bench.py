@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runners.bench.campaign import QUERIES, synthetic
-from runners.readers.dataset import open_dataset
+from runners.readers.history import open_dataset
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.bench.row import Course, Part
+from runners.bench.fixture import Course, Part
 
 
 def test_the_time_of_a_benchmark_is_the_sum_of_its_parts() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.bench.fleet import Costs, busy_share, heartbeat_s, row, saturates_at, wait_s
+from runners.bench.campaign import Costs, busy_share, heartbeat_s, hosts_row, saturates_at, wait_s
 
 CHEAP, DEAR = Costs(0.005, 0.000_2, 0.000_2), Costs(0.5, 0.005, 0.005)
 
@@ -25,5 +25,5 @@ def test_heartbeats_are_rarer_in_a_large_fleet() -> None:
 
 
 def test_the_row_names_costs_and_what_two_hundred_hosts_take() -> None:
-    line = row([DEAR, DEAR, DEAR]).line()
+    line = hosts_row([DEAR, DEAR, DEAR]).line()
     assert "fleet-hosts" in line and "short" in line and "at 200 hosts busy" in line and "a job takes 500.0 ms" in line

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.bench import overload, row, server
-from runners.bench.fixture import Result, fixture
-from runners.bench.row import NoFigure, Row
+from runners.bench import fixture as fixtures
+from runners.bench import knee as overload
+from runners.bench import server
+from runners.bench.fixture import NoFigure, Result, Row, fixture
 from runners.tests.counts import rounds
 from runners.tests.tiers import LONG
 
@@ -34,7 +35,7 @@ class Pool:
         if rate is None:
             assert connections == overload.FILLING
             return result(CAPACITY_RPS * SECONDS, CAPACITY_RPS * SECONDS, 0)
-        assert connections == overload.CONNECTIONS
+        assert connections == overload.OVERLOAD_CONNECTIONS
         self.offered.append(rate)
         scheduled = rate * SECONDS
         served = round(min(rate, self.limit_rps) * SECONDS * (1 - self.refuses))
@@ -78,7 +79,7 @@ def test_a_rate_is_carried_if_all_but_one_in_a_hundred_is_served(
 def test_the_knee_is_the_highest_rate_of_the_ladder_that_is_carried(limit: float, refuses: float) -> None:
     pool = Pool(limit * CAPACITY_RPS, refuses)
     rates = [int(share * CAPACITY_RPS) for share in overload.LADDER]
-    sustained = [rate for rate in rates if overload.meets(pool(overload.CONNECTIONS, rate))]
+    sustained = [rate for rate in rates if overload.meets(pool(overload.OVERLOAD_CONNECTIONS, rate))]
     assert overload.find_knee(pool, silent) == overload.Knee(CAPACITY_RPS, max(sustained))
 
 
@@ -86,7 +87,7 @@ def test_a_server_that_serves_too_little_of_every_rate_has_no_knee_and_no_figure
     pool = Pool(CAPACITY_RPS, refuses=0.02)
     knee = overload.find_knee(pool, silent)
     assert (knee.rate_rps, len(pool.offered)) == (None, len(overload.LADDER))
-    for line in overload.rows(pool, silent):
+    for line in overload.overload_rows(pool, silent):
         assert isinstance(line, NoFigure)
         assert not line.met
         assert "ours=none peer=none ratio=none" in line.line()
@@ -110,7 +111,7 @@ def test_what_a_late_generator_spoils_is_offered_again_and_never_counts_as_too_m
 
 def test_overload_is_offered_at_twice_the_knee_and_compared_with_below_it() -> None:
     pool, said = Pool(860), list[str]()
-    p99, answered = overload.rows(pool, said.append)
+    p99, answered = overload.overload_rows(pool, said.append)
     assert pool.offered[-2 * overload.ROUNDS :] == [1700, 680] * overload.ROUNDS
     assert isinstance(p99, Row)
     assert isinstance(answered, Row)
@@ -126,11 +127,11 @@ def test_overload_is_offered_at_twice_the_knee_and_compared_with_below_it() -> N
 
 def test_rounds_of_a_late_generator_are_run_again_and_are_in_no_figure() -> None:
     pool = Pool(860, late=lambda rate, time: rate == 1700 and time == 2)
-    p99, _ = overload.rows(pool, silent)
+    p99, _ = overload.overload_rows(pool, silent)
     assert isinstance(p99, Row)
     assert len(p99.ours) == overload.ROUNDS
     assert pool.offered.count(1700) == overload.ROUNDS + 1
-    never, _ = overload.rows(Pool(860, late=lambda rate, time: rate == 1700), silent)
+    never, _ = overload.overload_rows(Pool(860, late=lambda rate, time: rate == 1700), silent)
     assert isinstance(never, NoFigure)
     assert f"the generator kept up in 0 of {overload.ROUNDS + overload.SPARE_ROUNDS} rounds" in never.line()
 
@@ -139,14 +140,15 @@ def test_overload_that_shuts_everyone_out_has_no_figure() -> None:
     def shut(connections: int, rate: int | None) -> Result:
         return result(rate, 0, rate) if rate and rate > 1600 else Pool(860)(connections, rate)
 
-    p99, _ = overload.rows(shut, silent)
+    p99, _ = overload.overload_rows(shut, silent)
     assert isinstance(p99, NoFigure)
     assert "nothing accepted" in p99.line()
 
 
 def test_a_row_without_a_figure_is_kept_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row, "RUNS", tmp_path)
-    kept = row.keep("server", overload.rows(Pool(CAPACITY_RPS, refuses=0.02), silent), {})
+    monkeypatch.setattr(fixtures, "RUNS", tmp_path)
+    fixtures.keep("server", overload.overload_rows(Pool(CAPACITY_RPS, refuses=0.02), silent))
+    (kept,) = tmp_path.iterdir()
     for line in json.loads(kept.read_text())["rows"]:
         assert (line["ours"], line["peer"], line["ratio"], line["met"]) == ([], [], None, False)
         assert line["why"]
@@ -167,9 +169,9 @@ def test_who_is_let_in_is_served_and_all_others_are_told(
 
         probe = load(overload.FILLING, None)
         capacity_rps = overload.accepted(probe) / probe["elapsed_s"]
-        load(overload.CONNECTIONS, int(overload.ABOVE * capacity_rps))
+        load(overload.OVERLOAD_CONNECTIONS, int(overload.ABOVE * capacity_rps))
         # A ratio of two loads of one server, in the median of the rounds: only where nothing else should run.
-        lines = overload.rows(load, print) if LONG else []
+        lines = overload.overload_rows(load, print) if LONG else []
         rejected = running.status()["requests"]["rejected"]
     above = [result for rate, result in runs if rate and rate > 1.5 * capacity_rps]
     assert above

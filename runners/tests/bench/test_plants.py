@@ -12,7 +12,7 @@ from runners.analysis.machine_stalls import not_of_the_disk
 from runners.bench import plants
 from runners.bench.plants import MACHINE, judged, planted, read
 from runners.process.cpu_placement import usable_cpus
-from runners.readers.columns import frame
+from runners.readers.run import frame
 from runners.toolchain.build import build_truepace
 
 RECORDED = Path(__file__).parents[1] / "data" / "plants"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.bench.row import Row
+from runners.bench.fixture import Row
 
 times = st.floats(1.0, 1e4)
 

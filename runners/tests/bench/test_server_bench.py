@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from runners.analysis.knee import Answer, Kind
-from runners.bench import fixture, knee, row, server
-from runners.bench.row import NoFigure, Row
+from runners.bench import fixture, knee, server
+from runners.bench.fixture import NoFigure, Row
 from runners.bench.server import Comparison, Loaded
 from runners.design.load import SCRIPTS
 from runners.targets.lab_server import RunningServer
@@ -80,11 +80,7 @@ class _Server(RunningServer):
     """Only an address."""
 
     def __init__(self) -> None:
-        pass
-
-    @property
-    def url(self) -> str:
-        return "http://127.0.0.1:7"
+        self.url = "http://127.0.0.1:7"
 
 
 @pytest.mark.parametrize("script", [server.GET, server.PUT])
@@ -127,7 +123,7 @@ def test_peers_answer_as_ours_do(
     group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module, name, value in (
-        *((server, "ROUNDS", 1), (server, "DURATION_S", 1), (fixture, "ATTEMPTS", 1), (row, "RUNS", tmp_path)),
+        *((server, "ROUNDS", 1), (server, "DURATION_S", 1), (fixture, "ATTEMPTS", 1), (fixture, "RUNS", tmp_path)),
     ):
         monkeypatch.setattr(module, name, value)
     quick = [replace(each, compile_s=1) for each in server.GROUPS[group]() if isinstance(each, Comparison)]

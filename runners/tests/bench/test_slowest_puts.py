@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runners.bench import stalls
-from runners.bench.stalls import Event, Puts, Recording, attribute
-from runners.trial.recording import Recorder
+from runners.bench import programs
+from runners.bench.programs import Event, Puts, Recording, attribute
+from runners.trial.profiler import Recorder
 
 EVERY_NS, TAKES_NS, MS = 50_000, 3_000, 1_000_000
 
@@ -71,7 +71,7 @@ def test_puts_that_are_left_out_are_not_attributed() -> None:
 
 
 def test_the_line_names_each_cause_with_its_slowest_put() -> None:
-    found = stalls.line(attribute(held_up_in_a_call(500, 8 * MS), np.zeros(2_000, dtype=np.bool_), []))
+    found = programs.line(attribute(held_up_in_a_call(500, 8 * MS), np.zeros(2_000, dtype=np.bool_), []))
     assert found == "the 120 slowest puts: 120 in a call, nothing recorded (up to 8e+03 us)"
 
 
@@ -94,6 +94,6 @@ def test_events_and_pauses_are_read_by_the_clock_of_the_puts(tmp_path: Path, mon
     assert flush.begin_ns == pytest.approx(now_ns, abs=1e9)
     assert flush.end_ns - flush.begin_ns == pytest.approx(250 * MS, abs=1e3)
     assert pause.kind == "gc"
-    assert pause.end_ns - pause.begin_ns == pytest.approx(4 * MS + 2 * stalls.PAUSE_ERROR_NS, abs=1e3)
+    assert pause.end_ns - pause.begin_ns == pytest.approx(4 * MS + 2 * programs.PAUSE_ERROR_NS, abs=1e3)
     assert list(tmp_path.iterdir()) == []
     assert Recording(None, tmp_path).take() == []  # type: ignore[arg-type]

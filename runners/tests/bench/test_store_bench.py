@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runners.analysis.knee import Answer, Kind
-from runners.bench.row import NoFigure, Row
+from runners.bench.fixture import NoFigure, Row
 from runners.bench.store import http_durations_s, http_rows
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from runners.bench import store, store_groups
-from runners.bench.programs import Programs
-from runners.bench.row import Course, Row
-from runners.bench.stalls import Puts, Stall
+from runners.bench.fixture import Course, Row
+from runners.bench.programs import Programs, Puts, Stall
 from runners.bench.store_groups import FULL, GROUPS, Bench, Plan, Samples
 
 PEERS = ("rocksdb", "rocksdb-tuned")

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from runners.bench import audit, fixture, loadgen, row
+from runners.bench import audit, fixture, loadgen
 
 LINE = re.compile(
     r"^(?P<name>\S+) ours=\S+ peer=\S+ ratio=(?P<ratio>\d+\.\d+) goal=(<=|>=)\S+ (met|short)( within noise)? \(",
@@ -45,7 +45,7 @@ def may_watch() -> bool:
 def test_a_benchmark_runs_to_its_end(
     bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(row, "RUNS", tmp_path)
+    monkeypatch.setattr(fixture, "RUNS", tmp_path)
     monkeypatch.setattr(fixture, "ATTEMPTS", 1)  # a machine that isn't calm is good enough here
     for name, value in SMALL[bench].items():
         monkeypatch.setattr(bench, name, value)

@@ -14,7 +14,7 @@ from runners.analysis.finding import Finding
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES, Conclusion
 from runners.design.load import STABLE_SHARE
-from runners.execution.warming import COMPILER
+from runners.execution.measurement import COMPILER
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder

@@ -16,9 +16,8 @@ from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
 from runners.readers import write
-from runners.readers.columns import frame
 from runners.readers.reading import read_run
-from runners.readers.run import Run, Step
+from runners.readers.run import Run, Step, frame
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.history import history
 from runners.tests.fixtures.ladder_run import make_ladder

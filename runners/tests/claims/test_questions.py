@@ -22,8 +22,9 @@ from runners.claims.questions import (
     verdict_of,
 )
 from runners.design.experiment import EXPERIMENTS
+from runners.experiments import criteria
 from runners.experiments.e04_lsm_rate_ladder import changes_with_rate
-from runners.experiments.registry import QUESTIONS, criteria, questions_of
+from runners.experiments.registry import QUESTIONS, questions_of
 from runners.readers.severity import Severity
 from runners.tests.fixtures.references import KEPT, concluded, reference
 from runners.tests.tiers import in_short

@@ -22,9 +22,9 @@ from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, lab, main
 from runners.report import references
 from runners.storage.run_folder import REFERENCE
 from runners.tests.tiers import in_short
-from runners.toolchain import tools, workshop
+from runners.toolchain import build, tools
+from runners.toolchain.build import Workshop
 from runners.toolchain.tools import ROOT
-from runners.toolchain.workshop import Workshop
 
 #: Commands whose examples need nothing but what the folder below holds, and seconds; of some the first alone.
 RUN_HERE = ("experiments", "questions", "report", "audit", "runs", "history", "init", "export", "schema", "completion")
@@ -101,7 +101,7 @@ def test_an_example_of_every_command_runs_in_a_test() -> None:
 def nothing_is_built_or_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `lab build` builds is there, and `lab keep` keeps into the folder of the test."""
     found = Workshop(None, None, None, None)
-    monkeypatch.setattr(workshop, "prepare", lambda *_: found)
+    monkeypatch.setattr(build, "prepare", lambda *_: found)
     shutil.copy(ROOT / "README.md", "README.md")
     monkeypatch.setattr(tools, "ROOT", folder)
     kept = partial(references.keep_reference, root=folder / "reference")

@@ -15,18 +15,15 @@ import pytest
 
 from runners.design.load import Workload
 from runners.design.target import read_target
-from runners.generators.generators import Truepace
-from runners.generators.load import LoadFiles, LoadSpec, run_load
-from runners.process.supervisor import in_a_row
-from runners.process.tree import tree
+from runners.generators.load import LoadFiles, LoadSpec, Truepace, run_load
+from runners.process.supervisor import in_a_row, tree
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.targets.external import build, launch
 from runners.tests.e2e.conftest import lab
 from runners.tests.waiting import gone
-from runners.toolchain.build import build_truepace
+from runners.toolchain.build import build_truepace, truepace_tool
 from runners.toolchain.tools import ROOT, Tool
-from runners.toolchain.workshop import truepace_tool
 
 pytestmark = pytest.mark.e2e
 EXAMPLES = ROOT / "runners" / "docs" / "examples"

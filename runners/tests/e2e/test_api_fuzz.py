@@ -16,8 +16,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import status_code_conformance
 
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
+from runners.toolchain.build import prepare
 from runners.toolchain.tools import SERVER_JAVA
-from runners.toolchain.workshop import prepare
 
 pytestmark = pytest.mark.e2e
 

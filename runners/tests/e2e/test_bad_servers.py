@@ -18,7 +18,7 @@ from runners.design.experiment import EVERY_GENERATOR as GENERATORS
 from runners.process.supervisor import Child, start
 from runners.readers.wrk_console import read_console
 from runners.tests.e2e.bad_server import EVERY, SPOILT
-from runners.toolchain.workshop import Workshop, prepare
+from runners.toolchain.build import Workshop, prepare
 
 pytestmark = pytest.mark.e2e
 LIMIT_S = 20.0

@@ -240,7 +240,7 @@ def test_a_disk_that_is_full_in_a_load_stops_a_runner_for_good(tmp_path: Path, m
     monkeypatch.setattr(Lab, "open", full)
     job = Job(name="one", kind="load", parameters={"size": "smoke", "setting": "target=a"}, repeat=1, planned_s=1.0,
               address="0")  # fmt: skip
-    monkeypatch.setattr("runners.jobs.workshop.prepare", lambda *_, **__: None)
+    monkeypatch.setattr("runners.jobs.prepare", lambda *_, **__: None)
     monkeypatch.setattr("runners.jobs.circumstances", lambda _: {})
     outcome = LocalRunner(LineSink(StringIO()), print).run(job, Results(tmp_path).folder(job))
     assert outcome.stop and "the disk is full" in outcome.cause

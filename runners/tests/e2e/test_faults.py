@@ -17,16 +17,14 @@ from runners.design.session import LOAD, Trial
 from runners.errors import LabError, MeasureError, ServerError
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
-from runners.generators.generators import Truepace
-from runners.generators.load import LoadFiles, LoadSpec, run_load
+from runners.generators.load import LoadFiles, LoadSpec, Truepace, run_load
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.conftest import LAB, lab, report_again
 from runners.tests.execution.test_progress import Memory
 from runners.tests.waiting import LIMIT_S, left_in, working_in
-from runners.toolchain.workshop import Workshop, prepare
-from runners.trial.profiler import Profiler, ProfileSpec
-from runners.trial.recording import Recorder
+from runners.toolchain.build import Workshop, prepare
+from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.telemetry import Telemetry
 
 pytestmark = pytest.mark.e2e
@@ -202,7 +200,7 @@ def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyP
     def no_cargo(*_: object) -> Path:
         raise LabError("cargo", "it is not on PATH", "install Rust (rustup)")
 
-    monkeypatch.setattr("runners.toolchain.workshop.build_truepace", no_cargo)
-    monkeypatch.setattr("runners.toolchain.workshop.find_wrk2", lambda: None)
+    monkeypatch.setattr("runners.toolchain.build.build_truepace", no_cargo)
+    monkeypatch.setattr("runners.toolchain.build.find_wrk2", lambda: None)
     with pytest.raises(LabError, match=r"neither ours .* nor wrk2.*install Rust"):
         prepare("truepace", print)

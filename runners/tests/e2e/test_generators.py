@@ -21,11 +21,9 @@ from runners.analysis.instrument import Stall, stall
 from runners.design.experiment import EVERY_GENERATOR as GENERATORS
 from runners.design.load import FIXED_GET, SIZES, Rate, Shape
 from runners.design.session import STALL, Freeze, Trial
-from runners.execution.happening import happening
-from runners.execution.measurement import Measurement
+from runners.execution.measurement import Measurement, happening
 from runners.execution.progress import Progress
-from runners.generators.generators import generators
-from runners.generators.load import Generator, LoadFiles, LoadSpec, run_load
+from runners.generators.load import Generator, LoadFiles, LoadSpec, generators, run_load
 from runners.process.supervisor import start
 from runners.readers.load_json import read_load_json
 from runners.readers.run import Step
@@ -36,7 +34,7 @@ from runners.tests.e2e.disturbance import undisturbed
 from runners.tests.e2e.known_delays import ALONE, LEVELS, SUSPECT, KnownDelays, cycle_us
 from runners.tests.e2e.waking import waking
 from runners.tests.execution.test_progress import Memory
-from runners.toolchain.workshop import Workshop, prepare
+from runners.toolchain.build import Workshop, prepare
 from runners.trial import machine
 
 pytestmark = pytest.mark.e2e

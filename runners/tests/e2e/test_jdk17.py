@@ -8,9 +8,8 @@ import httpx
 import pytest
 
 from runners.targets.lab_server import ServerSpec, launch
-from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
+from runners.toolchain.build import JDK17_DIST, JDK17_MAIN, prepare
 from runners.toolchain.tools import Jdk, find_jdks
-from runners.toolchain.workshop import prepare
 
 pytestmark = pytest.mark.e2e
 

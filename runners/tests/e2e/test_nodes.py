@@ -16,12 +16,12 @@ import pytest
 from runners.design import report_5
 from runners.errors import PlanError, ServerError
 from runners.fleet import workers
-from runners.fleet.nodes import FleetHost
+from runners.fleet.hosts import FleetHost
 from runners.fleet.shares import node_hosts
 from runners.process.supervisor import in_a_row
 from runners.targets.lab_server import NodeHost, RunningNodes, ServerSpec, launch_nodes
 from runners.tests.waiting import gone, left_in
-from runners.toolchain.workshop import prepare
+from runners.toolchain.build import prepare
 
 pytestmark = pytest.mark.e2e
 LAST = report_5.NODES - 1

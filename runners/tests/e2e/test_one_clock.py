@@ -18,7 +18,7 @@ from runners.readers.hdr_log import read_slices
 from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import find_jdks
 from runners.trial.activity import Activity, available
-from runners.trial.recording import Recorder
+from runners.trial.profiler import Recorder
 
 pytestmark = pytest.mark.e2e
 PROGRAM = """

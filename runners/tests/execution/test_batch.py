@@ -55,7 +55,7 @@ def test_starts_for_which_there_is_no_time_are_refused_before_anything_is_starte
     monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
     with pytest.raises(PlanError, match=r"0\.5 minutes: too short for \d+ starts"):
         batch.run_notebook("09", {"minutes": 0.5})
-    monkeypatch.setattr("runners.toolchain.workshop.prepare", lambda *_: pytest.fail("the workshop was opened"))
+    monkeypatch.setattr("runners.toolchain.build.prepare", lambda *_: pytest.fail("the workshop was opened"))
     with pytest.raises(PlanError, match="more minutes"):
         lab.Lab.begin("09", minutes=0.5)
     assert not (tmp_path / "runs").exists()

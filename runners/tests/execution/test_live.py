@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import pickle
 import xml.etree.ElementTree as ET
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -69,8 +69,7 @@ def test_the_figure_says_the_last_second_and_draws_four_lines() -> None:
 
 def test_terminals_logs_and_kernels_carry_the_second() -> None:
     event = Event(1.0, 10.0, "a GET", Moment(990.0, 100.0, 900.0, 0.0))
-    assert Event.received(asdict(event)) == event
-    assert Event.received(asdict(Event(1.0, 10.0, "a GET"))) == Event(1.0, 10.0, "a GET")
+    assert pickle.loads(pickle.dumps(event)) == event
     for sink in (LineSink, BarSink):
         out = io.StringIO()
         sink(out).show(event)

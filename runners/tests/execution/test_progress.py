@@ -17,8 +17,8 @@ KERNEL = """
 import time
 from runners.execution.progress import Progress, sink
 progress = Progress(10.0, sink())
-with progress.part("load lsm", 5.0) as part:
-    part.tick(2.5)
+with progress.part("load lsm", 5.0) as tick:
+    tick(2.5)
 progress.say("built")
 print("sent", flush=True)
 time.sleep(60)
@@ -53,9 +53,9 @@ def test_progress_never_goes_back_beyond_a_part_and_never_over_its_total(
     memory = Memory()
     progress = Progress(100.0, memory)
     for planned_s, ticks in parts:
-        with progress.part("x", planned_s) as part:
+        with progress.part("x", planned_s) as show:
             for tick in sorted(ticks):
-                part.tick(tick)
+                show(tick)
     done = [event.done_s for event in memory.events]
     assert done == sorted(done)
     assert all(event.done_s <= event.total_s for event in memory.events)
@@ -66,8 +66,8 @@ def test_what_is_known_better_by_now_changes_the_whole_and_not_what_is_done() ->
     progress = Progress(100.0, memory)
     with progress.part("load", 10.0):
         pass
-    with progress.part("fill", 30.0, in_plan_s=5.0) as part:
-        part.tick(20.0)
+    with progress.part("fill", 30.0, in_plan_s=5.0) as tick:
+        tick(20.0)
     with progress.part("load", 85.0):
         pass
     assert [(event.done_s, event.total_s) for event in memory.events] == [

@@ -15,7 +15,6 @@ from runners.design.ladder import Ladder, WarmServer
 from runners.design.load import PUT, SIZES, Shape
 from runners.design.setting import Setting
 from runners.execution.executor import Executor
-from runners.generators import generators
 from runners.generators import load as sending
 from runners.generators.load import LoadSpec
 from runners.lab import Lab
@@ -61,8 +60,8 @@ class ToTheStart(FakeMeasurement):
         self.paths: list[list[tuple[str, str]]] = []
         self.commands: list[list[str]] = []
         monkeypatch.setattr(sending, "start", self._start)
-        self._digits = generators.digits
-        monkeypatch.setattr(generators, "digits", self._written)
+        self._digits = sending.digits
+        monkeypatch.setattr(sending, "digits", self._written)
 
     def _to_the_start(
         self, folder: StepFolder, server: Target, load: LoadSpec, instrument: Instrument, *more: Any, **named: Any

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runners.errors import PlanError
-from runners.execution.resume import begun, continued, same_parameters
+from runners.execution.batch import begun, continued, same_parameters
 from runners.storage.run_folder import RunFolder
 
 MANIFEST: dict[str, Any] = {

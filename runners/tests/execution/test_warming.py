@@ -17,12 +17,10 @@ import pytest
 from runners.analysis.steady_state import compiling_cores
 from runners.design.load import BURST_S, PUT, WARM_BOUND, Shape
 from runners.design.session import Trial
-from runners.execution import warming
-from runners.execution.measurement import Measurement
-from runners.execution.warming import AT_REST, LOOK_S, await_rest, compiler_s
+from runners.execution import measurement
+from runners.execution.measurement import AT_REST, LOOK_S, Measurement, await_rest, compiler_s, warm_up
 from runners.process.cpu_placement import compiling_anywhere, usable_cpus
-from runners.readers.columns import frame
-from runners.readers.run import Step
+from runners.readers.run import Step, frame
 from runners.targets.lab_server import RunningServer
 from runners.tests.report.steps import step as made_step
 from runners.tests.report.steps import times
@@ -77,10 +75,10 @@ class Loops:
 def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float], *, told: bool = True) -> Any:
     clock = Clock()
     loops = Loops(tmp_path, ends, clock)
-    monkeypatch.setattr(warming, "available", lambda: told)
-    monkeypatch.setattr(warming, "await_rest", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
+    monkeypatch.setattr(measurement, "available", lambda: told)
+    monkeypatch.setattr(measurement, "await_rest", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
     server = cast(RunningServer, SimpleNamespace(pid=-1, gc_log=None, alive=lambda: True))
-    step = warming.warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
+    step = warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
     return SimpleNamespace(step=step, loops=loops.lengths_s, took_s=clock.now_s)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from runners.design.experiment import EXPERIMENTS
-from runners.execution.doctor import Finding
 from runners.experiments import explorer
 from runners.experiments.explorer import Explorer, Index
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.waiting import until
 from runners.toolchain.tools import NOTEBOOKS
+from runners.trial.machine import Finding
 
 
 @pytest.fixture(scope="module")

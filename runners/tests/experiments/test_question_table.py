@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.errors import LabError
-from runners.experiments import registry
-from runners.experiments.registry import QUESTIONS, Criterion, Design, answered_share, criteria, table
+from runners.experiments import Criterion, Design, criteria, registry
+from runners.experiments.registry import QUESTIONS, answered_share, table
 
 REPORTED = ("01", "02", "03", "04", "05", "06", "07")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.fleet.clocks import Clock, Exchange
+from runners.fleet.shares import Clock, Exchange
 
 DELAYS = st.integers(1_000, 50_000_000)
 EXCHANGES = st.lists(st.tuples(DELAYS, DELAYS, st.integers(0, 2_000_000)), min_size=1, max_size=40)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from runners.errors import MeasureError
-from runners.fleet import nodes, workers
+from runners.fleet import hosts, workers
 from runners.targets.lab_server import ServerSpec
 
 
@@ -37,33 +37,33 @@ def test_a_place_keeps_a_nodes_data_for_as_long_as_its_lease(monkeypatch: pytest
         started.append((spec, under_load, FakeChild()))
         return SimpleNamespace(child=started[-1][2], ready={"port": 1, "pid": 2})
 
-    monkeypatch.setattr(nodes, "launch", launch)
+    monkeypatch.setattr(hosts, "launch", launch)
     workers._renew("lease", 60.0)
-    keeping = threading.Thread(target=nodes._keep, args=("run", "lease"))
+    keeping = threading.Thread(target=hosts._keep, args=("run", "lease"))
     keeping.start()
     spec = ServerSpec(Path("java"), Path("jars"), "lsm", Path("here"), Path("here"), server_flags=("--self=x",))
-    assert nodes._start("run", spec, "secret", "", "") == {"port": 1, "pid": 2}
+    assert hosts._start("run", spec, "secret", "", "") == {"port": 1, "pid": 2}
     first, under_load, child = started[0]
     assert not under_load and first.server_flags[0] == "--self=x"
     secret = Path(first.server_flags[1].removeprefix("--cluster-secret-file="))
     assert secret.read_text() == "secret" and secret.stat().st_mode & 0o077 == 0
     (first.data / "kept").touch()
-    assert nodes._end("run", True, "") == 137 and child.ends == ["killed", "stopped"]
-    nodes._start("run", spec, "secret", "again-1", "")
+    assert hosts._end("run", True, "") == 137 and child.ends == ["killed", "stopped"]
+    hosts._start("run", spec, "secret", "again-1", "")
     again, under_load, child = started[1]
     assert under_load and (again.data / "kept").exists() and again.folder != first.folder
-    nodes._start("run", spec, "secret", "", "")
+    hosts._start("run", spec, "secret", "", "")
     assert child.ends == ["stopped"] and not (first.data / "kept").exists(), "another cluster begins on an empty store"
     workers._renew("lease", 0.0)
     keeping.join(30)
     assert not first.data.exists() and started[2][2].ends == ["stopped"]
-    assert nodes._end("run", False, "") == 0, "there is nothing to end any more"
+    assert hosts._end("run", False, "") == 0, "there is nothing to end any more"
 
 
 def test_a_host_whose_slot_is_taken_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "_KEPT_WITHIN_S", 0.3)
+    monkeypatch.setattr(hosts, "_KEPT_WITHIN_S", 0.3)
     began = time.monotonic()
     spec = ServerSpec(Path("java"), Path("jars"), "lsm", Path("here"), Path("here"))
     with pytest.raises(MeasureError, match="slot for a server is taken"):
-        nodes._start("nobody", spec, "secret", "", "")
+        hosts._start("nobody", spec, "secret", "", "")
     assert time.monotonic() - began > 0.3

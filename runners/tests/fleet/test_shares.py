@@ -13,19 +13,27 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
-from runners.fleet.clocks import Clock
 from runners.fleet.merge import counts_of
-from runners.fleet.shares import LocalSeat, LostHostError, Order, Part, SharedSender, _write, load_files, round_trips
-from runners.generators.generators import Truepace
-from runners.generators.load import LoadFiles, LoadSpec, LoadTarget
+from runners.fleet.shares import (
+    Clock,
+    LocalSeat,
+    LostHostError,
+    Order,
+    Part,
+    SharedSender,
+    _write,
+    load_files,
+    round_trips,
+)
+from runners.generators.load import LoadFiles, LoadSpec, LoadTarget, Truepace
 from runners.readers.hdr_log import INTERVAL_LINE, read_hdr_log
 from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import read_requests_log
 from runners.storage.schema import ShareRecord
 from runners.storage.step_folder import StepFolder
 from runners.tests.fixtures import servers
+from runners.toolchain.build import truepace_tool
 from runners.toolchain.tools import TRUEPACE
-from runners.toolchain.workshop import truepace_tool
 
 
 @pytest.fixture

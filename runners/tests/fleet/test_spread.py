@@ -17,7 +17,7 @@ import pytest
 from runners.design.campaign import Job
 from runners.errors import MeasureError
 from runners.execution.campaign import Outcome, Results
-from runners.fleet import jobs, workers
+from runners.fleet import hosts, workers
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import Fleet
 from runners.tests.fleet.asked import STAND_STILL, measured
@@ -52,7 +52,7 @@ class Watch:
 @pytest.fixture
 def notes(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The notes of one test, whose hosts have the stand-in for a lab."""
-    monkeypatch.setattr(jobs, "_measure", measured)
+    monkeypatch.setattr(hosts, "_measure", measured)
     for path in kept.iterdir():
         path.unlink()
     return kept
@@ -85,8 +85,8 @@ def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, 
 
     threading.Thread(target=go_on).start()
     with results.held():
-        ended = jobs.spread(wanted, fleet, results, watch)
-        again = jobs.spread(wanted, fleet, results, watch)
+        ended = hosts.spread(wanted, fleet, results, watch)
+        again = hosts.spread(wanted, fleet, results, watch)
     assert [outcome.address for outcome in ended.outcomes] == [job.address for job in wanted] and not ended.left
     assert complete(results) == [job.address for job in wanted]
     assert {outcome.host for outcome in ended.outcomes} == {"0", "1", "2"}, "all hosts had a part"
@@ -111,7 +111,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
     killing = threading.Thread(target=kill)
     killing.start()
     with results.held():
-        ended = jobs.spread(wanted, fleet, results, watch)
+        ended = hosts.spread(wanted, fleet, results, watch)
     killing.join()
     assert complete(results) == [job.address for job in wanted]
     assert [outcome.status for outcome in ended.outcomes] == ["complete"] * 6
@@ -126,14 +126,14 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
 def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "ALONE_S", 1.0)
+    monkeypatch.setattr(hosts, "ALONE_S", 1.0)
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(5)
     with workers.local(2) as fleet:
         failure: list[BaseException] = []
 
         def carry_out() -> None:
             try:
-                jobs.spread(wanted, fleet, results, watch)
+                hosts.spread(wanted, fleet, results, watch)
             except BaseException as error:
                 failure.append(error)
 
@@ -149,7 +149,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     assert len(there) < 5
     (notes / STAND_STILL).unlink()
     with workers.local(2) as fleet:
-        ended = jobs.spread(wanted, fleet, results, Watch())
+        ended = hosts.spread(wanted, fleet, results, Watch())
     assert complete(results) == [job.address for job in wanted]
     assert len({outcome.address for outcome in ended.outcomes}) == 5
 
@@ -157,8 +157,8 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
 def test_a_job_that_ends_its_hosts_is_given_up(notes: Path, tmp_path: Path) -> None:
     """Three lost hosts are enough to suspect the job."""
     results, watch, (job,) = Results(tmp_path / "runs"), Watch(), planned(1)
-    state = jobs._Spread([job], results, watch)
-    for attempt in range(jobs.ATTEMPTS):
+    state = hosts._Spread([job], results, watch)
+    for attempt in range(hosts.ATTEMPTS):
         assert state.next(lambda _: True) == job, attempt
         state.lost(job, LostHostError("host b", "it does not answer", "see"))
     assert state.next(lambda _: True) is None
@@ -177,7 +177,7 @@ def test_the_second_of_two_equal_results_is_dropped(tmp_path: Path) -> None:
 
     outcome = Outcome(address="1", status="complete", host="b")
     for who in ("first", "second"):
-        jobs._unpack(packed(who), tmp_path / "load-1", "load-1", outcome)
+        hosts._unpack(packed(who), tmp_path / "load-1", "load-1", outcome)
     manifest: dict[str, Any] = json.loads((tmp_path / "load-1" / "manifest.json").read_text())
     assert manifest["who"] == "first" and manifest["host"] == "b"
     assert [path.name for path in tmp_path.iterdir()] == ["load-1"], "nothing is left over"
@@ -185,5 +185,5 @@ def test_the_second_of_two_equal_results_is_dropped(tmp_path: Path) -> None:
 
 def test_the_budget_is_kept_by_all_hosts_together(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
     results, wanted = Results(tmp_path / "runs"), planned(4)
-    ended = jobs.spread(wanted, fleet, results, Watch(), minutes=0.0)
+    ended = hosts.spread(wanted, fleet, results, Watch(), minutes=0.0)
     assert not ended.outcomes and [job.address for job in ended.left] == [job.address for job in wanted]

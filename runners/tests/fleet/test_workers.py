@@ -20,8 +20,7 @@ from distributed import Security
 
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
-from runners.fleet.clocks import Clock
-from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, load_files
+from runners.fleet.shares import SCHEDULER_VARIABLE, Clock, LostHostError, SharedSender, load_files
 from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.generators.load import LoadSpec
 from runners.readers.requests_log import read_requests_log
@@ -208,6 +207,6 @@ def test_the_default_needs_no_dask() -> None:
 
 
 def test_a_host_learns_what_is_asked_of_it_without_frames_or_statistics() -> None:
-    code = "import sys, runners.fleet.jobs; print([name for name in ('pandas', 'scipy') if name in sys.modules])"
+    code = "import sys, runners.fleet.hosts; print([name for name in ('pandas', 'scipy') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]", "its event loop stands still while it imports"

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from runners.errors import MeasureError
-from runners.generators.generators import Reference, Truepace, Wrk, Wrk2
-from runners.generators.load import LoadFiles, LoadSpec, LoadTarget, planned_s, run_load
+from runners.generators.load import LoadFiles, LoadSpec, LoadTarget, Reference, Truepace, Wrk, Wrk2, planned_s, run_load
 from runners.tests.waiting import gone
 
 SPEC = LoadSpec("http://127.0.0.1:1", Path("put.lua"), 8000.0, 14.0, warmup_s=5.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from runners.process.tree import ProcessClock
+from runners.process.supervisor import ProcessClock
 
 BUSY = "import time\nwhile time.process_time() < 0.2: pass\n"
 PRINTED = "import time; print(time.process_time(), flush=True); input()"

@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from runners.process.supervisor import start
-from runners.process.tree import tree
+from runners.process.supervisor import start, tree
 from runners.tests.waiting import gone, until
 
 #: Starts a process in a session of its own, which no signal to the parent's group reaches, and prints both numbers.

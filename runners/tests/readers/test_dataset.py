@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from runners.cli import lab
 from runners.errors import PlanError
-from runners.readers import dataset
+from runners.readers import history
 from runners.readers.history import HistoryError, machine_class, open_history, sentinel_history
 from runners.storage.run_folder import RunFolder, runs
 from runners.tests.readers.test_history import made
@@ -34,15 +34,15 @@ def root(tmp_path: Path) -> Path:
 def test_a_data_set_holds_the_figures_of_all_runs_by_experiment_and_machine(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dataset, "BATCH", 2)
-    written = dataset.write(tmp_path / "set", (root,))
-    found = dataset.open_dataset(tmp_path / "set")
+    monkeypatch.setattr(history, "BATCH", 2)
+    written = history.write_dataset(tmp_path / "set", (root,))
+    found = history.open_dataset(tmp_path / "set")
     pd.testing.assert_frame_equal(found.query(ONE), open_history((root,)).query(ONE))
     assert (written.runs, written.figures) == (3, len(found.query(ONE)))
     classes = {machine_class(run.manifest()["machine"]) for run in runs(root)}
     assert len(classes) == 2
     assert {*found.query("SELECT DISTINCT machine_class FROM measurements")["machine_class"]} == classes
-    assert {path.name for path in (tmp_path / "set").iterdir()} == {dataset.MARK, "experiment=01"}
+    assert {path.name for path in (tmp_path / "set").iterdir()} == {history.MARK, "experiment=01"}
     kinds = found.query("DESCRIBE measurements").set_index("column_name")["column_type"]
     assert kinds["experiment"] == kinds["machine_class"] == "VARCHAR" and kinds["started"].startswith("TIMESTAMP")
 
@@ -51,35 +51,35 @@ def test_it_is_made_anew_when_it_is_whole_and_never_in_place_of_anything_else(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "set"
-    dataset.write(place, (root,))
-    before = dataset.open_dataset(place).query(ONE)
+    history.write_dataset(place, (root,))
+    before = history.open_dataset(place).query(ONE)
 
     def broken(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
-        patched.setattr(dataset, "append", broken)
-        dataset.write(place, (root,))
-    pd.testing.assert_frame_equal(dataset.open_dataset(place).query(ONE), before)
+        patched.setattr(history, "append", broken)
+        history.write_dataset(place, (root,))
+    pd.testing.assert_frame_equal(history.open_dataset(place).query(ONE), before)
     shutil.rmtree(runs(root)[0].path)
-    dataset.write(place, (root,))
-    assert dataset.open_dataset(place).query("SELECT DISTINCT run FROM measurements").shape == (2, 1)
+    history.write_dataset(place, (root,))
+    assert history.open_dataset(place).query("SELECT DISTINCT run FROM measurements").shape == (2, 1)
     with pytest.raises(PlanError, match="it is there and no data set"):
-        dataset.write(root, (root,))
+        history.write_dataset(root, (root,))
 
 
 def test_a_run_counts_once_and_one_that_cannot_be_read_is_named(root: Path, tmp_path: Path) -> None:
     shutil.copytree(runs(root)[0].path, tmp_path / "more" / "copy")
     (root / "broken").mkdir()
     (root / "broken" / "manifest.json").write_text("{", encoding="utf-8")
-    written = dataset.write(tmp_path / "set", (root, tmp_path / "more"))
+    written = history.write_dataset(tmp_path / "set", (root, tmp_path / "more"))
     assert written.runs == 3 and len(written.unreadable) == 1 and "broken" in written.unreadable[0]
 
 
 def test_without_a_figure_it_can_be_asked_too(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    assert dataset.write(tmp_path / "set", (tmp_path / "runs",)).figures == 0
-    assert dataset.open_dataset(tmp_path / "set").query("FROM measurements").empty
+    assert history.write_dataset(tmp_path / "set", (tmp_path / "runs",)).figures == 0
+    assert history.open_dataset(tmp_path / "set").query("FROM measurements").empty
 
 
 def test_the_command_writes_it_and_answers_by_it(root: Path, tmp_path: Path) -> None:

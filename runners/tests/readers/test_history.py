@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import lab
-from runners.readers.columns import COLUMNS
 from runners.readers.history import LEAST_SHARE, HistoryError, machine_class, open_history
 from runners.readers.reading import read_run, store_frames
+from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
 

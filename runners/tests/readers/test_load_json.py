@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from runners.errors import ReadError
-from runners.readers.columns import COLUMNS
 from runners.readers.load_json import LoadReport, read_load_json
+from runners.readers.run import COLUMNS
 
 GOLDEN = Path(__file__).parents[1] / "data" / "loadgen" / "load.json"
 

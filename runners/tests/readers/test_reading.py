@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runners.readers.columns import COLUMNS
 from runners.readers.reading import read_run, read_step, store_frames
+from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError
 from runners.storage.schema import StepRecord
 from runners.tests.fixtures.fake_run import make_run

@@ -31,7 +31,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_stalls_lie_on_the_clock_of_the_other_records(tmp_path: Path) -> None:
     log = read_stall_log(written(tmp_path, TEXT))
-    assert (log.period_ns, log.late_least_ns, log.used_ns) == (1_000_000, 100_000, {0: 1_400_000, 1: 1_500_000})
+    assert log.used_ns == {0: 1_400_000, 1: 1_500_000}
     found = log.frame(START_S * 10**6, elapsed_s=90.0)
     assert found["cpu"].tolist() == [1, 0], "in the order of time; the one beyond the window is left out"
     assert found["t_s"].tolist() == pytest.approx([10.002, 50.010], abs=1e-6)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from runners.readers.columns import COLUMNS as EVERY
-from runners.readers.columns import frame
-from runners.readers.run import Run, Step
+from runners.readers.run import COLUMNS as EVERY
+from runners.readers.run import Run, Step, frame
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import record_of
 

@@ -15,8 +15,7 @@ from runners.claims import cluster, faults
 from runners.claims.conclude import conclude
 from runners.design.report_5 import NEW, OLD
 from runners.design.session import LOAD
-from runners.readers.columns import frame
-from runners.readers.run import Run, Step
+from runners.readers.run import Run, Step, frame
 from runners.report import render
 from runners.report.latency import latency_of
 from runners.report.sections import outage_table

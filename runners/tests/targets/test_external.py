@@ -13,8 +13,7 @@ import pytest
 
 from runners.design.target import read_target
 from runners.errors import LabError, PlanError, ServerError
-from runners.process.supervisor import in_a_row
-from runners.process.tree import tree
+from runners.process.supervisor import in_a_row, tree
 from runners.targets.base import Jvm, Target
 from runners.targets.external import RunningTarget, launch
 from runners.tests.waiting import gone, started, until

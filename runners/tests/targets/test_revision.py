@@ -10,8 +10,7 @@ import pytest
 from runners.design.experiment import workload_of
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import LabError, PlanError
-from runners.targets.external import build
-from runners.targets.revision import at_revision
+from runners.targets.external import at_revision, build
 
 TARGET = """\
 name: mine

@@ -111,7 +111,7 @@ def test_a_server_that_gives_no_json_is_named(tmp_path: Path) -> None:
     other = http.server.HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=other.serve_forever, daemon=True).start()
     server = fake(tmp_path)
-    server.ready["port"] = other.server_port
+    server.url = f"http://127.0.0.1:{other.server_port}"
     with pytest.raises(ServerError, match="gives no status"):
         server.status()
     server.stop()

@@ -16,7 +16,7 @@ import pytest
 from runners.design.target import foreign
 from runners.errors import ToolError
 from runners.process.supervisor import in_a_row
-from runners.toolchain import workshop
+from runners.toolchain import build
 from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import PACKAGE, ROOT, TRUEPACE
 
@@ -100,12 +100,12 @@ def test_no_jdk_is_looked_for_where_none_is_needed(monkeypatch: pytest.MonkeyPat
     def absent() -> None:
         raise ToolError("JDK", "there is none", "install one")
 
-    monkeypatch.setattr(workshop, "require_jdk", absent)
+    monkeypatch.setattr(build, "require_jdk", absent)
     build_truepace(print)
-    shop = workshop.prepare("truepace", print, own_servers=False)
+    shop = build.prepare("truepace", print, own_servers=False)
     assert shop.java is None and shop.reference is not None and "java" not in shop.versions()
     with pytest.raises(ToolError, match="there is none"):
-        workshop.prepare("truepace", print)
+        build.prepare("truepace", print)
     with pytest.raises(ToolError, match="begun without them"):
         _ = shop.server
 

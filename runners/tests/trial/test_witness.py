@@ -17,7 +17,7 @@ import pytest
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import read_stall_log
 from runners.toolchain.build import build_truepace
-from runners.trial.witness import StallWitness
+from runners.trial.activity import StallWitness
 
 HELD_S = 0.2
 HOG = f"""

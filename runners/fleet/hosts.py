@@ -1,12 +1,18 @@
-"""Spread a campaign's jobs over the hosts of a fleet: each host measures one at a time, and a lost host's job goes on.
+"""What hosts of a fleet do beside sending load: they measure a campaign's jobs, and run the nodes of a cluster.
 
-A job is measured by a lab of its own on its host, whose run folder comes back whole and is moved into place as the last
-step. So a result is there or it is not, however often a job was begun, and nothing is counted twice.
+Each host measures one job at a time, and a lost host's job goes on elsewhere. A job is measured by a lab of its own on
+its host, whose run folder comes back whole and is moved into place as the last step. So a result is there or it is not,
+however often a job was begun, and nothing is counted twice.
+
+A node is started, killed and started again by the worker of its host, which keeps its data for as long as the run wants
+it: a task in the host's slot for a server, whose lease the run renews. When that ends, or the host can't be reached any
+more, the node ends and its folder goes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import os
 import secrets
@@ -16,22 +22,26 @@ import tarfile
 import tempfile
 import threading
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from runners.design.campaign import Job
 from runners.design.experiment import LISTEN, OF_HOST
-from runners.errors import MeasureError
+from runners.errors import LabError, MeasureError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Outcome, Results, Watch
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import LEASE_S, SERVER, Fleet, Host, environment, lease_over
-from runners.process.supervisor import start
+from runners.process.supervisor import Child, start
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import log_tail
+from runners.targets.lab_server import ServerSpec, launch, secret_file
 
 #: A job whose host was lost so often is given up: it may be what ends them.
 ATTEMPTS = 3
@@ -161,13 +171,9 @@ class _Spread:
 
 
 def spread(
-    jobs: Sequence[Job],
-    fleet: Fleet,
-    results: Results,
-    watch: Watch,
-    minutes: float | None = None,
+    jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
-) -> Ended:
+) -> Ended:  # fmt: skip
     """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
 
     A host that is lost takes part again once it answers, and one that joins later does too. Raises MeasureError where
@@ -233,3 +239,128 @@ def spread(
         raise state.failure
     done = [state.outcomes[job.address] for job in jobs if job.address in state.outcomes]
     return Ended(tuple(done), tuple(job for job in jobs if job.address not in state.outcomes))
+
+
+_NODE_LOOK_S, _KEPT_WITHIN_S = 0.2, 20.0
+#: What a worker keeps, by the name of the run's place on it. Of this process, which is a worker.
+_kept: dict[str, _Kept] = {}
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A folder for a node, and the node's process while it runs."""
+
+    folder: Path
+    child: Child | None = None
+
+
+def _keep(name: str, lease: str) -> None:
+    """As a worker: keep a place for a node until nobody renews its lease."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="lab-node-") as folder:
+        kept = _kept[name] = _Kept(Path(folder))
+        try:
+            while not lease_over(lease, began):
+                time.sleep(_NODE_LOOK_S)
+        finally:
+            del _kept[name]
+            if kept.child is not None:
+                kept.child.stop()
+
+
+def _start(name: str, spec: ServerSpec, secret: str, again: str, _lease: str) -> dict[str, Any]:
+    """As a worker: start a node, on an empty store or `again` on what it left; gives its ready line."""
+    give_up = time.monotonic() + _KEPT_WITHIN_S
+    while name not in _kept:
+        if time.monotonic() > give_up:
+            raise MeasureError("a node's host", "its slot for a server is taken", "end what else uses the fleet")
+        time.sleep(_NODE_LOOK_S)
+    kept = _kept[name]
+    if kept.child is not None:
+        kept.child.stop()
+    data = kept.folder / "data"
+    if not again:
+        shutil.rmtree(data, ignore_errors=True)
+    flag = f"--cluster-secret-file={secret_file(kept.folder, secret)}"
+    own = dataclasses.replace(
+        spec, folder=kept.folder / f"start-{again}", data=data, server_flags=(*spec.server_flags, flag)
+    )
+    server = launch(own, under_load=bool(again))
+    kept.child = server.child
+    return server.ready
+
+
+def _end(name: str, at_once: bool, _lease: str) -> int:
+    """As a worker: end a node, its data stay; gives its exit code."""
+    kept = _kept.get(name)
+    if kept is None or kept.child is None:
+        return 0
+    if at_once:
+        kept.child.kill()
+    return kept.child.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteNode:
+    """A node that was ready on another host when this was made."""
+
+    place: FleetHost
+    url: str
+    pid: int
+
+    def crash(self) -> None:
+        self.place.end(at_once=True)
+
+    def stop(self) -> int:
+        return self.place.end(at_once=False)
+
+
+@dataclass(slots=True)
+class FleetHost:
+    """A place for a node on a host of the fleet (a `NodeHost`)."""
+
+    fleet: Fleet
+    host: Host
+    _name: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _halted: threading.Event = field(default_factory=threading.Event)
+    _keeping: threading.Thread | None = None
+    _ended: LabError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.host.name
+
+    @property
+    def address(self) -> str:
+        return self.host.ip
+
+    @property
+    def seen_from(self) -> str:
+        return str(urlsplit(self.fleet.client.scheduler_comm.comm.local_address).hostname)
+
+    def start(self, spec: ServerSpec, secret: str, again: str) -> RemoteNode:
+        if self._keeping is None:
+            self._keeping = threading.Thread(target=self._keep, name=f"node-{self.name}", daemon=True)
+            self._keeping.start()
+        if self._ended is not None:
+            raise self._ended
+        ready = self.fleet.on(self.host, "", self._halted, _start, self._name, spec, secret, again)
+        return RemoteNode(self, f"http://{spec.listen}:{ready['port']}", int(ready["pid"]))
+
+    def _keep(self) -> None:
+        try:
+            self.fleet.on(self.host, SERVER, self._halted, _keep, self._name)
+        except LabError as error:
+            self._ended = error
+
+    def end(self, at_once: bool) -> int:
+        """End the node, where its host still answers."""
+        with contextlib.suppress(LostHostError):
+            return self.fleet.on(self.host, "", threading.Event(), _end, self._name, at_once)
+        return 0
+
+    def close(self) -> None:
+        """Give the place up."""
+        self._halted.set()
+        if self._keeping is not None:
+            self._keeping.join()
