@@ -153,13 +153,13 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
     return intervals.interval(step, level, recorded) if kind == RESPONSE else recorded
 
 
-def most_us(step: Step, level: float, kind: str = RESPONSE) -> float:
+def most_us(step: Step, level: float) -> float:
     """What a percentile is at most, in microseconds, whenever the requests without a response would have got one.
 
     The percentile itself where they do not matter; NaN where nothing tells. It lies between its lower bound and this,
     and nothing more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
     """
-    row = _percentile(step, level, kind)
+    row = _percentile(step, level, RESPONSE)
     return math.nan if row is None else float(row["most_us" if _at_least(row) else "value_us"])
 
 
@@ -203,24 +203,24 @@ def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
     return at(step, level, kind) if quotable(step) else None
 
 
-def samples(step: Step, kind: str = RESPONSE) -> int:
-    """How many latencies of a kind were recorded."""
+def samples(step: Step) -> int:
+    """How many response times were recorded."""
     rows = step.frames["spectrum"]
-    counts = rows[rows["kind"] == kind]["total_count"]
+    counts = rows[rows["kind"] == RESPONSE]["total_count"]
     return int(counts.max()) if len(counts) and not pd.isna(counts.max()) else 0
 
 
-def thin_levels(step: Step, kind: str = RESPONSE) -> list[float]:
+def thin_levels(step: Step) -> list[float]:
     """Percentiles (not the maximum) with fewer than ten samples beyond them."""
     rows = step.frames["percentiles"]
-    rows = rows[(rows["kind"] == kind) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
+    rows = rows[(rows["kind"] == RESPONSE) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
     return [float(level) for level in rows["percentile"]]
 
 
-def per_second(step: Step, kind: str = RESPONSE) -> pd.DataFrame:
+def per_second(step: Step) -> pd.DataFrame:
     """The whole seconds of a step, in order; a last piece of a second with few requests is left out."""
     rows = step.frames["intervals"]
-    rows = rows[rows["kind"] == kind].sort_values("t_s")
+    rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
     rows = rows[rows["count"] > 0]
     if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
         rows = rows.iloc[:-1]

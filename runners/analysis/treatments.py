@@ -279,8 +279,8 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
     )
 
 
-def carry_over(frame: pd.DataFrame, level: float = 0.5, column: str = "service_us") -> dict[str, float]:
-    """Estimate what a request owes to the target before it: relative change of a percentile by predecessor.
+def carry_over(frame: pd.DataFrame) -> dict[str, float]:
+    """Estimate what a request owes to the target before it: relative change of the service p50 by predecessor.
 
     The mean over targets of the deviation from the target's own mean over predecessors. The order of targets is
     balanced, each follows each equally often, so carry-over shifts all targets alike and is out of every ratio; a large
@@ -289,7 +289,7 @@ def carry_over(frame: pd.DataFrame, level: float = 0.5, column: str = "service_u
     known = frame[(frame["fate"] == "completed") & frame["predecessor"].notna()]
     if known.empty:
         return {}
-    table: pd.DataFrame = known.groupby(["target", "predecessor"], observed=True)[column].quantile(level).unstack()
+    table: pd.DataFrame = known.groupby(["target", "predecessor"], observed=True)["service_us"].quantile(0.5).unstack()
     logs = table.map(math.log)
     shift = logs.sub(logs.mean(axis=1), axis=0).mean(axis=0)
     return {str(name): math.expm1(value) for name, value in shift.items()}
@@ -310,15 +310,15 @@ WIDEST = 8.0  # standard deviations
 #: ends the measurement. Starts are taken for independent and alike; the most that may be made is fixed beforehand.
 
 
-def spent(share: float, alpha: float = 0.05) -> float:
+def spent(share: float) -> float:
     """Compute the part of the error rate that is spent when this share of the starts has been made, for each side
     2 (1 - Phi(z(alpha/4) / sqrt(t))), with t the share.
     """
-    return float(4 * norm.sf(norm.isf(alpha / 4) / np.sqrt(share)))
+    return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 
 @cache
-def nominal_levels(looks: tuple[int, ...], alpha: float = 0.05) -> dict[int, float]:
+def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
     """Compute the two-sided level of each look, by its number of starts; the last look is at the most starts.
 
     Raises ValueError for looks that don't rise.
@@ -335,7 +335,7 @@ def nominal_levels(looks: tuple[int, ...], alpha: float = 0.05) -> dict[int, flo
             density = norm.pdf(at, scale=np.sqrt(starts))
         else:
             density = norm.pdf(at[:, None] - at[None, :], scale=np.sqrt(starts - before)) @ density * step
-        due, scale = spent(starts / looks[-1], alpha) - gone, np.sqrt(starts)
+        due, scale = spent(starts / looks[-1]) - gone, np.sqrt(starts)
 
         def beyond(bound: float, scale: float = scale) -> Floats:
             """What of each node's cell lies beyond the bound: parts of a cell, so that there is no step."""

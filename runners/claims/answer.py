@@ -94,6 +94,7 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     )  # fmt: skip
 
 
+TAIL = 0.99
 #: wrk2 rounds each wait up to a whole millisecond (its event loop's timer, ae.c).
 WRK2_TICK_US = 1_000
 
@@ -123,21 +124,21 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     return Finding.of("L01", Severity.NOTE, text, evidence, (step.name, floor.name), Anchor.spectrum(step.workload))
 
 
-def one_spike(step: Step, level: float = 0.99) -> Finding | None:
-    """Says so when a percentile is that of one second, and so tells when something happened rather than how often."""
-    value = facts.quoted(step, level)
-    seen = intervals.spike(step, level) if value is not None else None
+def one_spike(step: Step) -> Finding | None:
+    """Says so when the p99 is that of one second, and so tells when something happened rather than how often."""
+    value = facts.quoted(step, TAIL)
+    seen = intervals.spike(step, TAIL) if value is not None else None
     if value is None or seen is None:
         return None
     when = f"One second, {write.seconds(seen.t_s)} after the start," if seen.t_s else "The first second"
     text = (
-        f"{when} makes the {write.level(level)} of {facts.title(step)}: it is {write.latency(value.value)}, without "
+        f"{when} makes the {write.level(TAIL)} of {facts.title(step)}: it is {write.latency(value.value)}, without "
         f"that second {write.latency(seen.without_us)}"
     )
     blocks = intervals.blocks_of(step)
     evidence: dict[str, write.Value] = {
         "value_us": value.value, "without_us": seen.without_us, "t_s": seen.t_s, "samples": facts.samples(step),
-        "effective_samples": intervals.effective_samples(blocks, level) if blocks is not None else None,
+        "effective_samples": intervals.effective_samples(blocks, TAIL) if blocks is not None else None,
     }  # fmt: skip
     remedy = "Measure longer, or repeat: one run can't tell how often this happens."
     return Finding.of("L03", Severity.WARNING, text, evidence, (step.name,), Anchor.timeline(step.workload), remedy)

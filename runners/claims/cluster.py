@@ -304,7 +304,6 @@ _CHUNK = 250_000
 _FACTOR = 31  # of String.hashCode and Objects.hash
 _C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 
-Ids = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 Bytes = npt.NDArray[np.uint8]
 

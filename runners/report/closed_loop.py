@@ -20,7 +20,7 @@ from runners.readers.published import published_of
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import spectrum
-from runners.report.tables import Section, Shown, Table, shown_of
+from runners.report.tables import Section, Shown, Table, with_spectra
 
 
 def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -35,7 +35,7 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
         "A connection sends its next request when the response to the last one has come. What is late is late by the "
         "timer of the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits.",
         conclusion.about(loops.CURVES),
-        (shown_of(loops.CURVES, loop_curves(steps, instrument.floor_before(run.steps)), steps, "spectrum"),),
+        (with_spectra(loops.CURVES, loop_curves(steps, instrument.floor_before(run.steps)), steps),),
     )
 
 

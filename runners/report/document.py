@@ -37,7 +37,7 @@ from runners.report.sections import (
     shared_response_sections,
     store_sections,
 )
-from runners.report.tables import Section, Shown, Table, shown_of
+from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.report.validation import BUILDERS as INSTRUMENT
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
@@ -207,7 +207,7 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
             continue
         picture = spectrum(*own, published=by_workload.get(workload), floor=floor, heading=_heading(own, run))
         drawn = [*own, *([floor] if floor is not None else [])]
-        shown.append(shown_of(Anchor.spectrum(workload), picture, drawn, "spectrum"))
+        shown.append(with_spectra(Anchor.spectrum(workload), picture, drawn))
         for step in own:
             if why := _unresolved(step, run):
                 notes.append(why)

@@ -126,9 +126,7 @@ class Section:
     graphs: tuple[FlameGraph, ...] = ()
 
 
-def shown_of(
-    anchor: str, picture: Picture, steps: Sequence[Step], frame: str, more: Sequence[pd.DataFrame] = ()
-) -> Shown:
-    """The figure with one frame of its steps, and whatever more was drawn, as its data."""
-    data = pd.concat([*(step.frames[frame].assign(step=step.name) for step in steps), *more], ignore_index=True)
+def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd.DataFrame) -> Shown:
+    """The figure with the spectra of its steps, and whatever more was drawn, as its data."""
+    data = pd.concat([*(step.frames["spectrum"].assign(step=step.name) for step in steps), *more], ignore_index=True)
     return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])

@@ -22,7 +22,7 @@ from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.readers.timer import TimerFit, fit
 from runners.report import style, tables
-from runners.report.tables import Section, Shown, Table, shown_of
+from runners.report.tables import Section, Shown, Table, with_spectra
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
@@ -61,7 +61,7 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
     drawn = chosen(steps)
     output = published(PUBLISHED)
     there = output.spectrum_frame().assign(step="published")
-    shown = shown_of(claims.STAIRCASE, staircase(steps, output), drawn, "spectrum", [there])
+    shown = with_spectra(claims.STAIRCASE, staircase(steps, output), drawn, there)
     here = any(facts.tool(step) == "wrk2" for step in drawn)
     text = (
         "On linear axes a timer shows as a straight climb: requests that leave on a tick of 1 ms are late by anything "
@@ -82,7 +82,7 @@ def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
     seen = stalls(steps)
     if not seen:
         return None
-    shown = shown_of(claims.STALL, stall(steps), steps, "spectrum")
+    shown = with_spectra(claims.STALL, stall(steps), steps)
     return Section(
         "stall",
         "The stall",
