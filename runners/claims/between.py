@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 import numpy as np
 from scipy.stats import t
@@ -93,16 +94,13 @@ def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:
     """Every field besides the setting that is not the same in all runs, each named once."""
-    runs = [*a, *b]
-    found: dict[str, comparable.Differs] = {}
-    for run in runs[1:]:
-        for differs in comparable.of_manifests(runs[0].manifest, run.manifest):
-            found.setdefault(differs.field, differs)
+    (first, *runs), found = [*a, *b], dict[str, comparable.Differs]()
+    compared = [comparable.of_manifests(first.manifest, run.manifest) for run in runs]
     for pair in pairs(a, b):
-        steps = [*pair.a, *pair.b]
-        for step in steps[1:]:
-            for differs in comparable.of_steps(steps[0].record, step.record):
-                found.setdefault(differs.field, differs)
+        step, *steps = (*pair.a, *pair.b)
+        compared += [comparable.of_steps(step.record, other.record) for other in steps]
+    for differs in chain.from_iterable(compared):
+        found.setdefault(differs.field, differs)
     return list(found.values())
 
 
@@ -257,22 +255,19 @@ def judge(found: Comparison, limits: Sequence[ChangeLimit]) -> tuple[Judgement, 
 def judge_runs(found: Sequence[Compared], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
     """Judge runs that were measured one after the other, by Welch's intervals; one run on a side is no ground."""
     each = {row.quantity.name: (row, pair.single) for pair in found for row in pair.differences}
-    judgements = []
-    for limit in limits:
-        if limit.quantity not in each:
-            reason = "it is not known: both sides need runs that tell it"
-            judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan), reason))
-            continue
-        seen, single = each[limit.quantity]
-        change, said = _change(seen), seen.change
-        if single:
-            reason = f"{said}, but one run on a side shows no spread between runs; keep two or more"
-            judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, change, reason))
-        elif seen.machine:
-            judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, change, f"{said}, but {seen.machine}"))
-        else:
-            judgements.append(Judgement(limit, _outcome(limit, change), change, f"{said}, {seen.starts} runs of each"))
-    return tuple(judgements)
+    return tuple(_judged_run(limit, *each.get(limit.quantity, (None, False))) for limit in limits)
+
+
+def _judged_run(limit: ChangeLimit, seen: Row | None, single: bool) -> Judgement:
+    if seen is None:
+        why = "it is not known: both sides need runs that tell it"
+        return Judgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan), why)
+    change, outcome, why = _change(seen), Outcome.INCONCLUSIVE, f"but {seen.machine}"
+    if single:
+        why = "but one run on a side shows no spread between runs; keep two or more"
+    elif not seen.machine:
+        outcome, why = _outcome(limit, change), f"{seen.starts} runs of each"
+    return Judgement(limit, outcome, change, f"{seen.change}, {why}")
 
 
 def exit_code(judgements: Sequence[Judgement], *, inconclusive_passes: bool) -> int:
