@@ -280,7 +280,7 @@ def _published(axes: Axes, group: Sequence[Loop], published: dict[str, ConsoleRe
 
 def probes(steps: Sequence[Step], chosen_rps: float, published_rps: float | None) -> style.Picture:
     """Draw what each closed-loop probe reached, with the rate that was then chosen and the published one as lines."""
-    labels = [f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}" for step in steps]
+    labels = [style.name_of(step) for step in steps]
     reached = [facts.achieved_rps(step) for step in steps]
     marks = [("offered (chosen)", chosen_rps, style.INK, "-"), ("published", published_rps, style.VERMILION, "--")]
     parts = [f"{label} {tables.rate(rps)}" for label, rps in zip(labels, reached, strict=True)]

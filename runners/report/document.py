@@ -26,7 +26,7 @@ from runners.readers.severity import Severity
 from runners.report import overview, style, tables
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
-from runners.report.flamegraph import FlameGraph, differential, flamegraph, name_of
+from runners.report.flamegraph import FlameGraph, differential, flamegraph
 from runners.report.ladder import PUBLISHED_TEXT, beside_published, knee_sections, ladder_section
 from runners.report.latency import attribution_of, spectrum, timeline, timeline_data
 from runners.report.sections import (
@@ -314,7 +314,7 @@ def _shares(profiled: list[Step]) -> Iterator[Table]:
             continue
         weight = pd.concat([rows["share"] for rows in shown]).groupby(level=0).sum()
         counts = zip(steps, shown, strict=True)
-        heads = (f"{name_of(step)}: {tables.count(rows['samples'].sum())} samples" for step, rows in counts)
+        heads = (f"{style.name_of(step)}: {tables.count(rows['samples'].sum())} samples" for step, rows in counts)
         body = [
             (str(name), *(_share(rows, str(name)) for rows in shown))
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]

@@ -137,7 +137,7 @@ class FlameGraph:
     def title(self) -> str:
         """What a reader opens."""
         if self.other is None:
-            return f"Flame graph: {name_of(self.step)}, {self.event}, {self.samples} samples"
+            return f"Flame graph: {style.name_of(self.step)}, {self.event}, {self.samples} samples"
         here, there = names_of(self.step, self.other)
         return f"Shape of {here}: red is more than in {there}, blue less"
 
@@ -188,7 +188,7 @@ class FlameGraph:
 
     def picture(self) -> style.Picture:
         """The graph as a still picture."""
-        return picture(self.step.frames["stacks"], self.event, name_of(self.step))
+        return picture(self.step.frames["stacks"], self.event, style.name_of(self.step))
 
     def _repr_html_(self) -> str:
         return str(self.iframe())
@@ -216,17 +216,12 @@ def flamegraphs(step: Step) -> list[FlameGraph]:
     return [FlameGraph(step, event) for event in EVENTS if not stacks_of(step, event).empty]
 
 
-def name_of(step: Step) -> str:
-    """Whose stacks these are: RocksDB PUT."""
-    return f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
-
-
 def names_of(*steps: Step) -> list[str]:
     """The names of steps that stand beside each other: with their rates, where the names alone are the same."""
-    names = [name_of(step) for step in steps]
+    names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names
-    return [f"{name_of(step)} at {write.rate(facts.achieved_rps(step))}" for step in steps]
+    return [f"{style.name_of(step)} at {write.rate(facts.achieved_rps(step))}" for step in steps]
 
 
 def _template(name: str) -> str:

@@ -259,7 +259,7 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
     """The result: what explains the tail; without its causes the worst second."""
-    name = f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
+    name = style.name_of(step)
     if seen is None:
         p99 = seconds_of(step)["p99_us"].to_numpy(float)
         if not np.isfinite(p99).any():

@@ -82,11 +82,7 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
             own = rows[(rows["treatment"] == name) & (rows["workload"] == workload)]
             if own.empty:
                 continue
-            label = (
-                f"{style.engine_name(name)} {style.plain(workload.upper(), 12)}"
-                if workload
-                else style.engine_name(name)
-            )
+            label = style.engine_name(name) + (f" {style.plain(workload.upper(), 12)}" if workload else "")
             good, rest = own[own["unresolved"] == ""], own[own["unresolved"] != ""]
             drawn: dict[str, Any] = {"color": colours[name], "marker": marker, "linestyle": "none", "markersize": 5}
             axes.plot(good["throughput_rps"], good["p99_us"], label=label, alpha=0.8, **drawn)
@@ -145,8 +141,7 @@ def bars(run: Run) -> list[Bar]:
     found = []
     for (subject, workload), step in chosen.items():
         clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if facts.quotable(s)]
-        name = f"{style.engine_name(subject)} {style.plain(workload.upper(), 12)}"
-        if (bar := _bar(name, step, facts.only(clean))) is not None:
+        if (bar := _bar(style.name_of(step), step, facts.only(clean))) is not None:
             found.append(bar)
     return found[:MOST_BARS]
 

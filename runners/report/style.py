@@ -274,6 +274,11 @@ def engine_name(engine: str) -> str:
     return name.lstrip("_") or "?"  # a legend drops labels that start with an underscore
 
 
+def name_of(step: Step) -> str:
+    """How a load is called in a figure: RocksDB PUT."""
+    return f"{engine_name(step.subject)} {plain(step.workload.upper(), 12)}"
+
+
 def category_colour(category: str) -> str:
     """The colour of a category of stacks."""
     return CATEGORY_COLOURS.get(category.lower(), CATEGORY_COLOURS["other"])
