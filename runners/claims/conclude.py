@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 
 from runners.analysis import facts, latency_spikes, machine_stalls, tail_attribution
 from runners.analysis.finding import Anchor, Finding
@@ -134,51 +135,41 @@ def _clean_steps(run: Run, engines: list[str], workload: str) -> list[Step]:
 
 def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[Finding]) -> Iterator[Finding]:
     yield from answers
+    clean = {work: _clean_steps(run, engines, work) for work in workloads}
+    loads = [step for steps in clean.values() for step in steps]
+    for work, steps in clean.items():
+        floor = facts.floor(run, work)
+        for step in steps:
+            yield from filter(None, (answer.over_floor(step, floor), answer.one_spike(step)))
+        yield from answer.engines_apart(steps, floor)
     for work in workloads:
-        steps = _clean_steps(run, engines, work)
-        for each in steps:
-            if finding := answer.over_floor(each, facts.floor(run, work)):
-                yield finding
-            if finding := answer.one_spike(each):
-                yield finding
-        yield from answer.engines_apart(steps, facts.floor(run, work))
-    for work in workloads:
-        profiles = [step for engine in engines if (step := facts.profiled(run, engine, work)) is not None]
+        profiles = [each for engine in engines if (each := facts.profiled(run, engine, work)) is not None]
         for step in profiles:
             yield from profile.where(step)
         yield from profile.differences(profiles)
     yield from profile.of_frames(run)
-    for work in workloads:
-        for step in _clean_steps(run, engines, work):
-            yield from tail_attribution.findings(step)
-    yield from machine_stalls.findings([step for work in workloads for step in _clean_steps(run, engines, work)])
-    for work in workloads:
-        for engine in engines:
-            if finding := profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work)):
-                yield finding
-            if finding := answer.capacity(run, engine, work):
-                yield finding
-    yield from _unsteady(run, engines, workloads)
+    for step in loads:
+        yield from tail_attribution.findings(step)
+    yield from machine_stalls.findings(loads)
+    for work, engine in product(workloads, engines):
+        cost = profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work))
+        yield from filter(None, (cost, answer.capacity(run, engine, work)))
+    for step in filter(facts.quotable, loads):
+        yield from _unsteady(step)
 
 
-def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Finding]:
-    """What never became steady, and a head that moves the p99; the rest is a line in the checks."""
-    for work in workloads:
-        for step in _clean_steps(run, engines, work):
-            seen = steadiness(step)
-            if facts.quotable(step) and (finding := _head(step, seen)):
-                yield finding
-            if facts.quotable(step) and seen.steady is False:
-                yield Finding.of(
-                    "S01",
-                    Severity.WARNING,
-                    f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
-                    f"{write.growth(seen.drift)}",
-                    {"seconds": seen.seconds, "drift": seen.drift},
-                    (step.name,),
-                    Anchor.timeline(work),
-                    "Warm up longer, or run a larger size.",
-                )
+def _unsteady(step: Step) -> Iterator[Finding]:
+    """A head that moves the p99, and what never became steady; the rest is a line in the checks."""
+    seen = steadiness(step)
+    if finding := _head(step, seen):
+        yield finding
+    if seen.steady is False:
+        text = f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
+        text += write.growth(seen.drift)
+        yield Finding.of(
+            "S01", Severity.WARNING, text, {"seconds": seen.seconds, "drift": seen.drift}, (step.name,),
+            Anchor.timeline(step.workload), "Warm up longer, or run a larger size.",
+        )  # fmt: skip
 
 
 def _head(step: Step, seen: Steadiness) -> Finding | None:
@@ -223,20 +214,13 @@ REMEDIES = {
 
 def next_steps(run: Run) -> Iterator[Finding]:
     """Suggestions, the most urgent first."""
-    clean = run.find(kind="load", profiled=False)
+    clean, profiled = (run.find(kind="load", profiled=with_profiler) for with_profiler in (False, True))
     for step in clean:
-        yield from (finding for finding in (_lower_rate(run, step), _transport(step)) if finding)
-    for finding in (_machine(clean), _kernel_frames(run)):
-        if finding:
-            yield finding
+        yield from filter(None, (_lower_rate(run, step), _transport(step)))
+    yield from filter(None, (_machine(clean), _kernel_frames(run)))
     for step in clean:
         yield from _tail(step)
-    for step in run.find(kind="load", profiled=True):
-        if finding := _store(step):
-            yield finding
-    for rule in (_busy(clean), _longer(clean)):
-        if rule:
-            yield rule
+    yield from filter(None, (*map(_store, profiled), _busy(clean), _longer(clean)))
 
 
 def _lower_rate(run: Run, step: Step) -> Finding | None:

@@ -60,19 +60,14 @@ def analyse(run: Run) -> Claims | None:
     found = [ladder for ladder in ladders(run) if ladder.base is not None]
     if not found:
         return None
-    findings: list[Finding] = []
-    if (finding := _cold(run)) is not None:
-        findings.append(finding)
+    findings = [_cold(run)]
     for ladder in found:
-        if (out_of_reach := _out_of_reach(ladder)) is not None:
-            findings.append(out_of_reach)
-        for event in EVENTS:
-            findings += _moved(run, ladder, event)
+        findings += [_out_of_reach(ladder), *(each for event in EVENTS for each in _moved(run, ladder, event))]
     for workload in dict.fromkeys(ladder.steps[0].workload for ladder in found):
         findings += _apart(run, workload)
     names = dict.fromkeys(name for ladder in found for name in ladder.published)
     missed = [*_no_cold_start(run), *published_missed(list(names))]
-    return Claims(findings=tuple(findings), missed=tuple(missed))
+    return Claims(findings=tuple(filter(None, findings)), missed=tuple(missed))
 
 
 def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
