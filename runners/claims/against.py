@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from runners.analysis import facts
 from runners.analysis.finding import Anchor, Finding
@@ -198,12 +198,9 @@ def _thin(workload: str, name: str, published: ConsoleReport) -> Finding | None:
     return Finding.of("M04", severity, text, evidence, (name,), Anchor.comparison(workload))
 
 
-def not_repeated(published: dict[str, ConsoleReport]) -> Finding | None:
-    """One output a workload: nothing is known on the spread from run to run."""
-    if not published:
+def not_repeated(published: Iterable[str]) -> Finding | None:
+    """One output a workload, by these names: nothing is known on the spread from run to run."""
+    if not (names := tuple(sorted(published))):
         return None
-    return Finding.of(
-        "M05", Severity.NOTE,
-        "Each published figure comes from one run, so nothing tells how much it would differ in the next",
-        {"outputs": len(published)}, tuple(sorted(published)), None, "Repeat and give the spread.",
-    )  # fmt: skip
+    text = "Each published figure comes from one run, so nothing tells how much it would differ in the next"
+    return Finding.of("M05", Severity.NOTE, text, {"outputs": len(names)}, names, remedy="Repeat and give the spread.")

@@ -59,33 +59,24 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
     asked = bool(run.find(kind="load")) or not tells_itself
     answers = [
         (engine, work, answer.answer(run, engine, work))
-        for engine in engines
-        for work in workloads
+        for engine, work in product(engines, workloads)
         if asked and _expected(run, engine, work)
     ]
-    outputs = {work: _of(published, work) for work in workloads}
-    missed: list[Finding] = []
-    comparisons = []
-    for work in workloads:
-        name, output = outputs[work]
-        if output is None:
-            continue
-        steps = _clean_steps(run, engines, work)
+    outputs = {name.rpartition("/")[2]: (name, output) for name, output in reversed(list(published.items()))}
+    missed, comparisons = [finding for claims in claimed for finding in claims.missed], []
+    for work in (each for each in workloads if each in outputs):
+        (name, output), steps = outputs[work], _clean_steps(run, engines, work)
         comparisons.append(against.comparison(run, work, name, output, steps))
         missed += against.missed(work, name, output, steps)
-    if repeated := against.not_repeated({name: out for name, out in outputs.values() if out is not None}):
-        missed.append(repeated)
-    headlines = [claims.answer for claims in claimed if claims.answer]
-    if answers:
-        headlines.append(answer.headline(answers))
+    missed += filter(None, [against.not_repeated(name for name, _ in outputs.values())])
+    headlines = [*(claims.answer for claims in claimed), answer.headline(answers)]
     findings = (
         *(finding for claims in claimed for finding in claims.findings),
         *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
     )
-    missed = [*(finding for claims in claimed for finding in claims.missed), *missed]
     return Conclusion(
         title=str(run.manifest.get("title") or run.name),
-        answer=" ".join(headlines) or "Nothing was measured.",
+        answer=" ".join(filter(None, headlines)) or "Nothing was measured.",
         findings=findings,
         checks=_checks(run, claimed, asked),
         comparison=tuple(comparisons),
@@ -120,13 +111,6 @@ def _engines(run: Run) -> list[str]:
     asked = str((run.manifest.get("parameters") or {}).get("engines") or "")
     named = [engine.strip() for engine in asked.split(",") if engine.strip()]
     return list(dict.fromkeys([*named, *facts.engines(run.find(kind="load"))]))
-
-
-def _of(published: Mapping[str, ConsoleReport], workload: str) -> tuple[str, ConsoleReport | None]:
-    for name, output in published.items():
-        if name.rpartition("/")[2] == workload:
-            return name, output
-    return "", None
 
 
 def _clean_steps(run: Run, engines: list[str], workload: str) -> list[Step]:
