@@ -17,7 +17,7 @@ from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
-HELD = 0.99  # a rate is held when at least this share of what was offered was answered
+HELD = 0.99  # a rate is held when at least this share of what was offered got a response
 RESPONSE, SERVICE = "response", "service"
 #: What reports call an engine, or a setting of one that has a name of its own.
 ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
@@ -29,7 +29,7 @@ ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
 
 
 def receive_clock(step: Step) -> str | None:
-    """Whose clock said when an answer came, `kernel` or `user`; None where the generator does not tell."""
+    """Whose clock said when a response came, `kernel` or `user`; None where the generator does not tell."""
     column = step.frames["summary"].get("receive_clock")
     value = None if column is None or column.empty else column.iloc[0]
     return value if isinstance(value, str) else None
@@ -90,7 +90,7 @@ def held_share(step: Step) -> float:
 
 
 def fell_short(step: Step) -> bool:
-    """Whether the step answered less than was offered, by its own word or by its figures."""
+    """Whether the step responded to less than was offered, by its own word or by its figures."""
     return step.saturated or held_share(step) < HELD
 
 
@@ -123,10 +123,10 @@ def why_not(step: Step) -> str:
 
 
 def only_late(step: Step) -> bool:
-    """Whether nothing speaks against a step but that its generator sent late: its rate was answered all the same.
+    """Whether nothing speaks against a step but that its generator sent late: its rate got its responses all the same.
 
     A response time counts from the intended start, so lateness is in it. And where requests are served in the order in
-    which they come, one that comes later is not answered earlier: it ends at the later of its arrival and the end of
+    which they come, one that comes later gets no earlier response: it ends at the later of its arrival and the end of
     the one before it, plus its service (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical
     Proceedings of the Cambridge Philosophical Society 48). So the response times of such a step are upper bounds of
     what a generator on time would have read.

@@ -9,7 +9,7 @@
   so many seconds; drifts that are slower than a second don't show in it, so it is the least that can be claimed;
 - **its own delay**: what it adds to the simplest honest client in the same rounds. It cancels where two loads of the
   same instrument are compared, but not where a latency is quoted as it is; the upper end of its interval counts. An
-  instrument that reads less adds nothing: where the kernel says when an answer came, the client's waking is not in
+  instrument that reads less adds nothing: where the kernel says when a response came, the client's waking is not in
   it.
 
 Nothing is resolved below the unit in which values are kept (1 us), nor below the tick of a generator that wakes by
@@ -29,7 +29,7 @@ the median, CPU time per request, throughput.
 
 **A frozen server.** With requests due every 1/R seconds, those due while the server stands still for F seconds wait
 F, F - 1/R, F - 2/R …; so R * (F - x) of them wait longer than x. A freeze that lasts beyond the end of the load holds
-up what was due from its start to the end, and none of that has an answer when the load ends: a generator that says so
+up what was due from its start to the end, and none of that has a response when the load ends: a generator that says so
 knows how long each has waited up to then. What the server still has to catch up after a freeze is left out: it takes
 a few of its service times a request.
 """

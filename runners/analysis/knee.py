@@ -469,10 +469,10 @@ def refused_share(step: Step) -> float:
 
 
 def lost_share(step: Step, objective: Objective) -> float:
-    """Requests that failed, were answered with an error, or were not answered, over those that were due.
+    """Requests that failed, got an error or no response, over those that were due.
 
-    Requests that had no answer yet when the run ended count only beyond those that may be under way at any moment: one
-    a connection, or what falls due within the longest latency that the objective allows.
+    Requests without a response when the run ended count only beyond those that may be under way at any moment: one a
+    connection, or what falls due within the longest latency that the objective allows.
     """
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s

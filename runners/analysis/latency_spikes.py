@@ -36,7 +36,7 @@ from runners.trial.activity import OWN_BACKGROUND
 ROBUST_DEVIATIONS = 5
 LEAST_EXCESS = 0.5
 MAD_TO_SIGMA = 1.4826
-FEWEST_ANSWERS = 100
+FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
 
@@ -45,7 +45,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """One stretch: seconds from the start of the window, its slowest answer, its slow responses and their excess."""
+    """One stretch: seconds from the start of the window, its slowest response, its slow responses and their excess."""
 
     begin_s: float
     end_s: float
@@ -75,7 +75,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Counts by slice and bin: `counts[k, b]` answers of about `us[b]` in the slice from k * slice_s."""
+    """Counts by slice and bin: `counts[k, b]` responses of about `us[b]` in the slice from k * slice_s."""
 
     slice_s: float
     us: Floats
@@ -86,14 +86,14 @@ class Grid:
         return self.slice_s * len(self.counts)
 
     def at(self, level: float) -> Floats:
-        """A percentile (0..1) of each slice; NaN where nothing was answered."""
+        """A percentile (0..1) of each slice; NaN where no response came."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
         return np.where(total > 0, self.us[index] if len(self.us) else np.nan, np.nan)
 
     def longest(self) -> Floats:
-        """The slowest answer of each slice; NaN where there is none."""
+        """The slowest response of each slice; NaN where there is none."""
         return np.where(self.counts.sum(axis=1) > 0, (self.us * (self.counts > 0)).max(axis=1, initial=0), np.nan)
 
 
@@ -109,7 +109,7 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """The `slices` frame as a grid, widened where its slices hold too few answers; None when no width has enough."""
+    """The `slices` frame as a grid, widened where its slices hold too few responses; None when no width has enough."""
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -117,7 +117,7 @@ def grid(slices: pd.DataFrame) -> Grid | None:
         wide = fine.counts[:whole].reshape(-1, factor, len(fine.us)).sum(axis=1)
         if len(wide) < FEWEST_SLICES:
             return None
-        if np.median(wide.sum(axis=1)) >= FEWEST_ANSWERS:
+        if np.median(wide.sum(axis=1)) >= FEWEST_RESPONSES:
             return Grid(SLICE_S * factor, fine.us, wide)
     return None
 
@@ -204,7 +204,7 @@ def explains(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause and its events. `stops`: while it lasts nothing is answered, so it must leave a trace."""
+    """One cause and its events. `stops`: while it lasts there is no response, so it must leave a trace."""
 
     name: str
     stops: bool

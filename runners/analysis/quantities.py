@@ -145,7 +145,7 @@ class Row:
 def of_step(step: Step) -> dict[str, float]:
     """What is compared, of one load: latencies in microseconds, NaN where not recorded or without an end.
 
-    What a latency is at most stands beside it: requests without an answer may leave that open.
+    What a latency is at most stands beside it: requests without a response may leave that open.
     """
     found = {}
     for name, level in LEVELS.items():

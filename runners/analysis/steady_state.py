@@ -1,6 +1,6 @@
 """From which second on is a step steady, and where did a history of figures change its level?
 
-A step is cut into stretches of like seconds wherever its median latency, its rate of answers or the work of the JIT
+A step is cut into stretches of like seconds wherever its median latency, its rate of responses or the work of the JIT
 compiler changes its level: the change points that minimise the squared error plus a penalty for each (optimal
 partitioning: B. Jackson and others, 2005, *An algorithm for optimal partitioning of data on an interval*, IEEE Signal
 Processing Letters 12; a penalty of 3 log n variances a change is that of the modified BIC of N. Zhang and D. Siegmund,

@@ -13,7 +13,7 @@ of offsets that give at least the credit of the true one. A cause is named when 
 for the number of causes that are asked (S. Holm, 1979, Scand. J. Stat. 6), and the credit that chance gives is taken
 off: (observed - chance) / (1 - chance) (W. S. Abbott, 1925, J. Econ. Entomology 18).
 
-**Stops.** While the JVM is stopped nothing is answered, so in an open loop every stop that is long enough *must* leave
+**Stops.** While the JVM is stopped there is no response, so in an open loop every stop that is long enough *must* leave
 a spike. A stop is therefore believed without a test when at least half of those that are long enough have left
 one; its p is shown all the same.
 """
@@ -54,7 +54,7 @@ def findings(step: Step) -> Iterator[Finding]:
     seen = attribution(step)
     if seen is None:
         text = f"{facts.title(step)} has too few responses in too short a time to look for the causes of its tail: it "
-        text += f"takes {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_ANSWERS} responses each"
+        text += f"takes {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_RESPONSES} responses each"
         if step.frames["slices"].empty:
             text = f"{facts.tool(step)} records no latency by tenths of a second, so the causes of the tail of "
             text += f"{facts.title(step)} can't be looked for"
@@ -159,7 +159,7 @@ LEAST_CREDIT = 0.25
 LEVEL = 0.05
 SHIFTS = 499
 LEAST_TRACED = 0.5
-#: A stop moves the p99 of a slice when it holds up more than a hundredth of its answers; with a margin.
+#: A stop moves the p99 of a slice when it holds up more than a hundredth of its responses; with a margin.
 VISIBLE_PART = 0.02
 RESAMPLES = 1000
 FEWEST_SPIKES = 5

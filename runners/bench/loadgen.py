@@ -34,7 +34,7 @@ WARMUP_S = 1
 SCRIPT_S = 1
 ROUNDS = 7
 #: A tail is the machine's more than a median is: it takes more rounds to tell two of them apart. They are short so that
-#: what else the machine does spoils few of them; at 2000/s 40 answers of a round lie beyond its p99.
+#: what else the machine does spoils few of them; at 2000/s 40 responses of a round lie beyond its p99.
 TAIL_ROUNDS = 25
 TAIL_DURATION_S = 2
 WRK2_ROUNDS = 3
@@ -46,7 +46,7 @@ MANY_CONNECTIONS = 10_000
 #: What a Lua `request()` may add, in microseconds of processor time.
 LUA_LIMIT_US = 1.5
 WARM_S = 8
-#: Whose clock says when an answer came, and the mark in a row's name. The references read their own, as `user` does.
+#: Whose clock says when a response came, and the mark in a row's name. The references read their own, as `user` does.
 CLOCKS = {"kernel": "", "user": "-user-clock"}
 #: Of one schedule over two targets, one connection each: how often it is repeated, and its load.
 REPEATS = 20
@@ -310,7 +310,7 @@ def _busiest_percent(log: StallLog) -> float:
 
 
 def _late_percent(result: Result) -> float:
-    """Share of requests answered later than LATE_US, in percent; with one more of them, so that it is never 0."""
+    """Share of responses later than LATE_US, in percent; with one more of them, so that it is never 0."""
     spectrum = result["spectrum"]["response"]
     total = int(spectrum[-1][2])
     in_time = max((int(count) for value_us, _, count in spectrum if value_us <= LATE_US), default=0)

@@ -97,7 +97,7 @@ def fill(on: Fixture, server: RunningServer, say: Say) -> None:
     target = [*flags, f"{server.url}/v0/entity", "--", str(KEYS), str(VALUE_BYTES)]
     status = on.load(target, KEYS // FILL_RPS_LEAST)["status"]
     if any(not code.startswith("2") for code in status):
-        raise ToolError("filling the store", f"it answered {status}", "free disk space, or read the server's log")
+        raise ToolError("filling the store", f"it responded with {status}", "free disk space, or read the server's log")
     rested = rest(server, REST_BOUND_S)
     say(f"  filled with {KEYS} values of {VALUE_BYTES} bytes; at rest after {rested} s; {server.status()['store']}")
 

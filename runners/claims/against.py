@@ -169,7 +169,7 @@ def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | Non
 
 
 def _left_out(workload: str, name: str, published: ConsoleReport) -> Finding | None:
-    """wrk2 answers more requests than its histogram holds: its warm-up is counted and not recorded."""
+    """wrk2 counts more responses than its histogram holds: its warm-up is counted and not recorded."""
     recorded = published.latencies.count
     if published.requests is None or recorded is None or published.requests <= recorded or not published.requests_per_s:
         return None

@@ -235,7 +235,7 @@ def samples(step: Step) -> Verdict:
 
 
 def failed_requests(step: Step) -> Verdict:
-    """What was answered with an error, and what failed, by code."""
+    """Responses with an error, and what failed, by code."""
     if step.frames["summary"].empty:
         return Verdict(None, "not known")
     found = facts.errors(step)

@@ -278,7 +278,7 @@ FEWEST_FOR_P90 = 10 * facts.ENOUGH_BEYOND
 def checks(run: Run, found: Sequence[Loop]) -> Iterator[Check]:
     steps = run.find(kind=loops.KIND, profiled=False)
     text = (
-        "every loop is closed: a connection sends when it was answered, so no rate was offered, a stall delays few "
+        "every loop is closed: a connection sends when its response came, so no rate was offered, a stall delays few "
         "requests, and no figure here is a latency under load"
     )
     yield Check("closed loop", True, write.sentence(text), tuple(step.name for step in steps))
@@ -409,7 +409,7 @@ def coin(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def published_coin() -> Iterator[Finding]:
-    """Bytes an answer in the published outputs: those of the mixed runs are GET's."""
+    """Bytes per response in the published outputs: those of the mixed runs are GET's."""
     sizes: dict[str, list[float]] = {}
     for name, output in published_of(REPORT).items():
         if output.bytes_read and output.requests and not output.non_2xx:

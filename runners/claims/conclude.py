@@ -173,7 +173,7 @@ def _head(step: Step, seen: Steadiness) -> Finding | None:
     return Finding.of("S02", Severity.WARNING, text, evidence, (step.name,), figure, remedy)
 
 
-BUSY = 0.7  # share of time in which the connection waits for an answer
+BUSY = 0.7  # share of time in which the connection waits for a response
 WAITING_CATEGORY = "poll"
 WORTH_A_STEP = 0.1  # share of the tail that a cause explains
 MUCH_UNEXPLAINED = 0.3

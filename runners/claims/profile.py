@@ -273,7 +273,7 @@ def _discoveries(p_values: list[float]) -> list[bool]:
 
 
 def cpu_a_request(step: Step) -> Bounded | None:
-    """CPU time of the server's process over answers, in microseconds, with bounds from its seconds."""
+    """CPU time of the server's process over responses, in microseconds, with bounds from its seconds."""
     telemetry: pd.DataFrame = step.frames["telemetry"]
     rate = facts.achieved_rps(step)
     cores = telemetry["server_cpu_cores"].dropna()

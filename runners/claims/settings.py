@@ -144,7 +144,11 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
             text += f"; p99 of all responses {facts.latency_text(high, 0.99)}, "
             at = write.rate(facts.offered_rps(low))
             short = facts.fell_short(low)
-            text += f"though {at} was not all answered" if short else f"against {facts.latency_text(low, 0.99)} at {at}"
+            text += (
+                f"though not all of {at} got a response"
+                if short
+                else f"against {facts.latency_text(low, 0.99)} at {at}"
+            )
             if why := "" if short else comparable.in_turn(low, high):
                 text += f"; they are not compared, for {why}"
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}

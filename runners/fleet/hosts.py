@@ -176,7 +176,7 @@ def spread(
 ) -> Ended:  # fmt: skip
     """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
 
-    A host that is lost takes part again once it answers, and one that joins later does too. Raises MeasureError where
+    A host that is lost takes part again once it responds, and one that joins later does too. Raises MeasureError where
     no host is left, or where the folder can no longer be written to; what was measured by then is kept.
     """
     begun_s = clock_s()
@@ -205,7 +205,7 @@ def spread(
     seen_s = time.monotonic()
 
     def may_serve(host: Host) -> bool:
-        """Whether a host has nothing to do, and if it was lost, answers again."""
+        """Whether a host has nothing to do, and if it was lost, responds again."""
         if host.address in serving and serving[host.address].is_alive():
             return False
         if time.monotonic() - lost_s.get(host.address, -LEASE_S) < LEASE_S:

@@ -58,7 +58,7 @@ _NO_NAME = re.compile(r"[^\w.-]+")  # what a host's name may hold and a folder's
 
 
 class LostHostError(MeasureError):
-    """A host that answers no more: what it was to measure has to be measured again, there or elsewhere."""
+    """A host that responds no more: what it was to measure has to be measured again, there or elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ _ROLES = ("client", "scheduler", "worker")  # of dask
 THREADS = 3
 LEASE_S = 8.0
 RENEW_S = 1.0
-ASK_S = 4.0  # for an answer of a host
+ASK_S = 4.0  # for a response of a host
 CONNECT_S = 20.0
 _T = TypeVar("_T")
 #: By lease: the moment of the monotonic clock at which it runs out. Of this process, which is a worker.
@@ -130,7 +130,7 @@ class Fleet:
     def hosts(self, role: str = GENERATOR) -> list[Host]:
         """The hosts with a slot for a role that are there now, by address."""
         if self.client.status != "running":
-            return []  # the scheduler is gone, or does not answer for now
+            return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
         found = [
             Host(address, str(about["host"]), str(about["name"]))
@@ -153,7 +153,7 @@ class Fleet:
         return list(self._asked(host, asked(), ASK_S + count * ASK_S / 8))
 
     def renew(self, host: Host, lease: str, seconds: float = LEASE_S) -> None:
-        """Renew a lease, or with 0 seconds end it. Raises LostHostError where the host does not answer."""
+        """Renew a lease, or with 0 seconds end it. Raises LostHostError where the host does not respond."""
         self._asked(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
 
     def _asked(self, host: Host, question: Any, within_s: float = ASK_S) -> Any:
@@ -163,7 +163,7 @@ class Fleet:
         try:
             return self.client.sync(limited, callback_timeout=2 * within_s)
         except (OSError, TimeoutError, RuntimeError) as error:
-            raise lost(host, f"it does not answer ({type(error).__name__})") from error
+            raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
     def on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
         """Let a host do something in its slot of a role, in none where that is empty, until it is done or `halted`.
@@ -186,7 +186,7 @@ class Fleet:
                     if self.client.status == "running":
                         heard = time.monotonic()
                 if time.monotonic() - heard > LEASE_S:
-                    raise lost(host, f"it has not answered for {LEASE_S:g} s, or the scheduler has not")
+                    raise lost(host, f"it has not responded for {LEASE_S:g} s, or the scheduler has not")
             found: _T = self._result(host, future)
             return found
         finally:
@@ -281,7 +281,7 @@ def _quiet() -> Iterator[None]:
 
 
 def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
-    """The fleet of a scheduler that runs already. Raises PlanError where none answers."""
+    """The fleet of a scheduler that runs already. Raises PlanError where none responds."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
     stack = contextlib.ExitStack()
@@ -291,7 +291,7 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
         stack.close()
         raise PlanError(
-            f"scheduler {scheduler}", f"it does not answer ({error})", "start it, or check address and TLS"
+            f"scheduler {scheduler}", f"it does not respond ({error})", "start it, or check address and TLS"
         ) from error
     stack.enter_context(client)
     return Fleet(client, tls, stack)

@@ -1,4 +1,4 @@
-"""What the lab needs of any server: who it is, where it answers, which processes it is, and how it ends.
+"""What the lab needs of any server: who it is, where it responds, which processes it is, and how it ends.
 
 What only some servers give is an ability of its own, asked for with `isinstance`; what a server can't give is left out
 of a report, and `left_out` names it. Several servers that are loaded together are asked as one (`TargetGroup`).
@@ -52,7 +52,7 @@ class Target(Protocol):
     def status(self) -> dict[str, Any]:
         """Check that it is the server that was started, and give its status, empty where it tells none.
 
-        Raises ServerError when it died, does not answer, or is another one.
+        Raises ServerError when it died, does not respond, or is another one.
         """
 
     def alive(self) -> bool: ...

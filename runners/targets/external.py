@@ -82,7 +82,7 @@ class RunningTarget:
         if not _open(self.file):
             if self.child and self.child.wait_up_to(_END_S):
                 raise self.death()
-            raise ServerError(f"target {self.subject}", f"nothing answers on {self.url}", "see whether it still runs")
+            raise ServerError(f"target {self.subject}", f"nothing responds on {self.url}", "see whether it still runs")
         return {}
 
     def alive(self) -> bool:
@@ -96,7 +96,7 @@ class RunningTarget:
 
     def death(self) -> ServerError:
         if self.child is None:
-            return ServerError(f"target {self.subject}", f"nothing answers on {self.url}", "start it, then run again")
+            return ServerError(f"target {self.subject}", f"nothing responds on {self.url}", "start it, then run again")
         return death_of(f"target {self.subject} (pid {self.child.pid})", self.child, self.log)
 
     def record(self) -> ServerRecord:
@@ -156,7 +156,7 @@ def launch(
         if not file.directory.is_dir():
             raise PlanError(f"{file.path}, key directory", f"{file.directory} is no folder", "name one that is there")
         if _open(file):
-            cause = f"something answers on {target.url} before it was started"
+            cause = f"something listens on {target.url} before it was started"
             raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
         _empty(file)
         command = pinned(target.command, own, taskset)

@@ -136,9 +136,9 @@ class RunningServer:
         )  # fmt: skip
 
     def status(self) -> dict[str, Any]:
-        """GET /v0/status, after checking that the process which answers is the one that we started.
+        """GET /v0/status, after checking that the process which responds is the one that we started.
 
-        Raises ServerError when the server died, does not answer, or is another one.
+        Raises ServerError when the server died, does not respond, or is another one.
         """
         if not self.alive():
             raise self.death()
@@ -155,7 +155,7 @@ class RunningServer:
         if answer.get("instance") != self.ready["instance"]:
             raise ServerError(
                 self.url,
-                f"another server answers here (instance {answer.get('instance')}, not {self.ready['instance']})",
+                f"another server responds here (instance {answer.get('instance')}, not {self.ready['instance']})",
                 "stop that one, or let the lab choose a free port (port=0)",
             )
         return answer
@@ -387,6 +387,6 @@ def check_filled(server: Target, keys: int) -> None:
             if answer.status_code != httpx.codes.OK:
                 raise MeasureError(
                     f"store {server.engine}",
-                    f"id {key} of 1..{keys} answers {answer.status_code} after the fill",
+                    f"id {key} of 1..{keys} gets status {answer.status_code} after the fill",
                     "see the server's log; the store may have refused writes",
                 )

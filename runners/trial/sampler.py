@@ -227,7 +227,7 @@ class PprofSampler:
     profiler: Profiler | None
     _asking: threading.Thread | None = None
     _answer: list[bytes] = field(default_factory=list)
-    _refusal: str = "it did not answer"
+    _refusal: str = "it did not respond"
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
         seconds = max(1, round(spec.length_s))

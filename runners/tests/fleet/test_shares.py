@@ -125,7 +125,7 @@ class Gone(LocalSeat):
     """A host that is lost as soon as it is to send."""
 
     def send(self, order: Order, halted: object) -> Part:
-        raise LostHostError("host b", "it does not answer", "see whether it runs")
+        raise LostHostError("host b", "it does not respond", "see whether it runs")
 
 
 @pytest.mark.e2e

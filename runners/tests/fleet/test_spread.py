@@ -160,7 +160,7 @@ def test_a_job_that_ends_its_hosts_is_given_up(notes: Path, tmp_path: Path) -> N
     state = hosts._Spread([job], results, watch)
     for attempt in range(hosts.ATTEMPTS):
         assert state.next(lambda _: True) == job, attempt
-        state.lost(job, LostHostError("host b", "it does not answer", "see"))
+        state.lost(job, LostHostError("host b", "it does not respond", "see"))
     assert state.next(lambda _: True) is None
     assert state.outcomes[job.address].status == "failed" and "host b" in state.outcomes[job.address].cause
 

@@ -161,7 +161,7 @@ def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeyp
         stranger = Path(tls.ca).parent / "stranger.pem"
         stranger.write_text(other.tls_client_cert + other.tls_client_key)
         monkeypatch.setattr(workers, "CONNECT_S", 5.0)  # it is refused, however long it tries
-        with pytest.raises(PlanError, match="does not answer"):
+        with pytest.raises(PlanError, match="does not respond"):
             workers.connected(scheduler, Tls(stranger, stranger, stranger))
 
 

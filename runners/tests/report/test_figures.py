@@ -129,7 +129,7 @@ def test_invalid_and_saturated_steps_have_no_curve() -> None:
 
 def test_where_answers_are_missing_the_curve_is_marked_as_a_bound() -> None:
     one = steps.step(NOWHERE, "put-rocksdb", steps.times(5000))
-    assert "without an answer" not in svg(spectrum(one))
+    assert "without a response" not in svg(spectrum(one))
     one.frames["summary"]["censored"] = 50
     assert "50 without a response" in svg(spectrum(one))
 

@@ -56,7 +56,7 @@ def test_a_ready_server_is_ours_and_stops(tmp_path: Path) -> None:
 def test_another_server_on_the_port_is_refused(tmp_path: Path) -> None:
     server = fake(tmp_path, answers="somebody else")
     try:
-        with pytest.raises(ServerError, match="another server answers here"):
+        with pytest.raises(ServerError, match="another server responds here"):
             server.status()
     finally:
         server.stop()
