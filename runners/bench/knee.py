@@ -181,7 +181,7 @@ LADDER = (1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 
 MIN_ACHIEVED = 0.99
 MOST_OF_P99 = 3.0
 Result = dict[str, Any]
-#: Loads the server with some connections at a rate (None: as fast as it answers).
+#: Loads the server with some connections at a rate (None: as fast as it responds).
 Load = Callable[[int, int | None], Result]
 Say = Callable[[str], None]
 
@@ -196,12 +196,12 @@ class Knee:
 
 
 def accepted(result: Result) -> int:
-    """Requests that were answered 2xx."""
+    """Responses with status 2xx."""
     return sum(count for status, count in result["status"].items() if status.startswith("2"))
 
 
 def refused(result: Result) -> int:
-    """Requests that were answered 503."""
+    """Responses with status 503."""
     return int(result["status"].get("503", 0))
 
 
@@ -217,7 +217,7 @@ def kept_up(result: Result) -> bool:
 
 
 def p99_of_accepted_us(result: Result) -> float:
-    """99th percentile of the response time of the requests that were answered 2xx."""
+    """99th percentile of the response time of the responses with status 2xx."""
     return float(result["latency_us_by_class"]["2xx"]["response"]["p99"])
 
 
@@ -232,7 +232,7 @@ def described(result: Result) -> str:
     p99 = f"p99 of accepted {p99_of_accepted_us(result):.0f} us" if accepted(result) else "none accepted"
     return (
         f"achieved {result['achieved_rps']:.0f}/s, {result['requests']['scheduled']} requests, "
-        f"{refused_share(result):.2%} refused, {result['requests']['censored']} without an answer, {p99}, "
+        f"{refused_share(result):.2%} refused, {result['requests']['censored']} without a response, {p99}, "
         f"generator {'kept up' if kept_up(result) else 'did not keep up'}"
     )
 

@@ -354,7 +354,7 @@ class FleetHost:
             self._ended = error
 
     def end(self, at_once: bool) -> int:
-        """End the node, where its host still answers."""
+        """End the node, where its host still responds."""
         with contextlib.suppress(LostHostError):
             return self.fleet.on(self.host, "", threading.Event(), _end, self._name, at_once)
         return 0
