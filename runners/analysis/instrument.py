@@ -118,13 +118,12 @@ def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
 
 def floors(steps: Iterable[Step]) -> list[Floor]:
     """Every generator at every point, in the order of the first round: few connections and low rates first."""
-    groups: dict[tuple[int, float, str], list[Step]] = {}
-    for step in steps:
-        if step.kind != ROUND:
-            continue
+
+    def key(step: Step) -> tuple[int, float, str]:
         rate = facts.offered_rps(step)
-        key = (step.record.connections or 0, rate if write.known(rate) else math.inf, facts.tool(step))
-        groups.setdefault(key, []).append(step)
+        return step.record.connections or 0, rate if write.known(rate) else math.inf, facts.tool(step)
+
+    groups = facts.grouped((step for step in steps if step.kind == ROUND), key)
     ordered = sorted(groups.items(), key=lambda item: item[0][:2])
     return [
         Floor(tool, connections, rate if math.isfinite(rate) else math.nan, tuple(found))

@@ -84,12 +84,8 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
-    found: dict[tuple[str, str], list[Step]] = {}
-    for run in runs:
-        for step in run.find(kind="load", profiled=False):
-            if facts.quotable(step):
-                found.setdefault((step.subject, step.workload), []).append(step)
-    return found
+    steps = (step for run in runs for step in run.find(kind="load", profiled=False) if facts.quotable(step))
+    return facts.grouped(steps, lambda step: (step.subject, step.workload))
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:

@@ -164,9 +164,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 def ladders_of(steps: Iterable[Step]) -> tuple[Ladder, ...]:
     """The ladders that these rate steps make, in order."""
-    by_name: dict[str, list[Step]] = {}
-    for step in steps:
-        by_name.setdefault(step.record.ladder.name if step.record.ladder else step.subject, []).append(step)
+    by_name = facts.grouped(steps, lambda step: step.record.ladder.name if step.record.ladder else step.subject)
     return tuple(ladder_of(name, own) for name, own in by_name.items())
 
 

@@ -82,10 +82,7 @@ class Evidence:
 
     @cached_property
     def _by_code(self) -> dict[str, list[Finding]]:
-        found: dict[str, list[Finding]] = {}
-        for each in self.findings:
-            found.setdefault(each.code, []).append(each)
-        return found
+        return facts.grouped(self.findings, lambda finding: finding.code)
 
     def all(self, code: str) -> Sequence[Finding]:
         """Findings of one rule, in their order."""

@@ -167,27 +167,21 @@ def _short(table: Table) -> Table:
 
 def _findings(conclusion: Conclusion) -> tuple[Highlight, ...]:
     """At most ten: those that answers rest on, then those of the rules that mean most; one of each rule."""
-    every = (*conclusion.missed, *conclusion.findings)
-    by_code: dict[str, list[Finding]] = {}
-    for finding in every:
-        if finding.code in MEANINGS:
-            by_code.setdefault(finding.code, []).append(finding)
+    by_code = facts.grouped((*conclusion.missed, *conclusion.findings), lambda finding: finding.code)
     used = [each.answer.finding.code for each in conclusion.answers if each.answer.finding is not None]
-    order = [code for code in dict.fromkeys([*used, *MEANINGS]) if code in by_code][:MOST_FINDINGS]
+    order = [code for code in dict.fromkeys([*used, *MEANINGS]) if code in by_code and code in MEANINGS]
     answers = {
         each.answer.finding.code: each.answer.finding for each in reversed(conclusion.answers) if each.answer.finding
     }
     return tuple(
         Highlight(answers.get(code, by_code[code][0]), RULES[code], MEANINGS[code], len(by_code[code]) - 1)
-        for code in order
+        for code in order[:MOST_FINDINGS]
     )
 
 
 def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The gravest finding of each rule, with how many more there are of its kind."""
-    by_code: dict[str, list[Finding]] = {}
-    for each in findings:
-        by_code.setdefault(each.code, []).append(each)
+    by_code = facts.grouped(findings, lambda finding: finding.code)
     return tuple(
         replace(first, sentence=f"{first.sentence} ({len(each) - 1} more of this kind.)") if len(each) > 1 else first
         for each in by_code.values()
@@ -287,10 +281,7 @@ def _where(run: Run) -> Iterator[Section]:
 
 def _ends(profiled: list[Step]) -> tuple[Step, ...]:
     """The lowest and the highest rate of the treatment with most rates; else two treatments under one workload."""
-    groups: dict[tuple[str, str], list[Step]] = {}
-    for step in profiled:
-        groups.setdefault((step.subject, step.workload), []).append(step)
-    most = max(groups.values(), key=len)
+    most = max(facts.grouped(profiled, lambda step: (step.subject, step.workload)).values(), key=len)
     if len(most) > 1:
         ordered = sorted(most, key=facts.achieved_rps)
         if facts.achieved_rps(ordered[-1]) >= OTHER_RATE * facts.achieved_rps(ordered[0]):
@@ -504,12 +495,14 @@ def notices(run: Run, told_otherwise: bool = False) -> list[str]:
         for step in run.steps
         for problem in step.unreadable
     )
-    unprofiled = []
-    for step in run.find(kind="load", profiled=False):
-        profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
-        if all(other.frames["shares"].empty for other in profiled):
-            unprofiled.append((step.name, "there is no profile of this load."))
-    found += _grouped(unprofiled)
+    found += _grouped(
+        (step.name, "there is no profile of this load.")
+        for step in run.find(kind="load", profiled=False)
+        if all(
+            other.frames["shares"].empty
+            for other in run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
+        )
+    )
     if not run.find(kind="load") and not told_otherwise:
         found.append("No load step is in this run, so there is no latency to show.")
     return found

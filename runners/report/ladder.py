@@ -59,20 +59,20 @@ def title(ladder: Ladder) -> str:
 
 def data(ladder: Ladder) -> pd.DataFrame:
     """A row a rate, as drawn."""
-    rows = []
-    for point in ladder.points:
-        row: dict[str, object] = {
-            "step": point.step.name, "offered_rps": point.rps, "achieved_rps": point.rps * point.rate_step.achieved,
-            "outcome": point.outcome.value, "generator_late": point.met.late, "missed": "; ".join(point.met.missed),
-            "samples": point.samples, "machine_stalled": point.rate_step.stalled,
-        }  # fmt: skip
-        for level, _, _ in LEVELS:
-            value = point.rate_step.at(level)
-            row[f"p{level * 100:g}_us"] = value if math.isfinite(value) else math.nan
-        rows.append(row)
-    columns = ["step", "offered_rps", "achieved_rps", "outcome", "generator_late", "missed", "samples"]
-    names = [*columns, "machine_stalled", *(f"p{level * 100:g}_us" for level, _, _ in LEVELS)]
-    return pd.DataFrame(rows, columns=names)
+    levels = {f"p{level * 100:g}_us": level for level, _, _ in LEVELS}
+    columns = [
+        "step", "offered_rps", "achieved_rps", "outcome", "generator_late", "missed", "samples", "machine_stalled",
+        *levels,
+    ]  # fmt: skip
+    rows = [
+        (
+            point.step.name, point.rps, point.rps * point.rate_step.achieved, point.outcome.value, point.met.late,
+            "; ".join(point.met.missed), point.samples, point.rate_step.stalled,
+            *map(point.rate_step.at, levels.values()),
+        )
+        for point in ladder.points
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns).replace(math.inf, math.nan)
 
 
 @style.styled
@@ -378,9 +378,7 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     found = knees(run)
     if not found:
         return
-    figures = []
-    for workload, each in found.items():
-        figures.append(Shown(anchor(workload), knee_picture(workload, each), knee_data(each)))
+    figures = [Shown(anchor(work), knee_picture(work, each), knee_data(each)) for work, each in found.items()]
     anchors = {shown.anchor for shown in figures}
     about = conclusion.about(*anchors)
     engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
