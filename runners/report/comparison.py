@@ -190,25 +190,20 @@ def interleaved_table(found: Comparison, most: int = 99) -> Table:
     """
     head = ("quantity", "baseline", "treatment", "change (95 %)", "verdict", "control", "reference target")
     controls = {row.quantity.name: row for row in found.control}
-    rows = []
     shown = found.rows
     if len(shown) > most:
         shown = tuple(sorted(shown, key=lambda row: (row.quantity.name != found.primary, not row.decided)))[:most]
-    for row in shown:
-        name = row.quantity.name
-        control = controls.get(name)
-        idle = found.reference.get(name)
-        rows.append(
-            (
-                row.quantity.label,
-                f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}",
-                f"{facts.engine_name(row.treatment)} {absolute(row.quantity, row.treatment_value)}",
-                row.change,
-                row.said,
-                control.change if control else write.DASH,
-                absolute(row.quantity, idle) if idle is not None else write.DASH,
-            )
-        )
+
+    def cells(row: Row) -> tuple[str, ...]:
+        control, idle = controls.get(row.quantity.name), found.reference.get(row.quantity.name)
+        return (
+            row.quantity.label,
+            f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}",
+            f"{facts.engine_name(row.treatment)} {absolute(row.quantity, row.treatment_value)}",
+            row.change, row.said, control.change if control else write.DASH,
+            absolute(row.quantity, idle) if idle is not None else write.DASH,
+        )  # fmt: skip
+
     note = f"The primary quantity stands first; a change within {write.given_share(found.margin)} would not matter."
     if found.reference:
         note += " The reference target is a server that does nothing, loaded beside the others."
@@ -222,7 +217,7 @@ def interleaved_table(found: Comparison, most: int = 99) -> Table:
     title = f"{found.name}: {write.several(len(found.starts), found.unit)}"
     if (most := max((row.starts for row in found.rows), default=0)) < len(found.starts):
         title += f", a treatment in {write.count(most)} of them"
-    return Table(title, head, tuple(rows), note)
+    return Table(title, head, tuple(map(cells, shown)), note)
 
 
 def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:

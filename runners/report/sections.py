@@ -334,26 +334,19 @@ def _panel(axes: Axes, trend: Trend) -> None:
 
 def trend_table(found: Sequence[Trend]) -> Table:
     """Every trend in a row: how many runs, the last figure, the median, and what changed."""
-    rows = []
-    for trend in found:
-        values = trend.frame["value"]
-        changed = trend.why_not or (
-            "; ".join(f"{_ratio(change.ratio)} with {trend.frame['run'].iloc[change.index]}" for change in trend.found)
-            or "no change"
-        )
-        disturbed = int(trend.frame["disturbed"].sum())
-        rows.append(
-            (
-                trend.title,
-                trend.machine_class,
-                write.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
-                trend.written(float(values.median())),
-                trend.written(float(values.iloc[-1])),
-                changed,
-            )
-        )
+
+    def row(trend: Trend) -> tuple[str, ...]:
+        values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
+        changed = (f"{_ratio(each.ratio)} with {trend.frame['run'].iloc[each.index]}" for each in trend.found)
+        return (
+            trend.title, trend.machine_class,
+            write.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
+            trend.written(float(values.median())), trend.written(float(values.iloc[-1])),
+            trend.why_not or "; ".join(changed) or "no change",
+        )  # fmt: skip
+
     head = ("trend", "machine", "runs", "median", "last", "changes of level")
-    return Table("Trends", head, tuple(rows), numeric=False)
+    return Table("Trends", head, tuple(map(row, found)), numeric=False)
 
 
 def history_section(run: Run, _: Conclusion) -> Section | None:

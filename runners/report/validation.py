@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFo
 
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
+from runners.analysis.intervals import Bounded
 from runners.claims import validation as claims
 from runners.claims.conclusion import Conclusion
 from runners.claims.validation import OURS, ordered
@@ -104,26 +105,20 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
         return None
     tools = list(dict.fromkeys(floor.tool for floor in found))
     places = list(dict.fromkeys(_place(floor) for floor in found))
-    head = ["generator"]
-    head += [f"{write.rate(r) if r else 'closed loop'} on {write.connections(c)}" for c, r in places]
-    by_place = {(floor.tool, *_place(floor)): floor for floor in found}
-    rows = []
-    for tool in tools:
-        cells = [label_of(tool)]
-        for connections, rate in places:
-            floor = by_place.get((tool, connections, rate))
-            cost = floor.cpu_s_a_million() if floor else None
-            cells.append(
-                tables.NONE
-                if cost is None
-                else f"{write.number(cost.value)} ({write.number(cost.low)}{write.DASH}{write.number(cost.high)})"
-            )
-        rows.append(tuple(cells))
+    costs = {(floor.tool, *_place(floor)): floor.cpu_s_a_million() for floor in found}
+
+    def cell(cost: Bounded | None) -> str:
+        if cost is None:
+            return tables.NONE
+        return f"{write.number(cost.value)} ({write.number(cost.low)}{write.DASH}{write.number(cost.high)})"
+
+    head = (f"{write.rate(r) if r else 'closed loop'} on {write.connections(c)}" for c, r in places)
+    rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
     note = (
         "Seconds of CPU time, user and system; the median over the rounds with its interval. Ours and the simplest "
         "clients count the recorded window; of wrk2 and wrk it is the whole process over all of its requests."
     )
-    table = Table("CPU seconds per million requests", tuple(head), tuple(rows), note)
+    table = Table("CPU seconds per million requests", ("generator", *head), rows, note)
     return Section(claims.CPU, "What a generator costs", "", conclusion.about(claims.CPU), (), (table,))
 
 
