@@ -111,20 +111,11 @@ def _tick(run: Run) -> Iterator[Finding]:
     )
     ends = [f"{write.latency(us)} at {write.rate(rps)}" for rps, us in (low, high)]
     text += f"is {ends[0]}" if low == high else f"goes from {ends[0]} to {ends[1]}"
-    yield Finding.of(
-        "M13",
-        Severity.WARNING,
-        text,
-        {
-            "published_low_us": medians[0],
-            "published_high_us": medians[-1],
-            "own_low_us": low[1],
-            "own_high_us": high[1],
-        },
-        tuple(_PUT_COLUMNS),
-        None,
-        "Use a generator that is paced finer than what it measures.",
-    )
+    evidence = {
+        "published_low_us": medians[0], "published_high_us": medians[-1], "own_low_us": low[1], "own_high_us": high[1],
+    }  # fmt: skip
+    remedy = "Use a generator that is paced finer than what it measures."
+    yield Finding.of("M13", Severity.WARNING, text, evidence, tuple(_PUT_COLUMNS), None, remedy)
 
 
 KEYS_ANCHOR = "keys"

@@ -344,12 +344,7 @@ def _longer(steps: list[Step]) -> Finding | None:
     if not needs:
         return None
     length_s, level, step = max(needs, key=lambda need: need[0])
-    return Finding.of(
-        "N06",
-        Severity.NOTE,
-        f"Run longer for {write.level(level)}: {facts.title(step)} needs about {write.seconds(math.ceil(length_s))} to "
-        f"have {facts.ENOUGH_BEYOND} samples beyond it",
-        {"percentile": level, "duration_s": float(math.ceil(length_s))},
-        tuple(need[2].name for need in needs),
-        Anchor.CHECKS,
-    )
+    text = f"Run longer for {write.level(level)}: {facts.title(step)} needs about {write.seconds(math.ceil(length_s))} "
+    text += f"to have {facts.ENOUGH_BEYOND} samples beyond it"
+    evidence = {"percentile": level, "duration_s": float(math.ceil(length_s))}
+    return Finding.of("N06", Severity.NOTE, text, evidence, tuple(need[2].name for need in needs), Anchor.CHECKS)
