@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from runners.design.session import ALONE, SHARED, SOLO
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
-from runners.storage.schema import InterleavedRecord
+from runners.storage.schema import InterleavedRecord, TargetRecord
 
 #: Percentiles of one load: the column of the requests, and the level.
 LEVELS = {
@@ -338,30 +339,20 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
         found[UNDISTURBED] = start_of(kept, names, 0.99)
     served = dict(zip(targets["target"], targets["served"], strict=True))
-    used = {
-        each.name: (each.cpu_s - (each.background_cpu_s or 0.0)) / served[each.name] * 1e6
-        for each in step.record.targets
-        if each.cpu_s and served.get(each.name)
-    }
-    background = {
-        each.name: each.background_cpu_s / served[each.name] * 1e6
-        for each in step.record.targets
-        if each.background_cpu_s and served.get(each.name)
-    }
+
+    def per_request(amount: Callable[[TargetRecord], float | None], scale: float = 1.0) -> dict[str, float]:
+        return {
+            each.name: value / served[each.name] * scale
+            for each in step.record.targets
+            if (value := amount(each)) and served.get(each.name)
+        }
+
     if _in_slices(step):
         alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))
-    counted = {
-        quantity: {
-            each.name: value / served[each.name]
-            for each in step.record.targets
-            if (value := getattr(each, quantity)) and served.get(each.name)
-        }
-        for quantity in COUNTED
-    }
     values_of: dict[str, Mapping[str, float]] = {
-        CPU: used,
-        BACKGROUND_CPU: background,
-        **counted,
+        CPU: per_request(lambda each: each.cpu_s and each.cpu_s - (each.background_cpu_s or 0.0), 1e6),
+        BACKGROUND_CPU: per_request(lambda each: each.background_cpu_s, 1e6),
+        **{quantity: per_request(attrgetter(quantity)) for quantity in COUNTED},
         THROUGHPUT: alone,
         MEMORY: {each.name: float(each.rss_bytes) for each in step.record.targets if each.rss_bytes},
         DISK: {each.name: each.disk_bytes for each in step.record.targets if each.disk_bytes},
