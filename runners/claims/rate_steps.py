@@ -129,23 +129,15 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
 
 def _cold(run: Run) -> Finding | None:
     """The first second of a server that was just started, beside its last ones and beside the warm load."""
-    cold = facts.only(run.find(workload=COLD, profiled=False))
-    warm = facts.only(run.find(workload=WARM, profiled=False))
-    if cold is None or not facts.quotable(cold):
+    cold, warm = (facts.only(run.find(workload=each, profiled=False)) for each in (COLD, WARM))
+    if cold is None or not facts.quotable(cold) or len(p99_us := facts.per_second(cold)["p99_us"]) < 3:
         return None
-    seconds = facts.per_second(cold)
-    if len(seconds) < 3:
-        return None
-    first, rest = seconds.iloc[0], seconds.iloc[len(seconds) // 2 :]
+    first_us, rest_us = float(p99_us.iloc[0]), float(p99_us.iloc[len(p99_us) // 2 :].median())
     text = (
         f"The first second of {facts.title(cold)} at {write.rate(facts.offered_rps(cold))} has a p99 of "
-        f"{write.latency(float(first['p99_us']))}, the median of the seconds in its second half is "
-        f"{write.latency(float(rest['p99_us'].median()))}"
+        f"{write.latency(first_us)}, the median of the seconds in its second half is {write.latency(rest_us)}"
     )
-    evidence: dict[str, write.Value] = {
-        "first_p99_us": float(first["p99_us"]),
-        "later_p99_us": float(rest["p99_us"].median()),
-    }
+    evidence: dict[str, write.Value] = {"first_p99_us": first_us, "later_p99_us": rest_us}
     names = [cold.name]
     whole = facts.quoted(warm, 0.99) if warm is not None else None
     if warm is not None and whole is not None:
@@ -168,16 +160,13 @@ def _no_cold_start(run: Run) -> Iterator[Finding]:
     early = seconds[seconds["t_s"] < WRK2_SKIPS_S]
     if early.empty:
         return
+    most_us, first_us = float(early["max_us"].max()), float(early["p99_us"].iloc[0])
     text = (
         f"The published cold run holds no cold start: wrk2 leaves the first {write.seconds(WRK2_SKIPS_S)} out of its "
-        f"percentiles. Here the responses of these seconds of {facts.title(cold)} take up to "
-        f"{write.latency(float(early['max_us'].max()))}, with a p99 of "
-        f"{write.latency(float(early['p99_us'].iloc[0]))} in the first second"
+        f"percentiles. Here the responses of these seconds of {facts.title(cold)} take up to {write.latency(most_us)}, "
+        f"with a p99 of {write.latency(first_us)} in the first second"
     )
-    evidence: dict[str, write.Value] = {
-        "early_max_us": float(early["max_us"].max()),
-        "first_p99_us": float(early["p99_us"].iloc[0]),
-    }
+    evidence = {"early_max_us": most_us, "first_p99_us": first_us}
     remedy = "Measure a cold start from its first request, and warm-up as something of its own."
     yield Finding.of("M06", Severity.WARNING, text, evidence, (cold.name,), Anchor.timeline(COLD), remedy)
 

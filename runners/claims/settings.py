@@ -25,7 +25,6 @@ from runners.design.setting import CEILING, REFERENCE_STORE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
-from runners.storage.schema import FillRecord
 
 FEWEST = 2
 QUEUE = "queue-"  # settings that differ in their queue are called so
@@ -165,7 +164,7 @@ class Store:
 
     run: Run = field(repr=False, compare=False)
     subject: str
-    fill: Step | None
+    fill: Step
     steps: tuple[Step, ...]
     knees: Mapping[str, Knee]
 
@@ -176,28 +175,24 @@ class Store:
     @property
     def on_disk(self) -> bool:
         """Whether it keeps its data in files."""
-        return _number(self.fill.record.fill.data_bytes if self.fill else None) > 0
+        return _number(self.fill.record.fill.data_bytes) > 0
 
     @property
     def written(self) -> float:
         """Bytes that its process has written for each byte given; NaN without files, or where nothing tells."""
-        wrote = _number(self.fill.record.process_after.written_bytes if self.fill else None)
-        return (
-            wrote / _number(self.fill.record.fill.given_bytes if self.fill else None)
-            if self.on_disk and wrote > 0
-            else math.nan
-        )
+        wrote = _number(self.fill.record.process_after.written_bytes)
+        return wrote / _number(self.fill.record.fill.given_bytes) if self.on_disk and wrote > 0 else math.nan
 
     @property
     def room(self) -> float:
         """Bytes on the disk for each byte of the newest values and their keys, when the store is at rest."""
-        filled = self.fill.record.fill if self.fill else FillRecord()
+        filled = self.fill.record.fill
         return _number(filled.data_bytes) / _number(filled.live_bytes) if self.on_disk else math.nan
 
     @property
     def tables(self) -> float:
         """Files that a read may have to look into, after the fill."""
-        return _number(self.fill.record.store_after.tables) if self.fill and self.on_disk else math.nan
+        return _number(self.fill.record.store_after.tables) if self.on_disk else math.nan
 
     @property
     def searched(self) -> float:
@@ -216,11 +211,8 @@ class Store:
     @property
     def heap_bytes(self) -> float:
         """The limit of the server's heap."""
-        for step in self.steps:
-            limit = step.record.server.ready.get("heap_max_bytes")
-            if limit is not None:
-                return float(limit)
-        return math.nan
+        limits = (step.record.server.ready.get("heap_max_bytes") for step in self.steps)
+        return _number(next((limit for limit in limits if limit is not None), None))
 
 
 def _number(value: float | None) -> float:
@@ -239,7 +231,7 @@ def stores(run: Run) -> list[Store]:
     for subject in subjects:
         own = {work: knee for work, each in known.items() for knee in each if knee.ladder.steps[0].subject == subject}
         steps = tuple(step for step in run.steps if step.subject == subject)
-        found.append(Store(run, subject, fills.get(subject), steps, own))
+        found.append(Store(run, subject, fills[subject], steps, own))
     return found
 
 
@@ -298,10 +290,10 @@ def times(value: float) -> str:
 
 
 def _amplification(found: Sequence[Store]) -> Iterator[Finding]:
-    fills = tuple(store.fill.name for store in found if store.fill is not None)
+    fills = tuple(store.fill.name for store in found)
     writes, evidence = _each(found, lambda store: store.written)
     if len(writes) >= FEWEST:
-        given = write.size(next(_number(each.fill.record.fill.given_bytes) for each in found if each.fill))
+        given = write.size(_number(found[0].fill.record.fill.given_bytes))
         text = (
             f"Bytes written to the disk for each byte given, until at rest: {write.listed(writes)}; {given} were given"
         )
@@ -310,7 +302,7 @@ def _amplification(found: Sequence[Store]) -> Iterator[Finding]:
     if len(room) >= FEWEST:
         text = f"Bytes on the disk for each byte that is live, at rest: {write.listed(room)}"
         yield Finding.of("G03", Severity.NOTE, text, evidence, fills, AMPLIFICATION)
-    restless = [s.name for s in found if s.on_disk and s.fill is not None and s.fill.record.fill.settled_s is None]
+    restless = [s.name for s in found if s.on_disk and s.fill.record.fill.settled_s is None]
     if restless:
         text = f"{write.listed(restless)} still wrote when the wait for rest ended: what they wrote is a lower bound"
         remedy = "Give the store more time, or a smaller one."
