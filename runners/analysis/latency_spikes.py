@@ -124,12 +124,8 @@ def grid(slices: pd.DataFrame) -> Grid | None:
 
 def find(slices: pd.DataFrame) -> Tail | None:
     """The tail of a step; None when its slices are too few or too thin to have one."""
-    seen = grid(slices)
-    return None if seen is None else find_in(seen)
-
-
-def find_in(seen: Grid) -> Tail:
-    """The tail of a grid."""
+    if (seen := grid(slices)) is None:
+        return None
     p99 = seen.at(0.99)
     usual = float(np.nanmedian(p99))
     sigma = MAD_TO_SIGMA * float(np.nanmedian(np.abs(p99 - usual)))

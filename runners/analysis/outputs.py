@@ -268,11 +268,7 @@ def _figure(name: str, level: float | None, a: Sequence[Output], b: Sequence[Out
     apart = means[1] - means[0]
     runs = (len(left), len(right))
     if min(runs) > 1:
-        digits = max(
-            _digit(output, value, level)
-            for side, values in ((a, left), (b, right))
-            for output, value in zip(side, values, strict=True)
-        )
+        digits = max(_digit(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
         half = welch_half(logs[0], logs[1], alpha) + 2 * digits
         low, high, basis = math.expm1(apart - half), math.expm1(apart + half), "runs"
     elif runs == (1, 1) and level is not None and (bounds := _sampling(level, a[0], b[0], alpha)):

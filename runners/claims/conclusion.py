@@ -88,11 +88,6 @@ class Conclusion:
     next_steps: tuple[Finding, ...]
     answers: tuple[Answered, ...] = ()
 
-    @property
-    def highlights(self) -> tuple[Finding, ...]:
-        """What belongs on the first screen."""
-        return highlights(self.missed, self.findings)
-
     def about(self, *anchors: str) -> tuple[Finding, ...]:
         """The findings that a place of the report shows, those on the published report first."""
         return tuple(finding for finding in (*self.missed, *self.findings) if finding.figure in anchors)

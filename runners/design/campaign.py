@@ -146,16 +146,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return {name: value for name, value in self.parameters.items() if value != defaults[name]}
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A combination of settings, each measured `repeats` times."""
-
-    name: str
-    kind: str
-    parameters: dict[str, Value]
-    repeats: int
-
-
 class Appraise(Protocol):
     """Give a job's content address and its planned seconds. Raises PlanError for what can't be measured."""
 
@@ -169,15 +159,15 @@ class CampaignFile:
     path: Path
     campaign: Campaign
 
-    def cells(self) -> Iterator[Cell]:
-        """All combinations of targets and settings, entry by entry. Raises PlanError for a target that is none."""
+    def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
+        """All combinations of targets and settings: repeats, name, kind, parameters. Raises PlanError for no target."""
         for name, entry in self.campaign.runs.items():
             kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
             names = list(entry.settings)
             for servers in self._servers(entry):
                 for values in itertools.product(*(_levels(entry.settings[key]) for key in names)):
                     given = {**servers, **dict(zip(names, values, strict=True))}
-                    yield Cell(name, kind, plan_of(kind).checked(given), repeats)
+                    yield repeats, name, kind, plan_of(kind).checked(given)
 
     def _servers(self, entry: Entry) -> list[dict[str, Any]]:
         """The parameters that name servers, for each of the entry's targets, or for both of a comparison."""
@@ -190,14 +180,14 @@ class CampaignFile:
         """The jobs in the order in which they are measured; what two entries have in common is one job."""
         cells, chance = list(self.cells()), random.Random(self.campaign.seed)  # noqa: S311 - an order, no secret
         jobs: dict[str, Job] = {}
-        for repeat in range(1, max(cell.repeats for cell in cells) + 1):
-            block = [cell for cell in cells if repeat <= cell.repeats]
+        for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):
+            block = [cell for cell in cells if repeat <= cell[0]]
             chance.shuffle(block)
-            for cell in block:
-                address, planned_s = appraise(cell.kind, cell.parameters, repeat)
+            for _, name, kind, parameters in block:
+                address, planned_s = appraise(kind, parameters, repeat)
                 job = Job(
-                    name=cell.name, kind=cell.kind, parameters=cell.parameters, repeat=repeat, planned_s=planned_s,
-                    address=address, report=self.campaign.report,
+                    name=name, kind=kind, parameters=parameters, repeat=repeat, planned_s=planned_s, address=address,
+                    report=self.campaign.report,
                 )  # fmt: skip
                 jobs.setdefault(job.folder, job)
         return tuple(jobs.values())
