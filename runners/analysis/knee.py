@@ -1,10 +1,10 @@
 """Judge steps by an objective, and estimate the knee: the highest rate that meets it.
 
-The knee lies where the curve of log(p99 / limit) crosses zero.
-A search that asks only whether a load met its objective throws away by how much. Here every step tells how far its p99
-lies from the limit, and the steps are short and in random order, so that a burst of stalls spoils one of many and a
-drift of the machine falls on all rates alike. Between steps the server rests at a low rate, so that the queue of one
-does not reach the next. The steps of a ladder, longer and fewer, are taken by the same curve.
+The knee lies where the curve of log(p99 / limit) crosses zero. A search that asks only whether a load met its objective
+throws away by how much. Here every step tells how far its p99 lies from the limit, and the steps are short and in
+random order, so that a burst of stalls spoils one of many and a drift of the machine falls on all rates alike. Between
+steps the server rests at a low rate, so that the queue of one does not reach the next. The steps of a ladder, longer
+and fewer, are taken by the same curve.
 
 **Model.** With x the logarithm of the rate and y that of p99 / limit (of the percentile that is furthest from its
 limit, or of the shortfall of the achieved rate where that is further), y = g(x) + noise. The curve rises from a floor

@@ -1,10 +1,9 @@
 """Compare two runs, or two groups of runs, from their folders; judge a comparison by limits of change.
 
-Runs are compared only where nothing but the setting differs.
-With two or more runs on each side, what differs between runs of one side is the measure (B. L. Welch, 1947, *The
-generalization of Student's problem*, Biometrika 34, on logarithms; Bonferroni over the quantities). With one on each
-side there is no such measure: the difference is given with what the requests of one run tell, which is too little for
-a verdict, and said to be.
+Runs are compared only where nothing but the setting differs. With two or more runs on each side, what differs between
+runs of one side is the measure (B. L. Welch, 1947, *The generalization of Student's problem*, Biometrika 34, on
+logarithms; Bonferroni over the quantities). With one on each side there is no such measure: the difference is given
+with what the requests of one run tell, which is too little for a verdict, and said to be.
 
 A limit fails where the whole 95 % interval of the change lies beyond it, and passes where the whole interval lies
 within it. The control is judged too: where a second process of the baseline breaks a limit, or where there are too few

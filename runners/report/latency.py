@@ -1,8 +1,8 @@
 """Draw latency: the percentile spectrum of loads, and loads over time with what latency spikes coincide with.
 
 A spectrum has the tail stretched by 1/(1 - p), in the form of HdrHistogram's plots (Tene, "How NOT to measure
-latency"): each step to the right is ten times rarer. Response time (from the intended start) is
-solid, service time (from the actual send) dashed.
+latency"): each step to the right is ten times rarer. Response time (from the intended start) is solid, service time
+(from the actual send) dashed.
 """
 
 from __future__ import annotations
