@@ -22,6 +22,7 @@ from runners.analysis.facts import offered_rps
 from runners.analysis.steady_state import judge as judge_sentinel
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
+from runners.claims.conclusion import Conclusion
 from runners.claims.trends import Trend, trends
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, experiment, listed, plan_of
@@ -112,7 +113,6 @@ class Lab:
         blocks_of(plan.number, checked)  # refuses what can't be measured, before anything is built
         if cls._current is not None:
             cls._current.close()
-        size = SIZES[str(checked["size"])]
         bar = Progress(planned_s(plan, checked), shown_in or sink(notebook=in_notebook()))
         shop = shop or prepare(
             str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked),
@@ -121,19 +121,13 @@ class Lab:
         opened = contextlib.ExitStack()
         send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
         hosts = opened.enter_context(node_hosts())
-        manifest: dict[str, Any] = {
-            "title": plan.title, "parameters": checked, **(about or circumstances(shop)),
-            "rerun": plan.rerun_command(checked), "pid": os.getpid(),
-        }  # fmt: skip
+        manifest = _described(plan, checked, about or circumstances(shop))
         if resume := resume or os.environ.get(RESUME_VARIABLE):
             folder = continued(RunFolder.open(Path(resume)), plan.number, manifest)
         elif folder is not None:
             folder.update_manifest(**manifest)
-        elif given := os.environ.get(RUN_VARIABLE):  # `lab run` made the folder, so that it can also close it
-            folder = RunFolder.open(Path(given))
-            folder.update_manifest(**manifest)
         else:
-            folder = RunFolder.create(RUNS, plan.number, size.name, manifest)
+            folder = _new_folder(plan, checked, manifest)
         lab = cls(plan, checked, shop, folder, bar, send, opened, hosts)
         cls._current = lab
         atexit.register(lab.close)
@@ -267,8 +261,7 @@ class Lab:
             self.folder.finish("complete")
             conclusion = write_report(self.folder, questions_of_run(self.folder.manifest()))
         self.close()
-        print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
-        return Concluded(conclusion)
+        return _shown(self.folder, conclusion)
 
     def finish(self, **fields: object) -> None:
         """End a complete run without a report, which `lab report` writes; `fields` go into its manifest."""
@@ -292,6 +285,24 @@ def circumstances(shop: Workshop) -> dict[str, Any]:
     """Look at the machine, the tools and the checkout, for the manifest of a run."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
+
+
+def _described(plan: Experiment, checked: dict[str, Value], more: Mapping[str, object]) -> dict[str, Any]:
+    described = {"title": plan.title, "parameters": checked, **more}
+    return described | {"rerun": plan.rerun_command(checked), "pid": os.getpid()}
+
+
+def _new_folder(plan: Experiment, checked: dict[str, Value], manifest: dict[str, Any]) -> RunFolder:
+    if given := os.environ.get(RUN_VARIABLE):  # `lab run` made the folder, so that it can also close it
+        folder = RunFolder.open(Path(given))
+        folder.update_manifest(**manifest)
+        return folder
+    return RunFolder.create(RUNS, plan.number, plan.size_of(checked), manifest)
+
+
+def _shown(folder: RunFolder, conclusion: Conclusion) -> Concluded:
+    print(f"report.html: {folder.report_html}\nreport.md:   {folder.report_md}")
+    return Concluded(conclusion)
 
 
 def _flamegraph(step: Step) -> object:
@@ -320,14 +331,7 @@ class Past:
             if not root.is_dir():
                 raise LabError(str(root), "is not a folder", "give the folders that hold runs, apart by commas")
         history = open_history(roots)
-        manifest: dict[str, Any] = {
-            "title": plan.title, "parameters": checked, "rerun": plan.rerun_command(checked), "pid": os.getpid(),
-        }  # fmt: skip
-        if made := os.environ.get(RUN_VARIABLE):
-            folder = RunFolder.open(Path(made))
-            folder.update_manifest(**manifest)
-        else:
-            folder = RunFolder.create(RUNS, plan.number, plan.size_of(checked), manifest)
+        folder = _new_folder(plan, checked, _described(plan, checked, {}))
         wanted = [name.strip().zfill(2) for name in str(checked["experiments"]).split(",") if name.strip()]
         for view in ("runs", "measurements"):
             frame = history.query(f"FROM {view} ORDER BY started_unix_s")
@@ -358,6 +362,4 @@ class Past:
     def conclude(self) -> Concluded:
         """Write report.html and report.md, and give the conclusion to be shown."""
         self.folder.finish("complete")
-        conclusion = write_report(self.folder, HISTORY_QUESTIONS)
-        print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
-        return Concluded(conclusion)
+        return _shown(self.folder, write_report(self.folder, HISTORY_QUESTIONS))

@@ -157,17 +157,11 @@ class Measurement:
         shape, rate = trial.shape, trial.rate
         warmup_s, duration_s = self._size.times_s(trial.role, open_loop=rate is not None)
         return LoadSpec(
-            server.url + trial.workload.path,
-            trial.workload.script,
-            rate.rps if rate else None,
+            server.url + trial.workload.path, trial.workload.script, rate.rps if rate else None,
             duration_s if shape.duration_s is None else shape.duration_s,
-            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
-            shape.connections,
-            shape.threads,
-            shape.requests,
-            trial.workload.arguments,
-            parts_rps=trial.sweep.parts_rps if trial.sweep else (),
-        )
+            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s, shape.connections, shape.threads,
+            shape.requests, trial.workload.arguments, parts_rps=trial.sweep.parts_rps if trial.sweep else (),
+        )  # fmt: skip
 
     def has_generator(self, name: str) -> bool:
         """Whether a generator of that name was found on this machine."""

@@ -189,12 +189,9 @@ class BarSink:
 
     def __init__(self, out: TextIO) -> None:
         self._bar: tqdm[None] = tqdm(
-            total=1.0,
-            file=out,
-            leave=False,
-            dynamic_ncols=True,
+            total=1.0, file=out, leave=False, dynamic_ncols=True,
             bar_format="{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}",
-        )
+        )  # fmt: skip
 
     def show(self, event: Event) -> None:
         self._bar.total = event.total_s

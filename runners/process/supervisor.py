@@ -172,15 +172,16 @@ class Child:
 
     def kill(self) -> None:
         """End the process itself at once (SIGKILL), as a crash does. Its guard and `stop` then tell its exit code."""
-        with contextlib.suppress(ProcessLookupError):
-            if self.poll() is None:
-                os.kill(self.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
 
     def interrupt(self) -> None:
         """Ask the process itself to finish early and still write what it has (SIGINT)."""
+        self._signal(signal.SIGINT)
+
+    def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             if self.poll() is None:
-                os.kill(self.pid, signal.SIGINT)
+                os.kill(self.pid, number)
 
     def stop(self, grace_s: float = GRACE_S) -> int:
         """Its stop signal, then SIGKILL when the grace time is over. May be called again; gives the exit code."""

@@ -79,20 +79,15 @@ class HdrLog:
             "intervals",
             (
                 {
-                    "t_s": interval.t_s,
-                    "kind": interval.kind,
-                    "count": interval.samples.total,
-                    "completed": interval.samples.total,
-                    "p50_us": interval.samples.percentile(0.5),
-                    "p90_us": interval.samples.percentile(0.9),
-                    "p99_us": interval.samples.percentile(0.99),
-                    "p999_us": interval.samples.percentile(0.999),
-                    "max_us": interval.samples.max_us,
+                    "t_s": interval.t_s, "kind": interval.kind, "count": interval.samples.total,
+                    "completed": interval.samples.total, "p50_us": interval.samples.percentile(0.5),
+                    "p90_us": interval.samples.percentile(0.9), "p99_us": interval.samples.percentile(0.99),
+                    "p999_us": interval.samples.percentile(0.999), "max_us": interval.samples.max_us,
                 }
                 for interval in self.intervals
                 if interval.kind != CENSORED
             ),
-        )
+        )  # fmt: skip
 
     def histograms_frame(self) -> pd.DataFrame:
         """Response times by interval, value by value; requests without a response count with the time they waited."""

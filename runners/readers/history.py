@@ -204,19 +204,12 @@ def _run(folder: RunFolder, name: str, manifest: dict[str, Any]) -> dict[str, An
 def _step(run: str, step: StepFolder) -> dict[str, Any]:
     record = read_record(step)
     return {
-        **{field: getattr(record, field, None) for field in STEP_COLUMNS},
-        "kind": record.role,
-        "offered_rate_rps": record.offered_rps,
-        "started_unix_us": record.started_unix_us or None,
-        "run": run,
-        "step": step.name,
-        "subject": record.treatment or record.engine,
-        "generator": record.generator.tool,
-        "profiled": bool(record.profiled),
-        "valid": record.valid,
-        "saturated": record.saturated,
+        **{field: getattr(record, field, None) for field in STEP_COLUMNS}, "kind": record.role,
+        "offered_rate_rps": record.offered_rps, "started_unix_us": record.started_unix_us or None, "run": run,
+        "step": step.name, "subject": record.treatment or record.engine, "generator": record.generator.tool,
+        "profiled": bool(record.profiled), "valid": record.valid, "saturated": record.saturated,
         "folder": str(step.path),
-    }
+    }  # fmt: skip
 
 
 def _table(

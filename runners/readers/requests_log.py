@@ -28,21 +28,11 @@ _DESCRIPTION, _REQUESTS = 1, 2
 _HEAD = struct.Struct("<II")
 _ROW = np.dtype(
     [
-        ("slot", "<u8"),
-        ("intended_ns", "<u8"),
-        ("wait_ns", "<u8"),
-        ("service_ns", "<u8"),
-        ("read_ns", "<u8"),
-        ("written_bytes", "<u4"),
-        ("read_bytes", "<u4"),
-        ("status", "<u2"),
-        ("target", "u1"),
-        ("predecessor", "u1"),
-        ("tag", "u1"),
-        ("fate", "u1"),
-        ("reserved", "V2"),
+        ("slot", "<u8"), ("intended_ns", "<u8"), ("wait_ns", "<u8"), ("service_ns", "<u8"), ("read_ns", "<u8"),
+        ("written_bytes", "<u4"), ("read_bytes", "<u4"), ("status", "<u2"), ("target", "u1"), ("predecessor", "u1"),
+        ("tag", "u1"), ("fate", "u1"), ("reserved", "V2"),
     ]
-)
+)  # fmt: skip
 _REMEDY = "run the step again"
 
 
@@ -146,21 +136,14 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
 
     return pd.DataFrame(
         {
-            "slot": rows["slot"],
-            "t_s": rows["intended_ns"] / 1e9,
-            "target": named(rows["target"], targets),
-            "predecessor": named(rows["predecessor"], targets),
-            "operation": named(rows["tag"], tuple(tags), first=1),
-            "wait_us": rows["wait_ns"] / 1e3,
-            "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
-            "service_us": rows["service_ns"] / 1e3,
-            "read_us": rows["read_ns"] / 1e3,
-            "written_bytes": rows["written_bytes"],
-            "read_bytes": rows["read_bytes"],
-            "status": rows["status"],
+            "slot": rows["slot"], "t_s": rows["intended_ns"] / 1e9, "target": named(rows["target"], targets),
+            "predecessor": named(rows["predecessor"], targets), "operation": named(rows["tag"], tuple(tags), first=1),
+            "wait_us": rows["wait_ns"] / 1e3, "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
+            "service_us": rows["service_ns"] / 1e3, "read_us": rows["read_ns"] / 1e3,
+            "written_bytes": rows["written_bytes"], "read_bytes": rows["read_bytes"], "status": rows["status"],
             "fate": named(rows["fate"], FATES),
         }
-    )
+    )  # fmt: skip
 
 
 #: A response that comes so long after its step's end still counts to its achieved rate.
