@@ -57,10 +57,7 @@ SEARCH_S = 24.0  # of loads on each server
 FILL_RPS_LEAST = 3_000
 REST_BOUND_S = 60.0
 GOAL = 0.9
-WORKS: dict[str, tuple[str, ...]] = {
-    "get": ("get_random.lua", str(KEYS), "1"),
-    "put": ("put_random.lua", str(KEYS), "1"),
-}
+WORKS = {"get": "get_random.lua", "put": "put_random.lua"}
 #: For the planned time: filling and settling, starting and ending one load.
 FILL_S, LOAD_S = 45.0, 0.4
 #: Loads a server of this name in closed loop.
@@ -111,18 +108,15 @@ def http_durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) 
     ]
 
 
-def http(on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[Row]:
-    """The rows through HTTP of these kinds of requests."""
-    say = course.say
-    found: list[Row] = []
+def http(on: Fixture, course: Course) -> Iterator[Row]:
+    """The rows through HTTP of both kinds of requests."""
     with ExitStack() as running:
         specs = {name: on.spec(name, flags) for name, flags in NOOP_FLAGS.items()}
         specs[OURS] = replace(on.spec(OURS), engine=OURS)
         servers = {name: running.enter_context(on.running(spec)) for name, spec in specs.items()}
 
         def target(work: str, who: str) -> list[str]:
-            script, *arguments = WORKS[work]
-            return ["-s", str(SCRIPTS / script), f"{servers[who].url}/v0/entity", "--", *arguments]
+            return ["-s", str(SCRIPTS / WORKS[work]), f"{servers[who].url}/v0/entity", "--", str(KEYS), "1"]
 
         def load(work: str, who: str) -> Result:
             return on.load(target(work, who), CLOSED_S, CONNECTIONS)
@@ -130,12 +124,12 @@ def http(on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), round
         def seek(work: str, names: Sequence[str], seed: int) -> dict[str, Answer]:
             return knee.answers(on, {who: target(work, who) for who in names}, SEARCH_S, seed, CONNECTIONS)
 
-        for number, work in enumerate(works):
+        for number, work in enumerate(WORKS):
             with course.part("http", f"{work} through HTTP, {CONNECTIONS} connections"):
                 if number == 0:
-                    fill(on, servers[OURS], say)
-                found += http_rows(work, partial(load, work), partial(seek, work), say, rounds)
-    return found
+                    fill(on, servers[OURS], course.say)
+                rows = http_rows(work, partial(load, work), partial(seek, work), course.say)
+            yield from rows
 
 
 HTTP = "http"
@@ -185,10 +179,6 @@ def parse(arguments: Sequence[str]) -> Request:
     return Request(plan, tuple(dict.fromkeys(given.rows)) or usual, given.folder.resolve())
 
 
-def _show(engine: str, settings: dict[str, Any]) -> str:
-    return f"configuration of {engine}: " + " ".join(f"{name}={value}" for name, value in settings.items())
-
-
 def measure(request: Request) -> None:
     """Measure the groups of rows, print each as it is known, keep them as JSON."""
     jdk = require_jdk()
@@ -205,10 +195,9 @@ def measure(request: Request) -> None:
         for name in request.rows:
             if name == HTTP:
                 with fixture() as on:
-                    rows: Sequence[Row] = http(on, course)
+                    yield from http(on, course)
             else:
-                rows = GROUPS[name].rows(bench)
-            yield from rows
+                yield from GROUPS[name].rows(bench)
         figures.update({f"{figure} {engine}": values for (figure, engine), values in bench.samples.figures.items()})
 
     with scratch(request.folder) as folder:
@@ -216,7 +205,7 @@ def measure(request: Request) -> None:
         if request.engines():
             configurations |= bench.programs.configurations(request.engines())
         for engine, settings in configurations.items():
-            say(_show(engine, settings))
+            say(f"configuration of {engine}: " + " ".join(f"{name}={value}" for name, value in settings.items()))
         if "tail" in request.rows:
             bench.cpu = next(reversed(usable_cpus()), None)
             bench.witness, bench.no_witness = find_witness(bench.cpu, folder)
