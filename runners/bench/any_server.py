@@ -120,7 +120,6 @@ def measured(on: Fixture, ends_s: float, same: int = SAME, slower: int = SLOWER)
 
 
 def _counted(name: str, by_language: dict[str, list[Compared]], goal: Goal) -> Row:
-    """How many of so many comparisons found a change."""
     every = [*chain.from_iterable(by_language.values())]
     if not every:
         return NoFigure(name, *goal, "no time was left for it: give more --minutes")

@@ -169,7 +169,6 @@ def _one(clients: Clients) -> Iterator[Row]:
 
 
 def _many(clients: Clients) -> Iterator[Row]:
-    """64 connections beside a plain epoll loop."""
     for mark, pair in _beside(clients, ROUNDS, "epoll", 64, 40_000).items():
         note = _both_clocks(pair[0])
         yield _row(f"loadgen/64conn/40000rps/p50{mark}-vs-epoll", "us", *pair, _latency("p50"), 1.05, note)
@@ -304,7 +303,6 @@ def _recording(clients: Clients) -> Iterator[Row]:
 
 
 def _busiest_percent(log: StallLog) -> float:
-    """Share of a core that the witness used, of the core on which it used most, in percent."""
     (begin_ns, _), (end_ns, _) = log.moments
     return 100.0 * max(log.used_ns.values()) / (end_ns - begin_ns)
 

@@ -429,7 +429,6 @@ ROWS = {
 
 
 def _made(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixture, budget: Budget) -> Iterator[Row]:
-    """The rows of one name; one without a figure where there is no time left, or where it could not be measured."""
     if budget.seconds <= 0:
         yield NoFigure(f"power/{name}", ">=", 1.0, "no time was left for it: give more minutes, or ROWS of it alone")
         return

@@ -270,8 +270,6 @@ REPORT_5 = (_cluster("from1/put/64conn/report-5-after-vs-before", PUT, AFTER, BE
 
 
 def _jdk17(jdk: Jdk, main_class: str, executor: str, flags: tuple[str, ...], **more: object) -> Side:
-    """The server of report 2, or the plainest one, on a JDK."""
-
     def specify(spec: ServerSpec) -> ServerSpec:
         return replace(spec, java=jdk.java, class_path=JDK17_DIST, more_jvm_flags=flags, **more)  # type: ignore[arg-type]
 

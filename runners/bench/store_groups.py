@@ -219,7 +219,6 @@ def _fills(plan: Plan, value_bytes: int) -> list[str]:
 
 
 def _reads(plan: Plan, value_bytes: int) -> list[tuple[str, str]]:
-    """Who reads whose store."""
     found = [(engine, engine) for engine in _fills(plan, value_bytes)]
     if value_bytes == USUAL_BYTES:
         found += [(OURS_VERIFYING, OURS), (MMAP, TUNED), (cached(plan.keys, ALL_OF_IT), TUNED)]

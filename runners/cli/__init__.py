@@ -43,7 +43,6 @@ def _log(error: BaseException) -> Path | None:
 
 
 def _fail(text: str, error: BaseException, code: int) -> NoReturn:
-    """Print an error, keep its traceback in the log, and exit."""
     echo(f"lab: {text}", err=True)
     if (log := _log(error)) is not None and code == EXIT_FAULT:
         echo(f"lab: its traceback is in {log}", err=True)

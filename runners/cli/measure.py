@@ -48,7 +48,6 @@ _DURATION = click.option(
 
 
 def _numbers() -> list[str]:
-    """The experiments there are, for a shell that completes."""
     from runners.design.experiment import EXPERIMENTS
 
     return [*EXPERIMENTS]
@@ -361,7 +360,6 @@ def _given(*options: object) -> bool:
 def _compare_folders(
     sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, as_json: bool
 ) -> None:
-    """Compare runs that were measured before, and print what differs."""
     from runners.claims.between import sentences
     from runners.cli.work import compare_folders
 

@@ -213,7 +213,6 @@ def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> Lad
 
 
 def _spent_s(steps: Sequence[Step]) -> float:
-    """What these steps took."""
     us = sum(step.record.ended_unix_us - step.record.started_unix_us for step in steps)
     return us / 1e6 + AROUND_A_RATE_STEP_S * len(steps)
 

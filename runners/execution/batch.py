@@ -103,7 +103,6 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 
 
 def _going_on(folder: RunFolder) -> str:
-    """The command that does."""
     return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
 
 

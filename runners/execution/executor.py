@@ -201,7 +201,6 @@ class Executor:
         return [self._trial(block, server, trial, more) for trial in session.trials]
 
     def _started(self, session: Session) -> Target:
-        """The server of a session, filled where it asks for that."""
         server = self._launch(session.treatment, beside=session.beside)
         if session.fill is not None:
             self._measurement.fill(server, session.fill)

@@ -70,14 +70,12 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
 
 
 def _paced(trial: Trial, load: LoadSpec) -> str:
-    """How a load is paced, for its line of progress; nothing where its generator is not the run's."""
     if trial.generator or load.targets or load.parts_rps:
         return ""
     return ", closed loop" if load.rate_rps is None else f" at {write.rate(load.rate_rps)}"
 
 
 def _about(trial: Trial, label: str) -> dict[str, Any]:
-    """The fields of a step's record that its trial gives."""
     basis = trial.rate.basis if trial.rate else ""
     about: dict[str, Any] = {
         "label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": basis

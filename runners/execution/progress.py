@@ -81,7 +81,6 @@ class Follower:
         )
 
     def _lines(self, path: Path) -> list[str]:
-        """Whole lines that were added, without the header."""
         with path.open(encoding="ascii", errors="replace") as file:
             file.seek(self._read_bytes.get(path, 0))
             text = file.read()

@@ -72,7 +72,6 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def _death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
-    """A load on three processes of which the last is killed and started again."""
     times = report_5.OUTAGE_TIMES[size]
     return FaultInjection(
         f"{name}-death",

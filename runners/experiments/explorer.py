@@ -95,7 +95,6 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         super().__init__([self.runs, self.loads, widgets.HBox([*self.buttons.values(), self.event]), self.area])
 
     def _show(self, make: Callable[[], str]) -> None:
-        """Show what a button makes, or why it can't be made."""
         self.area.value = "<p>one moment …</p>"
         try:
             self.area.value = make()
@@ -200,7 +199,6 @@ class Index(widgets.VBox):  # type: ignore[misc]
         self.stop.disabled = free
 
     def _follow(self, child: Child, log: Any) -> None:
-        """Show the last lines of a run until it has ended."""
         over = False
         while not over:
             over = child.wait_up_to(0.5)

@@ -194,7 +194,6 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> d
 
 
 def _samples(log: HdrLog, tag: str, suffix: str) -> Samples:
-    """All samples of a tag, of one target or where `suffix` is empty of all."""
     return Samples.merge(
         each.samples for each in log.intervals if _untargeted(each.kind) == tag and each.kind.endswith(suffix)
     )

@@ -54,7 +54,6 @@ def _signal_group(pid: int, number: int) -> None:
 
 
 def _received(lab: socket.socket) -> bytes:
-    """What the lab has sent; nothing when it is gone."""
     with contextlib.suppress(ConnectionResetError):
         return lab.recv(256)
     return b""

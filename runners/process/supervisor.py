@@ -95,7 +95,6 @@ class Child:
         return bool(select.select([self._lab_end], [], [], timeout_s)[0])
 
     def _line(self) -> bytes:
-        """The next line of the guard; empty when it has gone without one."""
         while b"\n" not in self._said:
             more = b""
             with contextlib.suppress(ConnectionResetError):

@@ -344,7 +344,6 @@ class Activity:
         out.write(json.dumps(line) + "\n")
 
     def _cpu_s(self, pid: int | None) -> float | None:
-        """CPU time of a process and all its threads."""
         text = self._counters.text(f"/proc/{pid}/stat") if pid is not None else None
         if text is None:
             return None

@@ -111,7 +111,6 @@ class Outages(_Planned):
         self._record = replace(self._record, ready_unix_us=_now_us())
 
     def _waited(self, until: float) -> bool:
-        """Sleep until then; whether the load ended before."""
         return self._ended.wait(max(0.0, until - time.monotonic()))
 
     def finish(self) -> OutageRecord:

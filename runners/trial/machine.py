@@ -234,7 +234,6 @@ def _transport() -> Iterator[Finding]:
 
 
 def _tried() -> Iterator[Finding]:
-    """Start a server that stores nothing, profile it for an instant, stop it. Raises ServerError."""
     jdk = require_jdk()
     with tempfile.TemporaryDirectory(prefix="lab-") as name:
         folder = Path(name)

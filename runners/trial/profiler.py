@@ -281,5 +281,4 @@ class Recorder:
 
 
 def _plain(values: dict[str, object]) -> dict[str, object]:
-    """The fields that hold one number, text or nothing."""
     return {name: value for name, value in values.items() if not isinstance(value, (dict, list))}
