@@ -18,6 +18,7 @@ import re
 import sys
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -208,7 +209,7 @@ class Profiler:
 def collapse(timed: Path, event: str, out: Path) -> None:
     """Add the samples of one event up over time: `stack weight` a line, samples for cpu, else bytes or nanoseconds."""
     stacks: dict[str, str] = {}
-    sums: dict[str, int] = {}
+    sums = Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             kind, rest = line.rstrip("\n").split(" ", 1)
@@ -218,7 +219,7 @@ def collapse(timed: Path, event: str, out: Path) -> None:
                 continue
             of, _unix_us, number, samples, weight = rest.split(" ")
             if of == event:
-                sums[stacks[number]] = sums.get(stacks[number], 0) + int(samples if event == "cpu" else weight)
+                sums[stacks[number]] += int(samples if event == "cpu" else weight)
     out.write_text("".join(f"{stack} {weight}\n" for stack, weight in sums.items()), encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -209,14 +210,13 @@ class PySpySampler:
         raw = _raw(folder, "py-spy.raw")
         if not raw.exists():
             raise MeasureError("py-spy", f"it wrote nothing ({_said(folder)})", "it needs leave to trace the server")
-        counted: dict[str, int] = {}
+        counted = Counter[str]()
         for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():
             stack, _, count = line.rpartition(" ")
             if stack and count.isdigit():
-                counted[joined(stack.split(";"))] = counted.get(joined(stack.split(";")), 0) + int(count)
+                counted[joined(stack.split(";"))] += int(count)
         raw.unlink()
-        _write(folder, counted)
-        return _record(self.profiler, "py-spy", _version(self.py_spy), spec, folder, sum(counted.values()))
+        return _counted(counted, self.profiler, "py-spy", _version(self.py_spy), spec, folder)
 
 
 @dataclass(slots=True)
@@ -249,15 +249,13 @@ class PprofSampler:
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         if not self._answer:
             raise MeasureError(f"profile at {self.url}", self._refusal, "see `pprof` in target.yaml")
+        counted = Counter[str]()
         try:
-            counted: dict[str, int] = {}
             for names, count in decoded(self._answer[0]):
-                stack = joined(names)
-                counted[stack] = counted.get(stack, 0) + count
+                counted[joined(names)] += count
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
-        _write(folder, counted)
-        return _record(self.profiler, "pprof", "", spec, folder, sum(counted.values()))
+        return _counted(counted, self.profiler, "pprof", "", spec, folder)
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -315,9 +313,12 @@ def _said(folder: StepFolder) -> str:
         return "no log"
 
 
-def _write(folder: StepFolder, counted: dict[str, int]) -> None:
+def _counted(
+    counted: Counter[str], profiler: Profiler | None, engine: str, version: str, spec: ProfileSpec, folder: StepFolder
+) -> ProfileRecord:
     text = "".join(f"{stack} {count}\n" for stack, count in counted.items())
     folder.collapsed(CPU).write_text(text, encoding="utf-8")
+    return _record(profiler, engine, version, spec, folder, counted.total())
 
 
 def _version(tool: Path) -> str:

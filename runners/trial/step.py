@@ -7,7 +7,7 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +49,16 @@ class Instrument:
     send: Sender = run_load
 
 
-@dataclass(slots=True)
-class _LogSlices:
-    """Where the server's logs stood when the step began, to keep only what the step added."""
-
-    sources: dict[Path, Path]
-    offsets: dict[Path, int] = field(default_factory=dict)
-
-    def mark(self) -> None:
-        self.offsets = {source: source.stat().st_size if source.exists() else 0 for source in self.sources}
-
-    def copy(self) -> None:
-        for source, target in self.sources.items():
-            if source.exists():
-                with source.open("rb") as log, target.open("wb") as out:
-                    log.seek(self.offsets[source])
-                    shutil.copyfileobj(log, out)
+@contextlib.contextmanager
+def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
+    """Copy of the server's logs what was added while the body ran."""
+    offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
+    yield
+    for source, target in sources.items():
+        if source.exists():
+            with source.open("rb") as log, target.open("wb") as out:
+                log.seek(offsets[source])
+                shutil.copyfileobj(log, out)
 
 
 class _Counters:
@@ -119,10 +113,7 @@ def measure_step(
     the generator refuses.
     """
     before = server.status()
-    logs = _LogSlices(
-        {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
-    )
-    logs.mark()
+    logs = {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
     telemetry = Telemetry(folder.telemetry, server.pids)
     activity = Activity(folder.activity, server.pids, server.data)
 
@@ -156,6 +147,7 @@ def measure_step(
     requests = folder.requests if logged else None
     files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests)
     with (
+        _log_slices(logs),
         _events(folder, server, instrument.recorder) as events,
         _profiling(folder, server, instrument.profiler, profile) as recorded,
         contextlib.closing(telemetry),
@@ -173,7 +165,6 @@ def measure_step(
                 raise server.death() from refusal
             raise
     targets = tuple(counters[target.name].end(target) for target in load.targets if target.name in counters)
-    logs.copy()
     record = replace(
         _record(server, load, instrument, outcome), profiled=_events_of(recorded, profile) if profile else (),
         store_before=store_status(before), cluster_before=before.get("cluster") or {}, profiler_note=recorded.note,
