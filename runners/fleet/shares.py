@@ -269,40 +269,29 @@ class SharedSender:
         ended_ns = time.time_ns()
         start_us = round(start_ns / 1e3 + spec.warmup_s * _US_IN_S)
         later = [seat.clock() for seat in seats]
-        records = []
-        folders = []
+        records, folders = list[ShareRecord](), list[StepFolder]()
         root = StepFolder(files.json.parent).shares
         for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
             folder = StepFolder(root / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
             _write(part, clock, folder)
             folders.append(folder)
             stepped_ns = clock.stepped_ns(after, (ended_ns - began_ns) / 1e9)
-            known = None if isinstance(seats[place - 1], LocalSeat) else clock.record()
-            records.append(
-                msgspec.structs.replace(
-                    part.record,
-                    folder=folder.path.name,
-                    stalled_ms=_stalled_ms(folder, start_us, spec.duration_s),
-                    began_us=float(clock.ours_us(part.start_unix_us) - start_us),
-                    clock=msgspec.structs.replace(known, stepped_us=stepped_ns / 1e3) if known else None,
-                    network=msgspec.structs.replace(
-                        part.record.network, round_trips_us=network.round_trips_us, failed=network.failed
-                    ),
-                )
-            )
+            sent, seen = part.record.network, {"round_trips_us": network.round_trips_us, "failed": network.failed}
+            own = msgspec.structs.replace(
+                part.record, folder=folder.path.name, stalled_ms=_stalled_ms(folder, start_us, spec.duration_s),
+                began_us=float(clock.ours_us(part.start_unix_us) - start_us),
+                clock=None if isinstance(seats[place - 1], LocalSeat) else clock.record(stepped_ns),
+                network=msgspec.structs.replace(sent, **seen),
+            )  # fmt: skip
+            records.append(own)
         from runners.fleet.merge import merge  # not above: a host's event loop waits for what that imports
 
         merge(folders, files, start_us)
         cpu_s = [each.generator.cpu_s for each in records]
-        return LoadOutcome(
-            records[0].generator.command,
-            max(each.generator.exit_code or 0 for each in records),
-            began_ns // 1000,
-            ended_ns // 1000,
-            stopped,
-            None if None in cpu_s else sum(used for used in cpu_s if used is not None),
-            tuple(records),
-        )
+        worst = max(each.generator.exit_code or 0 for each in records)
+        used_s = None if None in cpu_s else sum(used for used in cpu_s if used is not None)
+        command, begin_us, end_us = records[0].generator.command, began_ns // 1000, ended_ns // 1000
+        return LoadOutcome(command, worst, begin_us, end_us, stopped, used_s, tuple(records))
 
 
 @contextmanager
@@ -486,9 +475,10 @@ class Clock:
         explained = self.uncertainty_ns + later.uncertainty_ns + between_s * DRIFT * 1e9
         return moved if abs(moved) > explained else 0
 
-    def record(self) -> ClockRecord:
-        """As a step's record holds it."""
+    def record(self, stepped_ns: int = 0) -> ClockRecord:
+        """As a step's record holds it; `stepped_ns`: by how much one of the two was set meanwhile."""
         return ClockRecord(
             offset_us=self.offset_ns / _NS_IN_US, uncertainty_us=self.uncertainty_ns / _NS_IN_US,
             round_trip_us=self.round_trip_ns / _NS_IN_US, exchanges=self.exchanges,
+            stepped_us=stepped_ns / _NS_IN_US,
         )  # fmt: skip
