@@ -97,13 +97,10 @@ class Measurement:
         self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
         self._instrument = Instrument(
             self._generator(generator),
-            Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
-            generator_cpus,
-            machine.taskset(),
-            Recorder(shop.java) if shop.java else None,
-            StallWitness(TRUEPACE.with_name("stall-witness")),
-            send,
-        )
+            Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None, generator_cpus,
+            machine.taskset(), Recorder(shop.java) if shop.java else None,
+            StallWitness(TRUEPACE.with_name("stall-witness")), send,
+        )  # fmt: skip
         self._measure = measure_step
         self._taken: dict[str, Step] = {}
 

@@ -74,11 +74,9 @@ class Follower:
         self._times = (stolen_s, all_s)
         passed_s = all_s - all_before_s
         return Moment(
-            sum(counts.values()) / (len(slices) / 10),
-            percentile(counts, 0.5),
-            percentile(counts, 0.99),
+            sum(counts.values()) / (len(slices) / 10), percentile(counts, 0.5), percentile(counts, 0.99),
             (stolen_s - stolen_before_s) / passed_s if passed_s > 0 else 0.0,
-        )
+        )  # fmt: skip
 
     def _lines(self, path: Path) -> list[str]:
         with path.open(encoding="ascii", errors="replace") as file:

@@ -341,11 +341,9 @@ def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
     connections = spec.connections // seats
     for place in range(seats):
         yield dataclasses.replace(
-            spec,
-            connections=connections,
-            threads=min(spec.threads, connections),
+            spec, connections=connections, threads=min(spec.threads, connections),
             share=(place + 1, seats) if spec.rate_rps is not None and seats > 1 else None,
-        )
+        )  # fmt: skip
 
 
 def _sent(

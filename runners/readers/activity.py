@@ -118,11 +118,10 @@ def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any] | None:
     size = next((values[name] for name in _BYTES if values.get(name) is not None), None)
     return {
         "t_s": unix_s(values["startTime"], start_unix_us / 1e6),
-        "duration_ms": duration_s(values.get("duration")) * 1000,
-        "kind": kind,
+        "duration_ms": duration_s(values.get("duration")) * 1000, "kind": kind,
         "what": next((_name(name, str(values[name])) for name in _WHAT if values.get(name)), ""),
         "bytes": float(size) if size is not None else math.nan,
-    }
+    }  # fmt: skip
 
 
 def _name(field: str, value: str) -> str:
@@ -223,16 +222,12 @@ def _sampled(samples: list[dict[str, Any]], start_unix_us: int) -> Iterator[dict
         busy, steal = used("machine", "busy_s"), used("machine", "steal_s")
         own = (0.0 if math.isnan(server) else server) + (0.0 if math.isnan(generator) else generator)
         yield {
-            "t_s": (float(after["unix_us"]) - start_unix_us) / 1e6,
-            "server_cpu_s": _number(after, "server", "cpu_s"),
+            "t_s": (float(after["unix_us"]) - start_unix_us) / 1e6, "server_cpu_s": _number(after, "server", "cpu_s"),
             "generator_cpu_s": _number(after, "generator", "cpu_s"),
-            "server_rss_bytes": _number(after, "server", "rss_bytes"),
-            "steal_share": steal / cores,
-            "machine_busy_share": busy / cores,
-            "server_cpu_cores": server,
-            "generator_cpu_cores": generator,
+            "server_rss_bytes": _number(after, "server", "rss_bytes"), "steal_share": steal / cores,
+            "machine_busy_share": busy / cores, "server_cpu_cores": server, "generator_cpu_cores": generator,
             "foreign_cpu_cores": max(0.0, busy - own) if not math.isnan(busy) else math.nan,
-        }
+        }  # fmt: skip
 
 
 _HEAD = re.compile(r"#stall-witness/1 period_ns=(\d+) late_ns=(\d+)$")

@@ -77,12 +77,9 @@ class ServerSpec:
 
     def jvm_flags(self) -> list[str]:
         return [
-            f"-Xmx{self.heap_mb}m",
-            *(ONE_NIO if self.main_class.startswith(ONE_NIO_CLASSES) else ()),
-            *PROFILABLE,
-            f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0",
-            *self.more_jvm_flags,
-        ]
+            f"-Xmx{self.heap_mb}m", *(ONE_NIO if self.main_class.startswith(ONE_NIO_CLASSES) else ()), *PROFILABLE,
+            f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0", *self.more_jvm_flags,
+        ]  # fmt: skip
 
     def command(self) -> list[str]:
         """The whole command line, as it is run."""

@@ -94,22 +94,15 @@ def quiet_share() -> dict[str, float]:
 def facts() -> dict[str, Any]:
     """Everything about the machine that goes into the manifest."""
     return {
-        "cpu_model": cpu_model(),
-        "cores": len(usable_cpus()) or psutil.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "os": os_name(),
-        "kernel": platform.release(),
-        "architecture": platform.machine(),
-        "glibc": glibc(),
-        "governor": governors(),
-        "virtualised": virtualised(),
+        "cpu_model": cpu_model(), "cores": len(usable_cpus()) or psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total, "os": os_name(), "kernel": platform.release(),
+        "architecture": platform.machine(), "glibc": glibc(), "governor": governors(), "virtualised": virtualised(),
         "perf_event_paranoid": _number("/proc/sys/kernel/perf_event_paranoid"),
         "kptr_restrict": _number("/proc/sys/kernel/kptr_restrict"),
         "clocksource": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "transparent_huge_pages": _text("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "load_average": list(os.getloadavg()),
-        **quiet_share(),
-    }
+        "load_average": list(os.getloadavg()), **quiet_share(),
+    }  # fmt: skip
 
 
 def taskset() -> Path | None:

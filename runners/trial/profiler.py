@@ -199,11 +199,10 @@ class Profiler:
             settings.setdefault(str(values.get("name")), str(values.get("value")))
         counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", summary, re.M))
         return {
-            "engine": settings.get("engine", "unknown"),
-            "version": settings.get("version", "unknown"),
+            "engine": settings.get("engine", "unknown"), "version": settings.get("version", "unknown"),
             "events": {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events},
             "settings": settings,
-        }
+        }  # fmt: skip
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:

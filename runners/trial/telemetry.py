@@ -39,12 +39,10 @@ class Telemetry:
         steal_s = getattr(machine, "steal", 0.0)
         idle_s = machine.idle + getattr(machine, "iowait", 0.0)
         line = {
-            "unix_us": time.time_ns() // 1000,
-            "server": self._server.usage(),
-            "generator": _usage(self._generator),
+            "unix_us": time.time_ns() // 1000, "server": self._server.usage(), "generator": _usage(self._generator),
             "machine": {"busy_s": sum(machine) - idle_s - steal_s, "idle_s": idle_s, "steal_s": steal_s},
             "cores": self._cores,
-        }
+        }  # fmt: skip
         self._out.write(json.dumps(line) + "\n")
 
     def close(self) -> None:
