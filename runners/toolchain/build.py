@@ -111,15 +111,13 @@ def git_state() -> dict[str, object]:
     if git is None or not CHECKOUT:
         return {}
     try:
-        commit = subprocess.run(
-            [git, "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        status = subprocess.run(
-            [git, "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout
+        commit, status = (
+            subprocess.run([git, *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+            for words in (("rev-parse", "HEAD"), ("status", "--porcelain"))
+        )
     except (OSError, subprocess.CalledProcessError):
         return {}
-    return {"commit": commit, "dirty": bool(status.strip())}
+    return {"commit": commit, "dirty": bool(status)}
 
 
 def _run(name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str) -> None:
