@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from runners.cli.base import (
+from runners.cli import (
     EXIT_PROBLEM,
     FILE,
     JSON,

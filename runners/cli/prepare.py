@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from runners.cli.base import EXIT_PROBLEM, FILE, JSON, command, echo, lab, print_json, write_file
+from runners.cli import EXIT_PROBLEM, FILE, JSON, command, echo, lab, print_json, write_file
 from runners.errors import LabError
 
 

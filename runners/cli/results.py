@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runners.cli.base import EXIT_PROBLEM, FILE, FOLDER, JSON, command, echo, print_json, print_report, write_file
+from runners.cli import EXIT_PROBLEM, FILE, FOLDER, JSON, command, echo, print_json, print_report, write_file
 
 if TYPE_CHECKING:
     from pandas import DataFrame
