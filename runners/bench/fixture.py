@@ -99,6 +99,7 @@ REFERENCE = TRUEPACE.with_name("truepace-reference")
 STALL_WITNESS = TRUEPACE.with_name("stall-witness")
 #: What the generator's JSON says of a run.
 Result = dict[str, Any]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

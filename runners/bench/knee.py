@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import (
@@ -32,7 +32,7 @@ from runners.analysis.knee import (
     ratio,
     undisturbed,
 )
-from runners.bench.fixture import STALL_WITNESS, Fixture, NoFigure, Row
+from runners.bench.fixture import STALL_WITNESS, Fixture, NoFigure, Result, Row, Say
 from runners.design.ladder import BATCH, REST_SHARE, SEARCH_STEP_S
 from runners.design.load import SCRIPTS
 from runners.design.objective import Objective
@@ -180,10 +180,8 @@ ABOVE = 2.0
 LADDER = (1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 MIN_ACHIEVED = 0.99
 MOST_OF_P99 = 3.0
-Result = dict[str, Any]
 #: Loads the server with some connections at a rate (None: as fast as it responds).
 Load = Callable[[int, int | None], Result]
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,17 +281,12 @@ def overload_rows(load: Load, say: Say) -> list[Row]:
         f"capacity {knee.capacity_rps}/s, knee {knee.rate_rps}/s; {_rates(knee.rate_rps, ABOVE, highs)}; "
         f"{_rates(knee.rate_rps, BELOW, lows)}; the generator kept up in all of these rounds, of {rounds}"
     )
-    figures = (
-        ("us", tuple(map(p99_of_accepted_us, highs)), tuple(map(p99_of_accepted_us, lows))),
-        (
-            "",
-            tuple(float(accepted(high) + refused(high)) for high in highs),
-            tuple(float(high["requests"]["scheduled"]) for high in highs),
-        ),
-    )
+    ours, peer = (tuple(map(p99_of_accepted_us, results)) for results in (highs, lows))
+    responded = tuple(float(accepted(high) + refused(high)) for high in highs)
+    due = tuple(float(high["requests"]["scheduled"]) for high in highs)
     return [
-        Row(title, unit, ours, peer, goal_op, goal, note)
-        for (title, goal_op, goal), (unit, ours, peer) in zip(goals, figures, strict=True)
+        Row(f"{name}/p99-of-accepted", "us", ours, peer, "<=", MOST_OF_P99, note),
+        Row(f"{name}/accepted-or-503", "", responded, due, ">=", 1.0, note),
     ]
 
 

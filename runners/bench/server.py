@@ -31,6 +31,7 @@ from runners.bench.fixture import (
     Part,
     Result,
     Row,
+    Say,
     asked,
     fixture,
     say,
@@ -52,7 +53,6 @@ TRIES, AGAIN = 2, 0.4
 #: The JDK of report 2, and the connections that it had at most.
 OLD_JDK, JDK_CONNECTIONS = 17, 4
 KNEE_ROUNDS, KNEE_SEARCH_S = 6, 18.0
-Say = Callable[[str], None]
 Rows = Sequence[Row]
 #: Figures that make a row each: name, unit, figure, goal.
 Takes = tuple[tuple[str, str, Callable[[Result], float], Goal], ...]

@@ -27,6 +27,7 @@ from runners.bench.fixture import (
     Part,
     Result,
     Row,
+    Say,
     fixture,
     keep,
     say,
@@ -64,7 +65,6 @@ FILL_S, LOAD_S = 45.0, 0.4
 Load = Callable[[str], Result]
 #: Searches the knees of servers of these names in one search, with a seed.
 Seek = Callable[[Sequence[str], int], dict[str, Answer]]
-Say = Callable[[str], None]
 
 
 def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row]:
