@@ -72,15 +72,15 @@ def _missed(run: Run) -> Iterator[Finding]:
         ("report-5/put-12000-pool", "report-5/put-ladder"), None, "Change one thing at a time, in interleaved rounds.",
     )  # fmt: skip
     given = list(named([*_PUT_COLUMNS, *_GET_COLUMNS]))
-    untold = [name for name, output in given if output.report.requests_per_s is None]
-    if untold:
+    silent = [name for name, output in given if output.report.requests_per_s is None]
+    if silent:
         text = (
-            f"{write.count(len(untold))} of {write.count(len(given))} published rates stand without the achieved rate "
+            f"{write.count(len(silent))} of {write.count(len(given))} published rates stand without the achieved rate "
             "and without the number of errors; a full queue of the report's server refuses with 503, which is a fast "
             "response"
         )
         yield Finding.of(
-            "M12", Severity.WARNING, text, {"rates": len(untold)}, tuple(untold), None, "Keep the whole output.",
+            "M12", Severity.WARNING, text, {"rates": len(silent)}, tuple(silent), None, "Keep the whole output.",
         )  # fmt: skip
     yield from _tick(run)
 

@@ -127,20 +127,20 @@ def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
     first = tuple(overview.figures(run))
     findings = _findings(conclusion)
     named = {each.finding.code for each in findings}
-    own = _limited((_untold(part, named) for part in sections(run, conclusion)), MOST_OWN)
+    own = _limited((_not_yet_named(part, named) for part in sections(run, conclusion)), MOST_OWN)
     parts = [*_latency(run, published), *own, *_where(run), *_tail(run, conclusion), *_published(run, conclusion)]
     left = MOST_FIGURES - len(first) - sum(graph.other is None for part in parts for graph in part.graphs)
     parts = _limited(parts, left)
     made = Document(
         run, conclusion, conclusion.answers, findings, first, (), "", tuple(parts),
         tuple(_limits(run, conclusion)), once(conclusion.next_steps)[:MOST_NEXT], tuple(_commands(run)),
-        tuple(notices(run, told_otherwise=bool(own))),
+        tuple(notices(run, has_sections=bool(own))),
     )  # fmt: skip
     checks = (*conclusion.checks, figures_and_prose(made))
     return replace(made, wrong=tuple(_wrong(checks, conclusion)), well=_well(checks))
 
 
-def _untold(part: Section, named: set[str]) -> Section:
+def _not_yet_named(part: Section, named: set[str]) -> Section:
     """A section without what the findings at the head of the report say already, and with few more."""
     return replace(part, findings=once(f for f in part.findings if f.code not in named)[:MOST_MORE])
 
@@ -475,10 +475,10 @@ def numbers_in(text: str) -> list[str]:
     return [found.replace("\u00a0", " ").lstrip("+") for found in _NUMBER.findall(text)]
 
 
-def notices(run: Run, told_otherwise: bool = False) -> list[str]:
+def notices(run: Run, has_sections: bool = False) -> list[str]:
     """What a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
 
-    `told_otherwise`: the experiment has sections of its own, so a run without a load step lacks nothing.
+    `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
     """
     found = []
     status = str(run.manifest.get("status", "not known"))
@@ -503,7 +503,7 @@ def notices(run: Run, told_otherwise: bool = False) -> list[str]:
             for other in run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
         )
     )
-    if not run.find(kind="load") and not told_otherwise:
+    if not run.find(kind="load") and not has_sections:
         found.append("No load step is in this run, so there is no latency to show.")
     return found
 

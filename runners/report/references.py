@@ -84,7 +84,7 @@ END = "<!-- end of findings -->"
 ANSWERED = "the other experiments"  # in place of an experiment's number, for the table of their answers
 AUDITED = "the published reports"  # in place of an experiment's number, for the table of their audit
 #: Experiments whose findings stand in the README one by one.
-TOLD_IN_FULL = ("00", "01")
+IN_FULL = ("00", "01")
 MOST_CHARACTERS = 500  # of an answer in the table
 MOST_IN_README = 5  # findings of an experiment
 #: What the figure shows that stands with an experiment's findings in README.md.
@@ -126,7 +126,7 @@ def readme_answers(link: str, notebooks: str, root: Path = REFERENCE) -> str:
     """
     rows = [["experiment", "what came out"], ["---", "---"]]
     for plan in EXPERIMENTS.values():
-        if plan.number not in TOLD_IN_FULL and plan.measures:
+        if plan.number not in IN_FULL and plan.measures:
             name = f"[{plan.number}]({notebooks}/{plan.notebook}) {plan.title}"
             rows.append([name, _answer(plan, root, link)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -77,11 +77,13 @@ def test_a_load_whose_server_still_compiled_is_not_compared_and_a_check_says_so(
     assert ("but JIT compilation was unfinished" in found.answer) is not compared
 
 
-def test_neither_a_profilers_cost_nor_two_runs_are_told_by_it(tmp_path: Path) -> None:
+def test_neither_a_profilers_cost_nor_two_runs_are_compared_by_it(tmp_path: Path) -> None:
     clean = load(tmp_path, "lsm", 0)
     profiled = load(tmp_path, "lsm", 0.5, slower=3, profiled=["cpu"], name="put-lsm-profiled")
-    told = cost(clean, profiled)
-    assert told is not None and "p50 and p99 not compared (LSM PUT with it never became steady in" in told.sentence
+    finding = cost(clean, profiled)
+    assert (
+        finding is not None and "p50 and p99 not compared (LSM PUT with it never became steady in" in finding.sentence
+    )
     a, b = steps.run(tmp_path / "a", [clean]), steps.run(tmp_path / "b", [load(tmp_path, "lsm", 0.5, slower=3)])
     (pair,) = compared([a], [b], 0.02)
     high = [line for line in pair.lines if line.startswith(("p50", "p90", "p99"))]
@@ -92,9 +94,9 @@ def test_neither_a_profilers_cost_nor_two_runs_are_told_by_it(tmp_path: Path) ->
 def test_percentiles_of_loads_that_never_became_steady_are_not_called_the_same_either(tmp_path: Path) -> None:
     one, other = load(tmp_path, "rocksdb", 0.5), load(tmp_path, "lsm", 0.5)
     parts, evidence = measured(Pair(one, other, (one, other)))
-    (told,) = (part for part in parts if "p99" in part)
+    (finding,) = (part for part in parts if "p99" in part)
     text = "p50 and p99 not compared (RocksDB PUT and LSM PUT never became steady in 20 seconds)"
-    assert told == text, "one reason is given once, whomever it holds for"
+    assert finding == text, "one reason is given once, whomever it holds for"
     assert not evidence.keys() & {"p50 change_us", "p99 change_us"}
     calm = load(tmp_path, "rocksdb", name="a"), load(tmp_path, "rocksdb", name="b")
     parts, _ = measured(Pair(*calm, calm))

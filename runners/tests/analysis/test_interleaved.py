@@ -61,7 +61,7 @@ def alike() -> list[Effects]:
     return [simulated(seed, 1.0) for seed in range(SIMULATED)]
 
 
-def test_two_processes_of_one_setting_are_told_apart_by_chance_alone(alike: list[Effects]) -> None:
+def test_two_processes_of_one_setting_are_called_different_by_chance_alone(alike: list[Effects]) -> None:
     most = binom.ppf(0.999, SIMULATED, 0.05)
     assert sum(not found.trusted for found in alike) <= most
     assert sum(found.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER) for found in alike) <= most

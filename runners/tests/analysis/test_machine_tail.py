@@ -1,4 +1,4 @@
-"""A difference of tails that the machine made is told of no engine, setting or profiler; any other one is."""
+"""A difference of tails that the machine made is attributed to no engine, setting or profiler; any other one is."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sentences(found: Conclusion, code: str) -> list[str]:
     return [finding.sentence for finding in found.findings if finding.code == code]
 
 
-def test_a_p99_that_steal_made_is_told_with_it_and_compared_with_none(tmp_path: Path) -> None:
+def test_a_p99_that_steal_made_is_reported_with_it_and_compared_with_none(tmp_path: Path) -> None:
     calm, stolen = load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", STALLS, seed=2)
     found = concluded(tmp_path, calm, stolen)
     assert not sentences(found, "L02")
@@ -77,8 +77,8 @@ def test_a_p99_that_steal_made_is_told_with_it_and_compared_with_none(tmp_path: 
 def test_a_p99_that_the_machine_did_not_make_is_compared(tmp_path: Path, cause: str, at: list[Span] | None) -> None:
     found = concluded(tmp_path, load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", STALLS, cause, at, seed=2))
     assert not sentences(found, "W05") and "explains" not in found.answer
-    (told,) = sentences(found, "L02")
-    assert "the p99 of RocksDB PUT is lower than that of LSM PUT" in told
+    (reported,) = sentences(found, "L02")
+    assert "the p99 of RocksDB PUT is lower than that of LSM PUT" in reported
 
 
 def test_causes_agree_with_their_verb() -> None:
@@ -90,15 +90,15 @@ def test_causes_agree_with_their_verb() -> None:
 def test_steal_beyond_the_percentile_does_not_make_it(tmp_path: Path) -> None:
     fast, slow = load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", [(8.0, 0.08)], slower=3.0, seed=2)
     assert tail_attribution.made(slow) is None
-    (told,) = engines_apart([fast, slow])
-    assert told.code == "L02"
+    (reported,) = engines_apart([fast, slow])
+    assert reported.code == "L02"
 
 
-def test_neither_two_profiles_nor_the_profilers_cost_are_told_by_a_tail_of_the_machine(tmp_path: Path) -> None:
+def test_neither_two_profiles_nor_the_profilers_cost_are_compared_by_a_tail_of_the_machine(tmp_path: Path) -> None:
     calm = load(tmp_path, "lsm", [])
     stolen = load(tmp_path, "lsm", STALLS, seed=2, profiled=["cpu"], name="put-lsm-profiled")
-    told = cost(calm, stolen)
-    assert told is not None and "p99 not compared (CPU steal explains" in told.sentence
+    reported = cost(calm, stolen)
+    assert reported is not None and "p99 not compared (CPU steal explains" in reported.sentence
     parts, evidence = measured(Pair(calm, stolen, (calm, stolen)))
     assert any(part.startswith("p99 not compared (CPU steal explains") for part in parts)
     assert "p99 change_us" not in evidence and "p50 change_us" in evidence

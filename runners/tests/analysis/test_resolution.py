@@ -137,7 +137,7 @@ def test_every_report_says_it_or_says_that_it_is_not_known(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("other", [None, {"connections": 64}, "short"])
-def test_without_a_floor_of_its_own_a_load_is_told_that_of_the_fixed_load_and_not_approved(
+def test_without_a_floor_of_its_own_a_load_gets_that_of_the_fixed_load_and_not_approved(
     tmp_path: Path, other: dict[str, Any] | str | None
 ) -> None:
     made = floor(tmp_path, [50, 51], [80, 82]) if other == "short" else None
@@ -217,4 +217,4 @@ def test_a_floor_of_another_rate_is_a_thin_line_that_says_so(tmp_path: Path) -> 
     low = _plot()
     low.set_ylim(10, 20)
     assert floor_lines(low, before(tmp_path), [load]) is not None
-    assert not low.lines and not low.texts and low.get_ylim() == (10, 20), "beyond the axis only its name is told"
+    assert not low.lines and not low.texts and low.get_ylim() == (10, 20), "beyond the axis only its name is shown"

@@ -58,7 +58,7 @@ def test_bounds_are_never_narrower_than_those_of_independent_samples() -> None:
     assert effective(even, 10 * even, 2_000.0) == 2_000.0
 
 
-def test_of_many_frames_that_did_not_change_hardly_any_is_told() -> None:
+def test_of_many_frames_that_did_not_change_hardly_any_is_reported() -> None:
     random = np.random.default_rng(13)
     false = sum(any(_discoveries(list(random.uniform(size=300)))) for _ in range(400))
     assert false / 400 < 0.08

@@ -100,7 +100,7 @@ def test_change_points_are_where_they_were_planted() -> None:
     assert change_points(np.ones(30)) == []
 
 
-def test_what_the_head_does_to_the_p99_is_told() -> None:
+def test_what_the_head_does_to_the_p99_is_reported() -> None:
     values = process(np.random.default_rng(8), 20, spread=0.02)
     values[:30] *= 4
     step = recorded(values)

@@ -156,7 +156,7 @@ def test_a_row_without_a_figure_is_kept_as_one(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.long
 @pytest.mark.e2e
-def test_who_is_let_in_is_served_and_all_others_are_told(
+def test_who_is_let_in_is_served_and_all_others_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     runs: list[tuple[int | None, Result]] = []

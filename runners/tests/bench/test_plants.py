@@ -68,7 +68,7 @@ def test_recorded_forcing_of_files_held_up_the_witness_and_stays_in_by_the_work_
 
 @pytest.mark.timed
 @pytest.mark.parametrize("name", [*plants.ACTS, MACHINE])
-def test_plants_made_now_are_told_apart(name: str, tmp_path: Path) -> None:
+def test_plants_made_now_are_distinguished(name: str, tmp_path: Path) -> None:
     build_truepace(lambda _line: None)
     command = [sys.executable, "-m", "runners.bench.plants", name, f"{plants.SECONDS:g}"]
     found = planted(command, usable_cpus()[-1], tmp_path)

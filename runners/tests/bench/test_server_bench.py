@@ -50,12 +50,14 @@ def test_every_group_can_be_run_within_five_minutes() -> None:
         assert 0 <= sum(each.duration_s for each in measured()) <= MOST_S, name
 
 
-def test_a_group_that_is_not_there_is_refused_and_those_there_are_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_that_is_not_there_is_refused_and_those_there_are_are_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit):
         server.main(["selektor"])
-    told = capsys.readouterr().err
-    assert "no group selektor" in told
-    assert all(name in told for name in server.GROUPS)
+    reported = capsys.readouterr().err
+    assert "no group selektor" in reported
+    assert all(name in reported for name in server.GROUPS)
 
 
 def test_a_row_says_how_many_requests_it_rests_on_how_many_failed_and_who_had_no_core_to_spare() -> None:

@@ -57,7 +57,7 @@ def test_what_is_over_before_the_wait_is_no_cause() -> None:
     assert shares(puts, before) == [("in a call, nothing recorded", 120)]
 
 
-def test_a_writer_that_does_not_run_is_told_from_a_call_that_takes_long() -> None:
+def test_a_writer_that_does_not_run_is_distinguished_from_a_call_that_takes_long() -> None:
     puts = held_up_between_calls(500, 8 * MS)
     merge = Event("compaction", 0, int(puts.returned_ns[-1]))
     assert shares(puts, merge) == [("between two calls, merge beside", 120)]

@@ -45,7 +45,7 @@ def test_knees_are_compared_round_by_round() -> None:
     assert any("lsm 46,000/s (found)" in line for line in said)
 
 
-def test_a_round_without_both_knees_does_not_count_and_is_told() -> None:
+def test_a_round_without_both_knees_does_not_count_and_is_reported() -> None:
     lost = Answer(Kind.BELOW, math.nan, math.nan, 1_000.0)
 
     def seek(names: Sequence[str], seed: int) -> dict[str, Answer]:

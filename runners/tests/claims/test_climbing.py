@@ -25,7 +25,7 @@ BASE = {"what": "knee", "rps": 2_000.0}
 RATES = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
 
 
-def test_a_knee_is_told_with_its_interval_and_what_is_missed_above(tmp_path: Path) -> None:
+def test_a_knee_is_reported_with_its_interval_and_what_is_missed_above(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, RATES))
     (ladder,) = ladders(run)
     assert ladder.answer is not None and ladder.answer.kind == Kind.FOUND
@@ -65,8 +65,10 @@ def test_rates_at_shares_of_a_knee_that_was_not_found_are_said_to_be_of_a_bound(
         folder = make_ladder(
             tmp_path / name, (800.0, 1_400.0), searched=False, base=about, published=("report-4/put-20000",)
         )
-        (told,) = (each for each in conclude(read_run(folder), {}).findings if each.code == "R02")
-        assert f"1.3 times the {said} of LSM PUT" in told.sentence and told.sentence.startswith("20\u202f000/s of")
+        (finding,) = (each for each in conclude(read_run(folder), {}).findings if each.code == "R02")
+        assert f"1.3 times the {said} of LSM PUT" in finding.sentence and finding.sentence.startswith(
+            "20\u202f000/s of"
+        )
 
 
 def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bound(tmp_path: Path) -> None:
@@ -114,9 +116,9 @@ def test_a_rate_that_is_missed_by_more_than_lateness_explains_is_missed_by_the_s
 
 def test_a_ladder_of_silent_rate_steps_claims_nothing_of_its_server(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (800.0, 1_400.0), searched=False, base=BASE, late=(800.0, 1_400.0)))
-    (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
-    assert told.sentence.startswith("Nothing is known of LSM PUT on 64 connections at the 2 rates offered: ")
-    assert "did not keep up" in told.sentence
+    (finding,) = (each for each in conclude(run, {}).findings if each.code == "K05")
+    assert finding.sentence.startswith("Nothing is known of LSM PUT on 64 connections at the 2 rates offered: ")
+    assert "did not keep up" in finding.sentence
     assert "nothing is known" in title(ladders(run)[0])
 
 
@@ -153,11 +155,11 @@ def test_a_ladder_that_misses_a_rate_below_one_that_it_meets_claims_neither(tmp_
     assert conclude(run, {}).answer.endswith("achieves 2 of 3 rates; the lowest that it missed is 1\u202f500/s.")
 
 
-def test_the_one_rate_that_was_offered_and_missed_is_told_as_one(tmp_path: Path) -> None:
+def test_the_one_rate_that_was_offered_and_missed_is_reported_as_one(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (3_000.0,), searched=False))
-    (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
-    assert told.sentence.endswith("does not achieve 3\u202f000/s, the one rate that can be judged.")
-    assert told.evidence["rates"] == 1
+    (finding,) = (each for each in conclude(run, {}).findings if each.code == "K05")
+    assert finding.sentence.endswith("does not achieve 3\u202f000/s, the one rate that can be judged.")
+    assert finding.evidence["rates"] == 1
 
 
 @pytest.mark.parametrize("searched", [True, False])

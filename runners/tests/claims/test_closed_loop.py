@@ -84,7 +84,7 @@ def test_without_jdk_17_it_says_so_and_tells_what_it_can(tmp_path: Path) -> None
     assert check.ok is False and "No JDK 17" in check.text
 
 
-def test_which_cure_the_new_jdk_has_is_told_by_its_control(tmp_path: Path) -> None:
+def test_which_cure_the_new_jdk_has_is_reported_by_its_control(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     (finding,) = [finding for finding in conclude(run, {}).findings if finding.code == "D05"]
     assert "It is not the flag" in finding.sentence and "sends head and body at once" in finding.sentence
@@ -97,7 +97,7 @@ def test_which_cure_the_new_jdk_has_is_told_by_its_control(tmp_path: Path) -> No
     assert "its default made the difference" in finding.sentence
 
 
-def test_a_machine_without_the_wait_is_not_told_that_it_has_one(tmp_path: Path) -> None:
+def test_a_machine_without_the_wait_has_no_finding_of_one(tmp_path: Path) -> None:
     run = run_of(tmp_path, (FLAG, NEW_JDK), (1,))
     quick = [
         dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Experiment 05's sentences: planted changes are told with their intervals, what can't be seen is not."""
+"""Experiment 05's sentences: planted changes are reported with their intervals, what can't be seen is not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLANTED = {"all-old": 6_000.0, "fewer-threads": 6_000.0, "no-lock": 7_000.0, "mu
 COPIES = {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0, "blocking-3of3": 4_000.0, "async-3of3": 4_010.0}
 
 
-def told(run: Run, code: str) -> list[Finding]:
+def reported(run: Run, code: str) -> list[Finding]:
     conclusion = conclude(run, {})
     return [finding for finding in (*conclusion.findings, *conclusion.missed) if finding.code == code]
 
@@ -70,9 +70,9 @@ def test_keys_are_counted_for_the_addresses_of_the_run(tmp_path: Path) -> None:
     made = [step for name in ("all-old", "all-new") for step in round_of(
         tmp_path, "changes", ["all-old", "all-new"], name, 1, 5_000.0, 200.0, proxied=expected(name))]  # fmt: skip
     run = run_of(tmp_path, made)
-    (spread,) = told(run, "H02")
+    (spread,) = reported(run, "H02")
     assert spread.evidence["most_old"] == 1.0 and f"{PUBLISHED_KEYS:,}".replace(",", "\u202f") in spread.sentence
-    (passed,) = told(run, "H03")
+    (passed,) = reported(run, "H03")
     assert passed.evidence["all-old share"] == pytest.approx(1.0)
     assert passed.evidence["all-new share"] == pytest.approx(expected("all-new"), abs=1e-3)
     assert passed.severity.value == "note"
@@ -80,7 +80,7 @@ def test_keys_are_counted_for_the_addresses_of_the_run(tmp_path: Path) -> None:
 
 def test_a_proxied_share_that_its_hash_does_not_explain_is_a_warning(tmp_path: Path) -> None:
     made = round_of(tmp_path, "changes", ["all-old"], "all-old", 1, 5_000.0, 200.0, proxied=0.5)
-    (passed,) = told(run_of(tmp_path, made), "H03")
+    (passed,) = reported(run_of(tmp_path, made), "H03")
     assert passed.severity.value == "warning" and "100" in passed.sentence and "50.0" in passed.sentence
 
 
@@ -90,14 +90,14 @@ def test_threads_are_said_to_be_scaled_only_where_they_are(tmp_path: Path) -> No
             tmp_path, "changes", list(threads), name, 1, 5_000.0, 200.0, threads=count)]  # fmt: skip
         return run_of(tmp_path, made)
 
-    (scaled,) = told(run({"all-old": 7, "all-new": 2}), "H05")
+    (scaled,) = reported(run({"all-old": 7, "all-new": 2}), "H05")
     assert scaled.evidence == {"old_threads": 7, "new_threads": 2}
-    assert not told(run({"all-old": 20, "all-new": 6}), "H05")
+    assert not reported(run({"all-old": 20, "all-new": 6}), "H05")
 
 
-def test_a_death_is_told_with_what_failed_and_when_it_was_over(tmp_path: Path) -> None:
+def test_a_death_is_reported_with_what_failed_and_when_it_was_over(tmp_path: Path) -> None:
     run = run_of(tmp_path, [outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
-    sharded, copied = told(run, "O01")
+    sharded, copied = reported(run, "O01")
     assert sharded.evidence["failed_before"] == 0 and sharded.evidence["failed_after"] == 0
     assert sharded.evidence["failed_between"] == 5 * 300  # the seconds 3 to 7; 8 belongs to the return
     assert sharded.evidence["failed_without"] == 3 * 300  # 4 to 6, wholly without it
@@ -113,28 +113,28 @@ def test_a_node_that_never_came_back_has_no_after(tmp_path: Path) -> None:
     run = run_of(tmp_path, [outage_of(tmp_path, "sharded", 0.3, came_back=False)])
     (each,) = faults.outages(run.steps)
     assert each.part("after").empty and [word for _, word in each.events] == ["killed"]
-    (finding,) = told(run, "O01")
+    (finding,) = reported(run, "O01")
     assert "dead for" not in finding.sentence and "responded again" not in finding.sentence
 
 
 def test_what_the_report_changed_at_once_is_named_from_its_index(tmp_path: Path) -> None:
     run = run_of(tmp_path, group_of(tmp_path, PLANTED))
-    (changes,) = told(run, "M11")
+    (changes,) = reported(run, "M11")
     assert "murmur3" in changes.sentence and changes.evidence["changes"] == 4
-    (untold,) = told(run, "M12")
-    assert untold.evidence["rates"] == len(untold.steps) == 17
+    (silent,) = reported(run, "M12")
+    assert silent.evidence["rates"] == len(silent.steps) == 17
 
 
-def test_a_published_median_that_stays_is_told_beside_one_that_does_not(tmp_path: Path) -> None:
+def test_a_published_median_that_stays_is_reported_beside_one_that_does_not(tmp_path: Path) -> None:
     base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
     folder = make_ladder(tmp_path, (800.0, 1_800.0), searched=False, name="put-all-new", subject="all-new", base=base)
     rate_steps = read_run(folder).steps
-    (tick,) = told(run_of(tmp_path, [*rate_steps, *group_of(tmp_path, PLANTED)]), "M13")
+    (tick,) = reported(run_of(tmp_path, [*rate_steps, *group_of(tmp_path, PLANTED)]), "M13")
     assert "wakes by the millisecond" in tick.sentence and "1\u202f800/s" in tick.sentence
     assert isinstance(tick.evidence["own_high_us"], float) and tick.evidence["own_high_us"] < 1_000
     assert "the median here goes from" in tick.sentence
     one = [step for step in rate_steps if step.record.offered_rps == 800]
-    (tick,) = told(run_of(tmp_path, [*one, *group_of(tmp_path, PLANTED)]), "M13")
+    (tick,) = reported(run_of(tmp_path, [*one, *group_of(tmp_path, PLANTED)]), "M13")
     assert tick.sentence.count("800/s") == 1 and "the median here is" in tick.sentence
 
 

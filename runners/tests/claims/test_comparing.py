@@ -52,7 +52,7 @@ def row(quantity: str, verdict: Verdict, ratio: float = 1.5, treatment: str = "n
         ("p90_us", Verdict.INCONCLUSIVE, "it is inconclusive whether new and old differ in p90: "),
     ],
 )
-def test_a_row_is_told_by_a_verb_of_its_quantity_and_may_follow_a_colon(
+def test_a_row_is_reported_by_a_verb_of_its_quantity_and_may_follow_a_colon(
     quantity: str, verdict: Verdict, text: str
 ) -> None:
     assert row(quantity, verdict).sentence(0.03, "start").startswith(text)
@@ -64,7 +64,7 @@ def test_every_quantity_that_is_no_time_has_its_verb() -> None:
         assert bool(quantity.higher) == bool(quantity.lower) != latency, quantity.name
 
 
-def test_many_treatments_are_told_by_the_quantity_that_they_gain_in() -> None:
+def test_many_treatments_are_reported_by_the_quantity_that_they_gain_in() -> None:
     rows = [
         row("closed_loop_rps", Verdict.HIGHER, treatment="a"), row("closed_loop_rps", Verdict.HIGHER, treatment="b"),
         row("cpu_us", Verdict.LOWER, 0.5, "c"), row("closed_loop_rps", Verdict.LOWER, 0.5, "d"),
@@ -103,7 +103,7 @@ def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
     assert re.search(r", two \d\S*\sus against one \d\S*\sus$", answer.effect), "each value says whose it is"
 
 
-def test_a_setting_against_itself_is_told_apart_by_its_side(tmp_path: Path) -> None:
+def test_a_setting_against_itself_is_distinguished_by_its_side(tmp_path: Path) -> None:
     (found,) = comparisons(_run(tmp_path, b_us=60.0, names=("lsm", "lsm")))
     assert (found.baseline, found.treatments) == ("lsm (A)", ("lsm (B)",))
 

@@ -140,18 +140,18 @@ def test_a_closed_loop_with_a_freer_compiler_says_so(tmp_path: Path) -> None:
         for step in run.steps
     )
     run = dataclasses.replace(run, steps=steps)
-    told = [each.sentence for each in of(conclude(run, {}), "A05")]
-    assert ["compiler might use the generator's cores too" in sentence for sentence in told] == [True, False]
+    reported = [each.sentence for each in of(conclude(run, {}), "A05")]
+    assert ["compiler might use the generator's cores too" in sentence for sentence in reported] == [True, False]
 
 
-def test_sends_that_the_generator_held_back_are_told(tmp_path: Path) -> None:
+def test_sends_that_the_generator_held_back_are_reported(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path, engines=("lsm",)))
     for step in run.find(kind="load"):
         summary = step.frames["summary"]
         step.frames["summary"] = summary.assign(held=summary["sent"] / 4, coalesce_us=30.0)
     (kept_up,) = [each.text for each in conclude(run, {}).checks if each.name == "generator kept up"]
     assert "25.0\u00a0% of its sends it held back, each for at most 30\u00a0us" in kept_up
-    assert kept_up.count("its sends") == 1, "the floor, which held nothing back, is told apart"
+    assert kept_up.count("its sends") == 1, "the floor, which held nothing back, is distinguished"
 
 
 def test_one_reason_is_given_once_with_all_loads_that_it_holds_for(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_one_reason_is_given_once_with_all_loads_that_it_holds_for(tmp_path: Pat
     assert run.count("server died") == 1 and "RocksDB GET and LSM GET: server died" in run
 
 
-def test_a_check_has_a_sentence_for_each_load_that_is_told_apart(complete: Conclusion) -> None:
+def test_a_check_has_a_sentence_for_each_load_that_is_distinguished(complete: Conclusion) -> None:
     (held,) = [each.text for each in complete.checks if each.name == "errors"]
     assert re.fullmatch(r"RocksDB PUT.*: none\. LSM GET.*: 3 responses 404\.", held)
 
@@ -204,14 +204,14 @@ def test_published_and_reproduced_stand_side_by_side(complete: Conclusion) -> No
 @pytest.mark.parametrize("number", in_short(KEPT, ("01", "07")))
 def test_no_sentence_of_a_reference_is_oddly_written(number: str) -> None:
     _, conclusion, _ = of_reference(number)
-    told = [
+    reported = [
         conclusion.answer, *(check.text for check in conclusion.checks),
         *(text for table in conclusion.comparison for text in table.differs),
         *(finding.sentence for finding in everything(conclusion)),
         *(finding.remedy for finding in everything(conclusion) if finding.remedy),
         *(text for each in conclusion.answers for text in (each.question.text, each.answer.effect, each.answer.needed)),
     ]  # fmt: skip
-    assert [(fault, text) for text in told for fault, odd in ODD.items() if odd.search(text)] == []
+    assert [(fault, text) for text in reported for fault, odd in ODD.items() if odd.search(text)] == []
     assert all(finding.sentence[0].isupper() or finding.sentence[0].isdigit() for finding in everything(conclusion))
     assert not any(each.answer.effect.endswith(".") for each in conclusion.answers), "an effect is no sentence"
 
@@ -340,7 +340,7 @@ def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path, duration_s=2, engines=("lsm",)))
     (step,) = [step for step in run.steps if step.name == "put-lsm"]
     step.frames["telemetry"]["foreign_cpu_cores"] = 0.47
-    for others, told in (
+    for others, reported in (
         (
             (OtherProcess(name="kdamond.0", cores=0.44), OtherProcess(name="backup", cores=0.03)),
             ": kdamond.0 0.44 and backup 0.03",
@@ -351,7 +351,7 @@ def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
         steps = tuple(changed if each is step else each for each in run.steps)
         checks = conclude(dataclasses.replace(run, steps=steps), {}).checks
         (found,) = [each for each in checks if each.name == "machine"]
-        assert found.ok is False and f"0.47 cores used by others (limit 0.25; in LSM PUT{told})" in found.text
+        assert found.ok is False and f"0.47 cores used by others (limit 0.25; in LSM PUT{reported})" in found.text
 
 
 def test_broken_raw_files_are_named_in_the_checks(tmp_path: Path) -> None:

@@ -97,10 +97,13 @@ def test_the_profilers_own_share_above_a_twentieth_is_said_beside_shares() -> No
 
 def test_a_percentile_above_what_the_generator_kept_up_to_is_no_headline_and_not_compared(run: Run) -> None:
     late = tuple(with_summary(s, kept_up_to=90.0) if s.kind == "load" else s for s in run.steps)
-    told = conclude(dataclasses.replace(run, steps=late), {})
-    assert "p99 is not quoted, for the generator kept up to p90 only" in told.answer and "a median of" in told.answer
-    assert not [f for f in told.findings if f.code == "L02"]
-    assert "with p99" not in told.answer and "with p99" in conclude(run, {}).answer
+    reported = conclude(dataclasses.replace(run, steps=late), {})
+    assert (
+        "p99 is not quoted, for the generator kept up to p90 only" in reported.answer
+        and "a median of" in reported.answer
+    )
+    assert not [f for f in reported.findings if f.code == "L02"]
+    assert "with p99" not in reported.answer and "with p99" in conclude(run, {}).answer
 
 
 def test_a_percentile_inside_the_floor_is_not_resolved(run: Run) -> None:
@@ -141,7 +144,7 @@ def test_frames_are_counted_between_treatments_of_one_engine_alone() -> None:
     assert of_one and all("frames changed" in sentence for sentence in of_one)
 
 
-def test_unequal_shares_of_time_left_out_are_told_of_loads_that_would_be_compared(tmp_path: Path) -> None:
+def test_unequal_shares_of_time_left_out_are_reported_of_loads_that_would_be_compared(tmp_path: Path) -> None:
     rows = history(np.random.default_rng(1), 20.0, []).slices
     values = [float(value) for value in np.repeat(rows["us"].to_numpy(float), rows["count"].to_numpy(int))]
 

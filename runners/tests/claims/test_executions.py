@@ -53,7 +53,7 @@ def test_the_answer_ranks_the_knees_and_says_which_lie_apart(tmp_path: Path) -> 
     assert isinstance(low, float) and isinstance(high, float) and 0 < low < 1.0 < high
 
 
-def test_a_knee_many_times_as_high_is_told_as_a_factor(tmp_path: Path) -> None:
+def test_a_knee_many_times_as_high_is_reported_as_a_factor(tmp_path: Path) -> None:
     conclusion = conclude(_run(tmp_path, {"blocking-one": 1_000.0, "selector": 9_000.0}), {})
     (apart,) = (finding for finding in conclusion.findings if finding.code == "E02")
     assert re.search(r"the knee of selector is [\d.]+ to [\d.]+ times that of blocking-one", apart.sentence)
@@ -66,7 +66,7 @@ def test_knees_whose_intervals_meet_are_not_said_to_differ(tmp_path: Path) -> No
     assert "highest knee" in conclusion.answer and "; inconclusive against it: " in conclusion.answer
 
 
-def test_profiles_of_two_ways_are_drawn_side_by_side_and_their_differences_told(tmp_path: Path) -> None:
+def test_profiles_of_two_ways_are_drawn_side_by_side_and_their_differences_reported(tmp_path: Path) -> None:
     base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
     folder = None
     for subject, waiting in (("blocking-one", 600), ("selector", 200)):

@@ -1,4 +1,4 @@
-"""How long a fill takes is told from what the run has seen of the store, not from what stores usually take.
+"""How long a fill takes is estimated from what the run has seen of the store, not from what stores usually take.
 
 A fill's server has just been started and is not warm, and so takes longer than the loop before says.
 """

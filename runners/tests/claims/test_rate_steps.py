@@ -23,7 +23,7 @@ RATES = (800.0, 1_400.0, 1_800.0, 2_400.0)
 REPORT_4 = ("report-4/put-20000", "report-4/put-30000", "report-4/put-45000")
 
 
-def test_a_share_that_changes_with_the_rate_is_told_with_both_intervals(tmp_path: Path) -> None:
+def test_a_share_that_changes_with_the_rate_is_reported_with_both_intervals(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, RATES, searched=False, base=BASE, polling={800.0: 600, 1_800.0: 200}))
     (moved,) = (finding for finding in conclude(run, {}).findings if finding.code == "R01")
     assert "800/s to 1\u202f800/s" in moved.sentence and "poll from 60.0" in moved.sentence

@@ -42,13 +42,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def told(run: Run) -> Conclusion:
+def reported(run: Run) -> Conclusion:
     return conclude(run, {})
 
 
 @pytest.fixture(scope="module")
-def codes(told: Conclusion) -> dict[str, Finding]:
-    return {finding.code: finding for finding in told.findings}
+def codes(reported: Conclusion) -> dict[str, Finding]:
+    return {finding.code: finding for finding in reported.findings}
 
 
 def test_amplification_is_over_what_was_given_and_what_is_live(run: Run, codes: dict[str, Finding]) -> None:
@@ -79,7 +79,7 @@ def test_memory_is_the_most_of_any_step(codes: dict[str, Finding]) -> None:
     assert finding.sentence.startswith("With a heap of 128\u00a0MB")
 
 
-def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run, told: Conclusion) -> None:
+def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run, reported: Conclusion) -> None:
     found = stores(run)
     against = reference(found)
     said = {store.subject: verdict(store, against) for store in found}
@@ -90,7 +90,7 @@ def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run, told: C
     assert more is not None and 0 < more.low < 0.8 < more.high
     answer = knees_apart("put", "lsm", "rocksdb")(Evidence(run, ()))
     assert answer is not None and changed(more.value, more.low, more.high) in answer.effect, "one estimate of a gain"
-    assert [step.code for step in told.next_steps].count("G08") == 1
+    assert [step.code for step in reported.next_steps].count("G08") == 1
 
 
 def test_what_is_left_of_the_servers_own_knee_is_a_share(codes: dict[str, Finding]) -> None:
@@ -113,8 +113,8 @@ def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:
     assert set(store_data(found)["store"]) == {"rocksdb", "lsm", "leveldb", "noop"}
 
 
-def test_both_reports_hold_the_sections(run: Run, told: Conclusion) -> None:
-    render(run, told, {})
+def test_both_reports_hold_the_sections(run: Run, reported: Conclusion) -> None:
+    render(run, reported, {})
     for report in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
         for heading in ("The knees of the stores", "What is written, and what it takes", "Memory", "All in one table"):
             assert heading in report

@@ -40,7 +40,7 @@ def test_an_interval_over_six_rounds_is_their_range_and_fewer_are_called_a_range
     assert (six.spread(), three.spread()) == ("6 rounds", "range of 3")
 
 
-def test_processor_time_is_of_the_window_where_told_else_of_the_process(tmp_path: Path) -> None:
+def test_processor_time_is_of_the_window_where_reported_else_of_the_process(tmp_path: Path) -> None:
     assert instrument.cpu_s_a_million(round_of(tmp_path, "truepace", 1)) == pytest.approx(20)
     assert instrument.cpu_s_a_million(round_of(tmp_path, "wrk2", 1)) == pytest.approx(50)
 

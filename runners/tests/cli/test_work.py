@@ -22,7 +22,7 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"minutes": 0.3, "probe_s": 10}, "too short for 16 steps"),
         ({"low_rps": 5_000, "high_rps": 4_000}, "there is no rate between them"),
@@ -32,13 +32,13 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"minuts": 5}, "minuts"),
     ],
 )
-def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], told: str) -> None:
-    with pytest.raises(PlanError, match=told):
+def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
         work.find_knee(given)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"minutes": 0.5}, "too short for 3 starts"),
         ({"generator": "wrk2"}, "it can't share one schedule"),
@@ -47,8 +47,8 @@ def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[s
         ({"size": "huge"}, "huge"),
     ],
 )
-def test_a_comparison_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], told: str) -> None:
-    with pytest.raises(PlanError, match=told):
+def test_a_comparison_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
         work.compare_settings(given)
 
 

@@ -190,7 +190,7 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
 
 
 #: "smoke (2 min)", "full (as published, 2 h 20 min)"
-SIZE_TOLD = re.compile(r"(smoke|quick|full) \((?:[^)]*, )?([\d.]+ (?:s|min|h)(?: \d+ min)?)\)")
+SIZE_SAID = re.compile(r"(smoke|quick|full) \((?:[^)]*, )?([\d.]+ (?:s|min|h)(?: \d+ min)?)\)")
 IN_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -199,12 +199,12 @@ def test_the_cell_of_the_size_says_about_how_long_each_takes(plan: Experiment) -
     notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
     lines = "".join("".join(cell["source"]) + "\n" for cell in notebook["cells"]).splitlines()
     (line,) = (line for line in lines if line.startswith("size = "))
-    told = {
+    reported = {
         name: sum(float(number) * IN_SECONDS[unit] for number, unit in zip(*[iter(text.split())] * 2, strict=True))
-        for name, text in SIZE_TOLD.findall(line)
+        for name, text in SIZE_SAID.findall(line)
     }
-    assert set(told) == set(SIZES), line
-    for name, said_s in told.items():
+    assert set(reported) == set(SIZES), line
+    for name, said_s in reported.items():
         takes_s = planned(plan.number, name)
         assert 0.8 <= said_s / takes_s <= 1.25, f"{name}: {said_s:.0f} s said, {takes_s:.0f} s planned"
 

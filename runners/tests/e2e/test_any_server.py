@@ -204,9 +204,9 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
     done = lab("load", "--target", str(path), "--size", "smoke", "--rate", "200", "--json", runs=runs)
     assert done.returncode == 0, done.stderr
     (folder,) = map(RunFolder.open, runs.iterdir())
-    told = json.loads(done.stdout)
-    assert told["run"] == str(folder.path) and told["status"] == "complete"
-    assert [load["role"] for load in told["loads"]] == ["sentinel", "floor", "load"]
+    reported = json.loads(done.stdout)
+    assert reported["run"] == str(folder.path) and reported["status"] == "complete"
+    assert [load["role"] for load in reported["loads"]] == ["sentinel", "floor", "load"]
     (target,) = folder.manifest()["targets"]
     assert target["headers"]["Authorization"] == {"from": "LAB_TEST_TOKEN", "prefix": ""}
     measured = next(step for step in read_run(folder).steps if step.kind == "load")

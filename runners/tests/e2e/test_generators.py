@@ -229,7 +229,7 @@ def test_its_console_and_ours_read_to_the_same_frames(
         assert mine.dtypes.to_dict() == other.dtypes.to_dict(), frame
     report = read_load_json(tmp_path / "truepace-json").percentiles_frame().set_index(["kind", "percentile"])
     for _, row in ours.percentiles_frame().iterrows():  # the unit is the same: microseconds, to the digits printed
-        told = float(report.loc[(row["kind"], row["percentile"]), "value_us"])
-        assert row["value_us"] == pytest.approx(told, rel=0.006, abs=0.006)
+        reported = float(report.loc[(row["kind"], row["percentile"]), "value_us"])
+        assert row["value_us"] == pytest.approx(reported, rel=0.006, abs=0.006)
     p50 = theirs.percentiles_frame().set_index("percentile")["value_us"][0.5]
     assert 5 < p50 < 20_000

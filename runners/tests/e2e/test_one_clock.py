@@ -62,16 +62,16 @@ def test_the_flight_recorder_stamps_with_the_wall_clock(tmp_path: Path) -> None:
             recorder.start(pid)
             child.stdin.write("\n")
             child.stdin.flush()
-            told = [[int(value) / 1000 for value in child.stdout.readline().split()] for _ in range(5)]
+            reported = [[int(value) / 1000 for value in child.stdout.readline().split()] for _ in range(5)]
             recorder.stop(pid, tmp_path / "causes.jfr")
         finally:
             child.kill()
     recorder.convert(tmp_path / "causes.jfr", tmp_path / "events.json")
-    origin_s = told[0][0] - 1
+    origin_s = reported[0][0] - 1
     events = read_events(tmp_path / "events.json", int(origin_s * 1e6))
     flushes = events[events["kind"] == "flush"].reset_index(drop=True)
     assert flushes["bytes"].tolist() == [0, 1, 2, 3, 4]
-    for (before, after), (_, row) in zip(told, flushes.iterrows(), strict=True):
+    for (before, after), (_, row) in zip(reported, flushes.iterrows(), strict=True):
         begin_s = origin_s + row["t_s"]
         assert before - TOLERANCE_S <= begin_s
         assert begin_s + row["duration_ms"] / 1000 <= after + TOLERANCE_S

@@ -39,12 +39,12 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
         start_new_session=True,
     )
     assert process.stdout is not None
-    told = []
+    reported = []
     for line in process.stdout:
-        told.append(line)
+        reported.append(line)
         if "load 2 of put-noop" in line:
             break
-    assert working_in(tmp_path), "".join(told)
+    assert working_in(tmp_path), "".join(reported)
     process.send_signal(number)
     process.stdout.read()
     process.wait(LIMIT_S)

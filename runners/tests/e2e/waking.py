@@ -44,8 +44,8 @@ def waking() -> Iterator[Waking]:
         try:
             yield seen
         finally:
-            told, _ = witness.communicate()
-            seen.late_us, seen.cpu_s = json.loads(told).values()
+            reported, _ = witness.communicate()
+            seen.late_us, seen.cpu_s = json.loads(reported).values()
 
 
 def _witness() -> None:

@@ -101,7 +101,7 @@ def test_the_kernels_sockets_lie_in_a_private_folder_that_is_gone_afterwards(run
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "message"),
     [
         ("raise ValueError('no such rate')", r"it\.ipynb, cell 4: ValueError: no such rate"),
         ("import os; os._exit(1)", r"it\.ipynb: its kernel died"),
@@ -109,10 +109,10 @@ def test_the_kernels_sockets_lie_in_a_private_folder_that_is_gone_afterwards(run
     ids=["a cell fails", "the kernel dies"],
 )
 def test_what_ends_a_notebook_is_named_and_leaves_no_socket(
-    cell: str, told: str, run: RunFolder, tmp_path: Path
+    cell: str, message: str, run: RunFolder, tmp_path: Path
 ) -> None:
     notebook = _notebook(tmp_path, LOOK, cell)
-    with pytest.raises(NotebookError, match=told):
+    with pytest.raises(NotebookError, match=message):
         execute(notebook, run, {"seen": str(tmp_path / "seen.json")})
     assert not Path(json.loads((tmp_path / "seen.json").read_text())["folder"]).exists()
     assert list(notebook.parent.iterdir()) == [notebook]

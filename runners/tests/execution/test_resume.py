@@ -36,7 +36,7 @@ def test_the_same_run_goes_on_with_another_budget(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"parameters": {**MANIFEST["parameters"], "objective": "p99<=1ms"}}, "objective: p99<=10ms against p99<=1ms"),
         ({"machine": {"cpu_model": "Invented", "kernel": "6.12.0"}}, "machine.kernel: 6.1.0 against 6.12.0"),
@@ -46,13 +46,13 @@ def test_the_same_run_goes_on_with_another_budget(tmp_path: Path) -> None:
     ],
 )
 def test_what_differs_is_named_and_the_folder_left_as_it_was(
-    tmp_path: Path, changed: dict[str, Any], told: str
+    tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
     folder = interrupted(tmp_path)
     before = folder.manifest_path.read_bytes()
     with pytest.raises(PlanError) as refusal:
         continued(folder, "knee", {**MANIFEST, **changed})
-    assert told in str(refusal.value) and "begin a new run" in str(refusal.value)
+    assert message in str(refusal.value) and "begin a new run" in str(refusal.value)
     assert folder.manifest_path.read_bytes() == before
 
 

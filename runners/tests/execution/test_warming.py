@@ -72,10 +72,10 @@ class Loops:
         return compiling(self.folder, [0.5] * 20 + [cores] * 10)
 
 
-def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float], *, told: bool = True) -> Any:
+def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float], *, reported: bool = True) -> Any:
     clock = Clock()
     loops = Loops(tmp_path, ends, clock)
-    monkeypatch.setattr(measurement, "available", lambda: told)
+    monkeypatch.setattr(measurement, "available", lambda: reported)
     monkeypatch.setattr(measurement, "await_rest", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
     server = cast(RunningServer, SimpleNamespace(pid=-1, gc_log=None, alive=lambda: True))
     step = warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
@@ -94,7 +94,7 @@ def test_a_warm_up_ends_in_its_time_whatever_the_compiler_does(tmp_path: Path, m
 
 
 def test_where_the_kernel_does_not_tell_it_is_one_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert warmed(tmp_path, monkeypatch, [0.9], told=False).loops == [WHOLE_S]
+    assert warmed(tmp_path, monkeypatch, [0.9], reported=False).loops == [WHOLE_S]
 
 
 def test_what_counts_is_the_last_second(tmp_path: Path) -> None:

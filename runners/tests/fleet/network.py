@@ -77,7 +77,7 @@ class Network:
         return child
 
     def cut(self, host: int) -> None:
-        """Take a host off the network: nobody is told."""
+        """Take a host off the network: nobody is notified."""
         _ip("-n", self.namespace(_HUB), "link", "set", f"h{host}", "down")
 
     def join(self, host: int) -> None:

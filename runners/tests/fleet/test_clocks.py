@@ -43,7 +43,7 @@ def test_a_moment_of_one_clock_is_found_again_on_the_other(offset_ns: int, momen
     assert abs(clock.ours_us(clock.theirs_ns(moment_ns) // 1000) - moment_ns // 1000) <= 1
 
 
-def test_a_clock_that_was_set_is_told_from_one_that_drifts() -> None:
+def test_a_clock_that_was_set_is_distinguished_from_one_that_drifts() -> None:
     before = Clock(1_000_000, 50_000)
     assert before.stepped_ns(Clock(1_400_000, 50_000), between_s=1.0) == 0
     assert before.stepped_ns(Clock(-2_000_000_000, 50_000), between_s=60.0) == -2_001_000_000

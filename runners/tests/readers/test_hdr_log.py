@@ -137,12 +137,12 @@ def test_our_generators_log_agrees_with_its_json() -> None:
     document = json.loads((DATA / "load.json").read_text(encoding="utf-8"))
     assert log.start_unix_s == pytest.approx(document["start_unix_us"] / 1e6, abs=0.001)
     for kind in ("response", "service"):
-        samples, told = log.merged(kind), document["latency_us"][kind]
-        assert samples.total == told["count"]
+        samples, reported = log.merged(kind), document["latency_us"][kind]
+        assert samples.total == reported["count"]
         for level, name in ((0.5, "p50"), (0.99, "p99"), (0.999, "p99_9")):
             place = rank(samples.total, level)  # binary fractions may put a percentile one sample further
             low, high = samples.at_rank(place - 1), samples.at_rank(place + 1)
-            assert low * 0.998 - 1 <= told[name] <= high * 1.002 + 1
+            assert low * 0.998 - 1 <= reported[name] <= high * 1.002 + 1
     seconds = log.intervals_frame()
     assert len(seconds) == 2 * len(document["intervals"])
     assert seconds["count"].iloc[0] == document["intervals"][0]["response"]["count"]

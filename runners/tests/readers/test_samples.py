@@ -91,12 +91,12 @@ def test_requests_without_an_answer_make_a_lower_bound() -> None:
     st.lists(st.integers(1, 1_000), min_size=1, max_size=60),
     st.lists(st.tuples(st.integers(1, 1_000), st.integers(0, 5_000)), max_size=20),
 )
-def test_whenever_they_had_been_answered_the_percentiles_lie_within_what_is_told(
+def test_whenever_they_had_been_answered_the_percentiles_lie_within_what_is_reported(
     answered: list[int], waiting: list[tuple[int, int]]
 ) -> None:
-    told = samples_of(answered).percentiles("response", samples_of([waited for waited, _ in waiting]))
+    reported = samples_of(answered).percentiles("response", samples_of([waited for waited, _ in waiting]))
     truth = samples_of([*answered, *(waited + more for waited, more in waiting)])
-    for row in told.to_dict("records"):
+    for row in reported.to_dict("records"):
         at = truth.percentile(row["percentile"])
         assert row["value_us"] <= at
         assert math.isnan(row["most_us"]) or at <= row["most_us"]

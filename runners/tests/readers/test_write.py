@@ -58,8 +58,8 @@ def test_rates_counts_shares_and_sizes() -> None:
 
 
 def test_one_of_a_kind_has_no_s() -> None:
-    told = [write.several(number, "answer", " with an error") for number in (0, 1, 1.2, 2_000, None)]
-    assert told == [
+    reported = [write.several(number, "answer", " with an error") for number in (0, 1, 1.2, 2_000, None)]
+    assert reported == [
         "0 answers with an error",
         "1 answer with an error",
         "1 answer with an error",

@@ -1,4 +1,4 @@
-"""Two profiles against each other: what changed is told, what vanished is seen, and names can do no harm."""
+"""Two profiles against each other: what changed is reported, what vanished is seen, and names can do no harm."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def test_a_planted_change_is_found_and_little_else(tmp_path: Path) -> None:
     first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
     second = profiled(tmp_path, "put-lsm-profiled", BASE | {"main;run;put;copy": 60.0}, 2, engine="lsm")
     found = {each.frame: each for each in changes(first, second) if each.beyond}
-    assert "copy" in found  # put and copy always stand together: one test, told by the deepest
+    assert "copy" in found  # put and copy always stand together: one test, named by the deepest
     assert "put" not in found
     assert found["copy"].change.low < 60 / 120 - 40 / 100 < found["copy"].change.high
 
 
 def test_the_same_profile_twice_differs_in_nothing(tmp_path: Path) -> None:
-    told = 0
+    reported = 0
     for seed in range(30):
         one, other = (profiled(tmp_path, name, BASE, 100 * seed + k) for k, name in enumerate(("a", "b")))
-        told += any(each.beyond for each in changes(one, other))
-    assert told <= 4
+        reported += any(each.beyond for each in changes(one, other))
+    assert reported <= 4
 
 
 def test_what_vanished_is_seen_in_the_other_direction(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a reader is told before the first number: a step that was held up is not called saturated, and the other way."""
+"""What a reader learns before the first number: a step that was held up is not called saturated, and the other way."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_a_step_that_never_carried_its_rate_was_saturated(tmp_path: Path) -> Non
     assert said(tmp_path, step) == ["put-lsm: saturated (achieved 8820/s of 12600/s). Latency is not shown."]
 
 
-@pytest.mark.parametrize(("shares", "told"), [([1.0] * 7 + [0.1] * 3, HELD_UP), ([0.7] * 10, "saturated")])
+@pytest.mark.parametrize(("shares", "reported"), [([1.0] * 7 + [0.1] * 3, HELD_UP), ([0.7] * 10, "saturated")])
 def test_a_step_that_does_not_know_it_fell_short_is_known_by_its_figures(
-    shares: list[float], told: str, tmp_path: Path
+    shares: list[float], reported: str, tmp_path: Path
 ) -> None:
-    assert said(tmp_path, answering(tmp_path, shares)) == [f"put-lsm: {told}. Latency is not shown."]
+    assert said(tmp_path, answering(tmp_path, shares)) == [f"put-lsm: {reported}. Latency is not shown."]
 
 
 def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def test_a_report_is_short(report: RunFolder, page: Document) -> None:
     assert len(markdown_of(report).splitlines()) <= 300
     assert len(page.figures) + len(page.graphs) <= 12
     assert len(page.findings) <= 10
-    assert len({told.finding.code for told in page.findings}) == len(page.findings)
-    assert all(told.question.endswith("?") and told.meaning for told in page.findings)
+    assert len({shown.finding.code for shown in page.findings}) == len(page.findings)
+    assert all(shown.question.endswith("?") and shown.meaning for shown in page.findings)
 
 
 def test_the_first_two_figures_are_throughput_against_p99_and_cpu_a_request(page: Document) -> None:

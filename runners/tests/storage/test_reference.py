@@ -15,7 +15,7 @@ from runners.report.references import (
     ANSWERED,
     AUDITED,
     END,
-    TOLD_IN_FULL,
+    IN_FULL,
     begin,
     keep_reference,
     readme_answers,
@@ -55,7 +55,7 @@ def test_the_readmes_audit_of_the_published_reports_is_the_audits_own_words() ->
 
 def test_the_readmes_answers_are_the_reference_runs_own_words() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert begin(ANSWERED) in readme and all(begin(number) in readme for number in TOLD_IN_FULL)
+    assert begin(ANSWERED) in readme and all(begin(number) in readme for number in IN_FULL)
     assert with_findings(readme, readme_answers(shown(REFERENCE), shown(ROOT / "notebooks")), ANSWERED) == readme
 
 
@@ -130,7 +130,7 @@ def test_a_number_that_changes_is_found() -> None:
 
 
 #: Drawing a report with dozens of ladders takes half a minute.
-SOON_MADE = in_short(KEPT, TOLD_IN_FULL)
+SOON_MADE = in_short(KEPT, IN_FULL)
 
 
 @pytest.mark.parametrize("number", SOON_MADE)

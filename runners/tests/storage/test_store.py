@@ -69,12 +69,12 @@ def test_a_step_name_is_a_plain_folder_name(tmp_path: Path, name: str) -> None:
 
 def test_a_run_from_before_truepace_had_its_name_shows_it(tmp_path: Path) -> None:
     run = a_run(tmp_path)
-    told = {
+    reported = {
         "tools": {"loadgen": "0.1.0", "loadgen_sources": "abc"},
         "parameters": {"generators": "blocking,epoll,loadgen,wrk2"},
         "url": "http://loadgen:8080/loadgen/",
     }
-    run.update_manifest(**told)
+    run.update_manifest(**reported)
     command = ["runners/loadgen/target/release/loadgen", "-c1"]
     step = run.begin_step("1x2000-loadgen-r1")
     generator = GeneratorRecord(tool="loadgen", command=tuple(command))
@@ -84,7 +84,7 @@ def test_a_run_from_before_truepace_had_its_name_shows_it(tmp_path: Path) -> Non
     manifest = run.manifest()
     assert manifest["tools"] == {"truepace": "0.1.0", "loadgen_sources": "abc"}
     assert manifest["parameters"]["generators"] == "blocking,epoll,truepace,wrk2"
-    assert manifest["url"] == told["url"]
+    assert manifest["url"] == reported["url"]
     (kept,) = run.named("1x2000-truepace-r1")
     meta = kept.read_meta()
     assert (kept.name, meta["name"], meta["label"]) == (*["1x2000-truepace-r1"] * 2, "truepace, round 1")

@@ -1,4 +1,4 @@
-"""Anybody's server is started, found ready, told apart from another one, and stopped with all that it started."""
+"""Anybody's server is started, found ready, distinguished from another one, and stopped with all that it started."""
 
 from __future__ import annotations
 

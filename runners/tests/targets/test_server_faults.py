@@ -1,4 +1,4 @@
-"""A server that does not start, is another one, or dies is told apart and named, with its last lines."""
+"""A server that does not start, is another one, or dies is distinguished and named, with its last lines."""
 
 from __future__ import annotations
 

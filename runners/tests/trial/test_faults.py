@@ -23,7 +23,7 @@ def child() -> Iterator[Child]:
     child.stop()
 
 
-def test_each_freeze_is_told_in_its_order(child: Child) -> None:
+def test_each_freeze_is_reported_in_its_order(child: Child) -> None:
     freezer = Freezer(child, [SHORT, Freeze(at_s=0.4, length_s=0.2)], lead_s=0.1)
     before = time.time_ns() // 1000
     freezer.begin()
@@ -45,7 +45,7 @@ def test_a_process_that_died_before_a_freeze_is_not_waited_for(child: Child) -> 
     assert time.monotonic() - began < NEVER_S / 2
 
 
-def test_a_process_that_dies_while_it_stands_still_was_not_frozen_for_a_time_that_could_be_told(child: Child) -> None:
+def test_a_process_that_dies_while_it_stands_still_was_not_frozen_for_a_time_that_could_be_known(child: Child) -> None:
     freezer = Freezer(child, [Freeze(at_s=0.0, length_s=NEVER_S)], lead_s=0.0)
     began = time.monotonic()
     freezer.begin()

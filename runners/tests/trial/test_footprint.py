@@ -56,20 +56,20 @@ def test_a_store_is_at_rest_when_it_writes_no_more(monkeypatch: pytest.MonkeyPat
     written = iter([0, 500_000, 900_000])
     last = [0]
 
-    def told(_: int) -> ProcessStatus:
+    def reported(_: int) -> ProcessStatus:
         last[0] = next(written, last[0])
         return ProcessStatus(written_bytes=last[0])
 
-    monkeypatch.setattr(telemetry, "process_status", told)
+    monkeypatch.setattr(telemetry, "process_status", reported)
     assert rest(cast(Any, SimpleNamespace(pids=(1,))), LIMIT_S) is not None
 
 
 def test_a_store_that_never_rests_is_left_after_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     count = [0]
 
-    def told(_: int) -> ProcessStatus:
+    def reported(_: int) -> ProcessStatus:
         count[0] += 1_000_000
         return ProcessStatus(written_bytes=count[0])
 
-    monkeypatch.setattr(telemetry, "process_status", told)
+    monkeypatch.setattr(telemetry, "process_status", reported)
     assert rest(cast(Any, SimpleNamespace(pids=(1,))), 0.3) is None

@@ -1,4 +1,4 @@
-"""The kernel's counters are read as it prints them, and their absence is told."""
+"""The kernel's counters are read as it prints them, and their absence is reported."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_was_gained_is_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_
     assert watch.gained() == {"DelayedACKs": 22, "DelayedACKLocked": 0, "InSegs": 0, "OutSegs": 0}
 
 
-def test_without_the_tables_nothing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_tables_nothing_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("runners.trial.faults._TABLES", (tmp_path / "absent",))
     watch = TcpWatch()
     watch.begin()

@@ -39,10 +39,10 @@ def test_a_node_dies_and_comes_back_and_the_times_are_in_their_order() -> None:
     dying.begin()
     dying.begin()  # each tick of a load may call it
     assert nodes.up.wait(LIMIT_S)
-    told = dying.finish()
+    reported = dying.finish()
     assert nodes.asked == [("kill", 2), ("start", 2)]
-    assert told.killed_unix_us and told.launched_unix_us and told.ready_unix_us
-    assert before <= told.killed_unix_us <= told.launched_unix_us <= told.ready_unix_us
+    assert reported.killed_unix_us and reported.launched_unix_us and reported.ready_unix_us
+    assert before <= reported.killed_unix_us <= reported.launched_unix_us <= reported.ready_unix_us
 
 
 def test_what_had_not_begun_when_the_load_ended_does_not_happen() -> None:
@@ -58,14 +58,14 @@ def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
     dying = Outages(nodes, 2, AT_ONCE_S, NEVER_S)
     dying.begin()
     assert until(lambda: nodes.asked)
-    told = dying.finish()
-    assert nodes.asked == [("kill", 2)] and told.ready_unix_us is None
+    reported = dying.finish()
+    assert nodes.asked == [("kill", 2)] and reported.ready_unix_us is None
 
 
-def test_a_node_that_can_not_be_started_is_told_and_the_load_goes_on() -> None:
+def test_a_node_that_can_not_be_started_is_reported_and_the_load_goes_on() -> None:
     nodes = Nodes(refuses=True)
     dying = Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S)
     dying.begin()
     assert nodes.up.wait(LIMIT_S)
-    told = dying.finish()
-    assert told.ready_unix_us is None and "was not ready" in (told.failed or "")
+    reported = dying.finish()
+    assert reported.ready_unix_us is None and "was not ready" in (reported.failed or "")

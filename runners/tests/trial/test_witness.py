@@ -68,9 +68,9 @@ def seen(folder: Path, plant: Plant) -> tuple[pd.DataFrame, float]:
     witness = StallWitness(build_truepace(lambda _line: None).with_name("stall-witness"))
     cpu, file = usable_cpus()[-1], folder / "stalls.txt"
     began = time.time_ns() // 1000
-    with witness.beside([cpu], file) as told:
+    with witness.beside([cpu], file) as reported:
         plant(cpu)
-    (record,) = told
+    (record,) = reported
     if record.note is not None:
         assert "real-time priority is refused" in record.note and "setcap cap_sys_nice" in record.note
         pytest.skip("this user has no right to real-time priority")
@@ -97,17 +97,17 @@ def test_a_hog_of_higher_priority_is_seen_when_and_as_long_as_it_held_the_core(t
 
 
 def test_a_witness_that_is_not_there_costs_no_load(tmp_path: Path) -> None:
-    with StallWitness(tmp_path / "stall-witness").beside([0], tmp_path / "stalls.txt") as told:
+    with StallWitness(tmp_path / "stall-witness").beside([0], tmp_path / "stalls.txt") as reported:
         pass
-    (record,) = told
+    (record,) = reported
     assert record.cpus == () and record.note is not None and "not built" in record.note
 
 
-def test_a_refusal_is_told_with_its_remedy(tmp_path: Path) -> None:
+def test_a_refusal_is_reported_with_its_remedy(tmp_path: Path) -> None:
     program = tmp_path / "stall-witness"
     program.write_text("#!/bin/sh\necho 'stall-witness: real-time priority is refused'\nexit 1\n")
     program.chmod(0o755)
-    with StallWitness(program).beside([0], tmp_path / "stalls.txt") as told:
+    with StallWitness(program).beside([0], tmp_path / "stalls.txt") as reported:
         pass
-    note = told[0].note or ""
+    note = reported[0].note or ""
     assert "real-time priority is refused" in note and "setcap" in note and "ulimit -r" in note
