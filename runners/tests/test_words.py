@@ -28,6 +28,12 @@ def test_a_replaced_word_is_found_with_its_line_and_term() -> None:
     assert [word for _, word, _ in found_in("published_rungs = rungs_of(ladder)")] == ["rungs", "rungs"], "identifiers"
 
 
+def test_an_answer_is_a_response_where_nothing_else_is_answered() -> None:
+    text = '/** Sends an answer. */ flushAnswers(); put("answered", 1); "--answer-text"'
+    assert [word for _, word, _ in found_in(text, "Session.java")] == ["answer", "Answers"]
+    assert found_in(text, "question.py") == []
+
+
 def test_numbers_only_shrink(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one rung", encoding="utf-8")
     (tmp_path / "b.md").write_text("none", encoding="utf-8")

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.LongAdder;
 import lab.storage.Storage;
 
 /**
- * Puts from several threads as fast as each returns, and prints puts a second for each number of threads, as one line of
+ * Puts from several threads as fast as each returns, and prints puts per second for each number of threads, as one line of
  * JSON. Meant for engines with {@code +sync}: how many share one write to the disk is what counts.
  *
  * <p>Arguments: engine, folder, keys, bytes of a value, seconds of warm-up, seconds, numbers of threads.

@@ -98,7 +98,7 @@ public class Reads {
             copy = new byte[store.valueBytes];
         }
 
-        /** Copies the value, as a server does that puts it into an answer. */
+        /** Copies the value, as a server does that puts it into a response. */
         @Override
         public void accept(MemorySegment value) {
             length = (int) value.byteSize();

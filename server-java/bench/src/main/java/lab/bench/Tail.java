@@ -22,7 +22,7 @@ import lab.storage.Storage;
  * <p>The file holds a record for each put: due, called, returned, each a little-endian long of {@code CLOCK_MONOTONIC}
  * in nanoseconds.
  *
- * <p>Arguments: engine, folder, keys, bytes of a value, puts a second, seconds of warm-up at the rate, seconds, core of
+ * <p>Arguments: engine, folder, keys, bytes of a value, puts per second, seconds of warm-up at the rate, seconds, core of
  * the writer (-1: any), file.
  */
 public final class Tail {

@@ -55,7 +55,7 @@ public final class BareServer implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getByName(host), port), BACKLOG);
-        server.createContext("/", BareServer::answer);
+        server.createContext("/", BareServer::respond);
         server.setExecutor(executor.create(1));
         server.start();
         Map<String, Object> facts = new LinkedHashMap<>();
@@ -70,7 +70,7 @@ public final class BareServer implements Callable<Integer> {
         return 0;
     }
 
-    private static void answer(HttpExchange exchange) throws IOException {
+    private static void respond(HttpExchange exchange) throws IOException {
         exchange.getRequestBody().readAllBytes();
         if (exchange.getRequestMethod().equals("GET")) {
             exchange.sendResponseHeaders(OK, VALUE.length);

@@ -48,13 +48,13 @@ final class Flags {
     int poolThreads;
 
     @Option(names = "--max-value-bytes", defaultValue = "16777216", paramLabel = "BYTES",
-            description = "Larger values are answered with 413. Default: ${DEFAULT-VALUE}.")
+            description = "Larger values are refused with 413. Default: ${DEFAULT-VALUE}.")
     int maxValueBytes;
 
-    @Option(names = "--answer-text", description = "Answer PUT, DELETE and a GET of an absent key with a line of text, "
-            + "as the published server did. Without it these answers have no body, so they are one write and Nagle's "
+    @Option(names = "--answer-text", description = "Respond to PUT, DELETE and a GET of an absent key with a line of text, "
+            + "as the published server did. Without it these responses have no body, so they are one write and Nagle's "
             + "algorithm spares them.")
-    boolean answerText;
+    boolean responseText;
 
     void validate() {
         require(data != null || engine != Engine.FILES, "--engine files needs a folder; add --data DIR.");

@@ -31,7 +31,7 @@ public final class Jdk17Server implements AutoCloseable {
     private boolean closed;
 
     /**
-     * Opens the store, binds the port and answers.
+     * Opens the store, binds the port and serves requests.
      *
      * @throws IllegalArgumentException if the port cannot be had, or this JDK lacks what a flag asks for
      * @throws StorageException         if the store cannot be opened
@@ -72,7 +72,7 @@ public final class Jdk17Server implements AutoCloseable {
         facts.put("transport", "jdk.httpserver");
         facts.put("nodelay", System.getProperty(NODELAY, "default"));
         facts.put("execution", flags.executor.toString());
-        facts.put("answer_text", flags.answerText);
+        facts.put("answer_text", flags.responseText);
         facts.put("engine", flags.engineName());
         facts.put("engine_settings", store.settings());
         facts.put("max_value_bytes", flags.maxValueBytes);
@@ -93,7 +93,7 @@ public final class Jdk17Server implements AutoCloseable {
         return properties.getProperty("build.hash");
     }
 
-    /** Port that it answers on. */
+    /** Port that it listens on. */
     public int port() {
         return server.getAddress().getPort();
     }
@@ -112,7 +112,7 @@ public final class Jdk17Server implements AutoCloseable {
         sizes.put("disk_bytes", store.diskBytes());
         status.put("store", sizes);
         Map<String, Object> counters = new LinkedHashMap<>();
-        counters.put("answered", requests.answered());
+        counters.put("answered", requests.responses());
         counters.put("failed", requests.failed());
         status.put("requests", counters);
         return Json.write(status);
@@ -125,7 +125,7 @@ public final class Jdk17Server implements AutoCloseable {
         return all;
     }
 
-    /** Stops to answer and closes the store. May be called twice. */
+    /** Stops serving and closes the store. May be called twice. */
     @Override
     public synchronized void close() {
         if (!closed) {

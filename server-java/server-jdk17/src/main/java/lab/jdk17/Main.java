@@ -7,10 +7,10 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 /**
- * Starts the server of report 2. Prints one line of JSON on the standard output when it answers; logs go to the standard
+ * Starts the server of report 2. Prints one line of JSON on the standard output when it is ready; logs go to the standard
  * error. Stops cleanly on SIGTERM and SIGINT. Exit code 2 if it cannot start.
  *
- * <p>Whether answers wait for delayed acknowledgements is up to the JVM: {@code -Dsun.net.httpserver.nodelay=true|false}.
+ * <p>Whether responses wait for delayed acknowledgements is up to the JVM: {@code -Dsun.net.httpserver.nodelay=true|false}.
  */
 @Command(name = "server-jdk17", sortOptions = false, description = "A key-value server over com.sun.net.httpserver, for "
         + "JDK 17 and newer. The JVM flag -Dsun.net.httpserver.nodelay=true|false says whether small writes wait.")

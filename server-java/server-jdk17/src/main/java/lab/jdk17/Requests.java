@@ -18,7 +18,7 @@ import lab.server.api.Status;
 import lab.storage.StorageFullException;
 
 /**
- * The HTTP contract of the lab over the JDK's server. Head and body of an answer are two writes, as they are in every
+ * The HTTP contract of the lab over the JDK's server. Head and body of a response are two writes, as they are in every
  * simple program on this server: on a JDK that does not set TCP_NODELAY the second waits for the client's delayed
  * acknowledgement of the first.
  */
@@ -38,19 +38,19 @@ final class Requests implements HttpHandler {
     private final Store store;
     private final Supplier<String> status;
     private final int maxValueBytes;
-    private final boolean answerText;
-    private final LongAdder answered = new LongAdder();
+    private final boolean responseText;
+    private final LongAdder responses = new LongAdder();
     private final LongAdder failed = new LongAdder();
 
     Requests(Store store, Supplier<String> status, Flags flags) {
         this.store = store;
         this.status = status;
         this.maxValueBytes = flags.maxValueBytes;
-        this.answerText = flags.answerText;
+        this.responseText = flags.responseText;
     }
 
-    long answered() {
-        return answered.sum();
+    long responses() {
+        return responses.sum();
     }
 
     long failed() {
@@ -73,7 +73,7 @@ final class Requests implements HttpHandler {
                         + "\nIts log has the cause.");
             }
         } finally {
-            answered.increment();
+            responses.increment();
             exchange.close();
         }
     }
@@ -161,7 +161,7 @@ final class Requests implements HttpHandler {
     }
 
     private void done(HttpExchange exchange, Status done) throws IOException {
-        if (answerText) {
+        if (responseText) {
             text(exchange, done, done.reason());
         } else {
             send(exchange, done, NO_BYTES);

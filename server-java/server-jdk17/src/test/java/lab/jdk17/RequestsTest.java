@@ -19,7 +19,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What this server has beside the contract that the other servers share; that one is tested with theirs. */
+/** What this server has beyond the contract that the other servers share; that one is tested with theirs. */
 class RequestsTest {
 
     private final HttpClient client = HttpClient.newHttpClient();
@@ -38,11 +38,11 @@ class RequestsTest {
     }
 
     @Test
-    void answersHaveATextWhereThatIsAsked() throws Exception {
+    void responsesHaveATextWhereThatIsAsked() throws Exception {
         try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0", "--answer-text")) {
-            HttpResponse<String> answer = put(server, "1");
-            assertEquals(201, answer.statusCode());
-            assertTrue(answer.body().length() > 1, answer.body());
+            HttpResponse<String> response = put(server, "1");
+            assertEquals(201, response.statusCode());
+            assertTrue(response.body().length() > 1, response.body());
             HttpResponse<String> absent = get(server, "b");
             assertEquals(404, absent.statusCode());
             assertTrue(absent.body().length() > 1, absent.body());
@@ -86,8 +86,8 @@ class RequestsTest {
             String head = "PUT /v0/entity?id=a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n";
             socket.getOutputStream().write((head + "01234").getBytes(UTF_8));
             socket.shutdownOutput();
-            byte[] answer = socket.getInputStream().readAllBytes();
-            assertFalse(new String(answer, UTF_8).contains("201"), new String(answer, UTF_8));
+            byte[] response = socket.getInputStream().readAllBytes();
+            assertFalse(new String(response, UTF_8).contains("201"), new String(response, UTF_8));
             assertEquals(404, get(server, "a").statusCode());
         }
     }

@@ -48,7 +48,7 @@ final class ClusterFlags {
     private Integer from;
 
     @Option(names = "--replication-ack", paramLabel = "N",
-            description = "Replicas that must have answered, unless a request says ack. Default: more than half.")
+            description = "Replicas that must have responded, unless a request says ack. Default: more than half.")
     private Integer ack;
 
     @Option(names = "--read-repair",
@@ -57,7 +57,7 @@ final class ClusterFlags {
 
     @Option(names = "--client", converter = ClientConverter.class, paramLabel = "KIND",
             description = "How nodes ask each other: pipelined (ours, asynchronous), jdk-async, or one-nio and jdk, "
-                    + "where a thread waits for each answer. Default: pipelined.")
+                    + "where a thread waits for each response. Default: pipelined.")
     private ClientKind client;
 
     @Option(names = "--client-lock",
@@ -66,15 +66,15 @@ final class ClusterFlags {
 
     @Option(names = "--peer-threads", paramLabel = "N",
             description = "one-nio, jdk: calls to other nodes at a time; 128 more may wait. jdk-async: threads for "
-                    + "answers. Default: " + THREADS_A_CORE + " for each core.")
+                    + "responses. Default: " + THREADS_A_CORE + " for each core.")
     private Integer peerThreads;
 
     @Option(names = "--peer-timeout-ms", paramLabel = "MS",
-            description = "Longest wait for the answer of another node. Default: 1000.")
+            description = "Longest wait for the response of another node. Default: 1000.")
     private Integer peerTimeoutMs;
 
     @Option(names = "--peer-retry-ms", paramLabel = "MS",
-            description = "A node that did not answer is set aside and probed this often. Default: 500.")
+            description = "A node that did not respond is set aside and probed this often. Default: 500.")
     private Integer peerRetryMs;
 
     @Option(names = "--clock-offset-ms", paramLabel = "MS",

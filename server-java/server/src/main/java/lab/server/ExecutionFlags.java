@@ -37,11 +37,11 @@ final class ExecutionFlags {
 
     @Option(names = "--queue-size", paramLabel = "N",
             description = "pool: requests that may wait; virtual: requests that may be under way. Further ones are "
-                    + "answered with 503 and Retry-After. Default: " + QUEUE_SIZE + ".")
+                    + "refused with 503 and Retry-After. Default: " + QUEUE_SIZE + ".")
     private Integer queueSize;
 
     @Option(names = "--deadline-ms", defaultValue = "0", paramLabel = "MS",
-            description = "pool, virtual: a request that waited this long for a thread is answered with 503 and not "
+            description = "pool, virtual: a request that waited this long for a thread is refused with 503 and not "
                     + "served. Default: 0, never.")
     private int deadlineMs;
 

@@ -29,7 +29,7 @@ enum FrontKind {
      *
      * @param host   name or number of the interface
      * @param secret proves that another node sent a request; null if there is none
-     * @param way how one-nio's answers are made
+     * @param way how one-nio's responses are made
      * @throws IOException if it cannot be had
      */
     Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished way, ClusterSecret secret)

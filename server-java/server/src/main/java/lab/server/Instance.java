@@ -60,7 +60,7 @@ final class Instance {
         return (String) facts.get("instance");
     }
 
-    /** What is printed when it answers. */
+    /** What is printed when it is ready. */
     Map<String, Object> ready() {
         return withEvent("ready");
     }

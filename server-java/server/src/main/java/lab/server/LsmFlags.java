@@ -28,7 +28,7 @@ final class LsmFlags {
     private LsmOptions.Compaction compaction;
 
     @Option(names = "--compaction-rate-bytes", defaultValue = "0", paramLabel = "BYTES",
-            description = "lsm: bytes a second that merging may write at most. Default: 0, no limit.")
+            description = "lsm: bytes per second that merging may write at most. Default: 0, no limit.")
     private long compactionRateBytes;
 
     @Option(names = "--bloom-bits-per-key", defaultValue = "10", paramLabel = "N",
@@ -54,12 +54,12 @@ final class LsmFlags {
     private long memoryBudgetBytes;
 
     @Option(names = "--max-write-wait-ms", defaultValue = "10000", paramLabel = "MS",
-            description = "lsm: a write that finds no room for so long, because flushing or merging is behind, is answered "
+            description = "lsm: a write that finds no room for so long, because flushing or merging is behind, is refused "
                     + "with 503 and Retry-After. Default: ${DEFAULT-VALUE}.")
     private long maxWriteWaitMs;
 
     @Option(names = "--max-key-bytes", defaultValue = "65536", paramLabel = "BYTES",
-            description = "Larger keys are answered with 413. Default: ${DEFAULT-VALUE}.")
+            description = "Larger keys are refused with 413. Default: ${DEFAULT-VALUE}.")
     private int maxKeyBytes;
 
     /**

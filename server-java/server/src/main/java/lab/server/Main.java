@@ -12,7 +12,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
 /**
- * Starts the server. Prints one line of JSON on the standard output when it answers, and nothing else there; logs go to
+ * Starts the server. Prints one line of JSON on the standard output when it is ready, and nothing else there; logs go to
  * the standard error. Stops cleanly on SIGTERM and SIGINT.
  *
  * <p>{@code --help} names the exit codes.
@@ -50,7 +50,7 @@ import picocli.CommandLine.Spec;
             "",
             "A store of the engine lsm that no server has open:",
             "  java -jar server.jar lsm dump|verify|repair FOLDER",
-            "shows what it holds, names what is damaged, or goes on with what is whole."})
+            "shows its contents, names what is damaged, or goes on with what is whole."})
 public final class Main implements Callable<Integer> {
 
     private static final int EXIT_CANNOT_START = 2;

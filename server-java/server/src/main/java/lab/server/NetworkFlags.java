@@ -47,11 +47,11 @@ final class NetworkFlags {
     private int idleTimeoutMs;
 
     @Option(names = "--max-value-bytes", defaultValue = "16777216", paramLabel = "BYTES",
-            description = "Larger values are answered with 413. Default: ${DEFAULT-VALUE}.")
+            description = "Larger values are refused with 413. Default: ${DEFAULT-VALUE}.")
     private int maxValueBytes;
 
     @Option(names = "--max-head-bytes", defaultValue = "131072", paramLabel = "BYTES",
-            description = "one-nio: requests with larger heads are answered with 431. Default: ${DEFAULT-VALUE}.")
+            description = "one-nio: requests with larger heads are refused with 431. Default: ${DEFAULT-VALUE}.")
     private int maxHeadBytes;
 
     void validate() {

@@ -135,7 +135,7 @@ final class RunningNodes implements AutoCloseable {
         return servers;
     }
 
-    /** What is printed when all nodes answer. That of the first one, and a list of all if there are several. */
+    /** What is printed when all nodes are ready. That of the first one, and a list of all if there are several. */
     String readyLine() {
         Map<String, Object> line = servers.getFirst().instance().ready();
         if (servers.size() > 1) {
@@ -158,7 +158,7 @@ final class RunningNodes implements AutoCloseable {
     @Override
     public void close() {
         RuntimeException failure = null;
-        servers.forEach(RunningServer::stopAnswering);
+        servers.forEach(RunningServer::stopServing);
         for (RunningServer server : servers) {
             try {
                 server.close();

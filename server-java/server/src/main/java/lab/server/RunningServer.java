@@ -7,7 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import lab.server.api.Answering;
 import lab.server.api.AsPublished;
 import lab.server.api.ClusterSecret;
 import lab.server.api.Entities;
@@ -16,6 +15,7 @@ import lab.server.api.Json;
 import lab.server.api.KeyValueApi;
 import lab.server.api.LocalEntities;
 import lab.server.api.PublishedEntities;
+import lab.server.api.Responder;
 import lab.server.cluster.Cluster;
 import lab.server.cluster.Topology;
 import lab.server.execution.Dispatcher;
@@ -32,7 +32,7 @@ final class RunningServer implements AutoCloseable {
     private final Storage storage;
     /** Null if the node is alone. */
     private final Cluster cluster;
-    private final Answering answering = new Answering();
+    private final Responder responder = new Responder();
     private final KeyValueApi api;
     private final Execution execution;
     private final Dispatcher dispatcher;
@@ -42,7 +42,7 @@ final class RunningServer implements AutoCloseable {
     private boolean closed;
 
     /**
-     * Opens the store, binds the port and answers requests.
+     * Opens the store, binds the port and serves requests.
      *
      * @throws PortTakenException if the port cannot be had
      * @throws StorageException   if the store cannot be opened
@@ -60,9 +60,9 @@ final class RunningServer implements AutoCloseable {
         this.node = node;
         this.storage = storage;
         cluster = node.topology() == null ? null : new Cluster(node.topology(),
-                options.cluster().settings(node.topology().size(), node.secret()), storage, clockMark(node), answering);
+                options.cluster().settings(node.topology().size(), node.secret()), storage, clockMark(node), responder);
         Entities entities = cluster == null ? alone(options.handling().way()) : cluster.entities();
-        api = new KeyValueApi(entities, answering, this::status, () -> Json.write(storage.statistics()),
+        api = new KeyValueApi(entities, responder, this::status, () -> Json.write(storage.statistics()),
                 options.store().maxKeyBytes());
         execution = options.execution().create();
         dispatcher = new Dispatcher(api, execution);
@@ -78,7 +78,7 @@ final class RunningServer implements AutoCloseable {
         }
         front.start();
         try {
-            SelfCheck.awaitAnswer(node.host(), instance.port(), instance.id());
+            SelfCheck.awaitResponse(node.host(), instance.port(), instance.id());
             if (cluster != null) {
                 cluster.announce();
             }
@@ -95,7 +95,7 @@ final class RunningServer implements AutoCloseable {
     }
 
     private Entities alone(AsPublished way) {
-        return way == AsPublished.NOTHING || way.isOfAnswers() ? new LocalEntities(storage)
+        return way == AsPublished.NOTHING || way.isOfResponses() ? new LocalEntities(storage)
                 : new PublishedEntities(storage, way);
     }
 
@@ -156,21 +156,21 @@ final class RunningServer implements AutoCloseable {
 
     private Map<String, Object> requests() {
         Map<String, Object> requests = new LinkedHashMap<>();
-        requests.put("answered", front.answered());
-        requests.put("failed", answering.failures());
+        requests.put("answered", front.responses());
+        requests.put("failed", responder.failures());
         requests.putAll(dispatcher.counters());
         int connections = front.connections();
         requests.put("connections", connections == Front.UNKNOWN_CONNECTIONS ? null : connections);
         return requests;
     }
 
-    /** Stops to answer, then flushes and closes the store. May be called twice. */
+    /** Stops serving, then flushes and closes the store. May be called twice. */
     @Override
     public synchronized void close() {
         if (!closed) {
             closed = true;
             try {
-                stopAnswering();
+                stopServing();
             } finally {
                 closeStore();
             }
@@ -178,7 +178,7 @@ final class RunningServer implements AutoCloseable {
     }
 
     /** Ends connections and requests; the store stays open. */
-    synchronized void stopAnswering() {
+    synchronized void stopServing() {
         if (!stopped) {
             stopped = true;
             front.close();

@@ -12,7 +12,7 @@ import lab.server.api.KeyValueApi;
 
 /**
  * Asks the server that was just started who it is. One-nio only logs it if it cannot listen, and two processes can bind
- * one port before either listens; so "ready" is said only after an answer came, and came from this process.
+ * one port before either listens; so "ready" is said only after a response came, and came from this process.
  */
 final class SelfCheck {
 
@@ -21,11 +21,11 @@ final class SelfCheck {
     private SelfCheck() {
     }
 
-    static void awaitAnswer(String host, int port, String instance) {
+    static void awaitResponse(String host, int port, String instance) {
         try {
-            String answer = ask(host, port);
-            if (!answer.contains(instance)) {
-                throw new ConnectException("another server answers there");
+            String response = ask(host, port);
+            if (!response.contains(instance)) {
+                throw new ConnectException("another server responds there");
             }
         } catch (IOException e) {
             throw new PortTakenException(host, port, e);

@@ -36,7 +36,7 @@ final class StoreFlags implements Cloneable {
     private int handlerDelayUs;
 
     @Option(names = "--noop-value-bytes", defaultValue = "" + NoopStorage.DEFAULT_VALUE_BYTES, paramLabel = "BYTES",
-            description = "noop: size of the value that it answers every GET with; as large as those of a store, it is the "
+            description = "noop: size of the value that it returns for every GET; as large as those of a store, it is the "
                     + "floor of that store's reads. Default: ${DEFAULT-VALUE}.")
     private int noopValueBytes;
 

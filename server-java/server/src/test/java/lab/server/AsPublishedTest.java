@@ -14,10 +14,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What the published servers did in each request changes no answer, but for the object that all requests share. */
+/** What the published servers did in each request changes no response, but for the object that all requests share. */
 class AsPublishedTest {
 
-    private static final int ANSWERS = 50;
+    private static final int RESPONSES = 50;
     private static final byte[] VALUE = "value".repeat(500).getBytes(StandardCharsets.UTF_8);
 
     @TempDir
@@ -25,15 +25,15 @@ class AsPublishedTest {
 
     @ParameterizedTest
     @EnumSource(AsPublished.class)
-    void answersAreTheSame(AsPublished way) throws Exception {
+    void responsesAreTheSame(AsPublished way) throws Exception {
         try (TestServer server = TestServer.start("lsm", folder, "--as-published", way.toString());
                 RawClient client = new RawClient(server.port())) {
             assertEquals(404, client.ask("GET", "/v0/entity?id=%C3%A4").status());
             assertEquals(201, client.ask("PUT", "/v0/entity?id=%C3%A4", VALUE).status());
-            RawClient.Answer answer = client.ask("GET", "/v0/entity?id=%C3%A4");
-            assertEquals(200, answer.status());
-            assertArrayEquals(VALUE, answer.body());
-            assertEquals("Keep-Alive", answer.fields().get("connection"));
+            RawClient.Response response = client.ask("GET", "/v0/entity?id=%C3%A4");
+            assertEquals(200, response.status());
+            assertArrayEquals(VALUE, response.body());
+            assertEquals("Keep-Alive", response.fields().get("connection"));
             assertEquals(202, client.ask("DELETE", "/v0/entity?id=%C3%A4").status());
             assertEquals(404, client.ask("GET", "/v0/entity?id=%C3%A4").status());
             assertTrue(server.readyLine().contains("\"as_published\":\"" + way + '"'));
@@ -41,25 +41,25 @@ class AsPublishedTest {
     }
 
     @Test
-    void aSharedResponseGrowsByOneFieldWithEachAnswer() throws Exception {
+    void aSharedResponseGrowsByOneFieldWithEachUse() throws Exception {
         try (TestServer server = TestServer.start("memory", folder, "--as-published", "shared-response");
                 RawClient client = new RawClient(server.port())) {
             int first = headBytes(client);
             int last = 0;
-            for (int i = 0; i < ANSWERS; i++) {
+            for (int i = 0; i < RESPONSES; i++) {
                 last = headBytes(client);
             }
-            assertEquals(ANSWERS * "Connection: Keep-Alive\r\n".length(), last - first);
+            assertEquals(RESPONSES * "Connection: Keep-Alive\r\n".length(), last - first);
         }
     }
 
     @ParameterizedTest
     @EnumSource(value = AsPublished.class, names = "SHARED_RESPONSE", mode = EnumSource.Mode.EXCLUDE)
-    void noOtherAnswerGrows(AsPublished way) throws Exception {
+    void noOtherResponseGrows(AsPublished way) throws Exception {
         try (TestServer server = TestServer.start("memory", folder, "--as-published", way.toString());
                 RawClient client = new RawClient(server.port())) {
             int first = headBytes(client);
-            for (int i = 0; i < ANSWERS; i++) {
+            for (int i = 0; i < RESPONSES; i++) {
                 assertEquals(first, headBytes(client));
             }
         }

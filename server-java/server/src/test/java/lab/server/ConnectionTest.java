@@ -64,7 +64,7 @@ class ConnectionTest {
             all.append("GET /v0/entity?id=key HTTP/1.1\r\n\r\n");
         }
         all.append("GET /v0/entity?id=none HTTP/1.1\r\n\r\n");
-        // 60 MB of answers: the server must stop reading until they are taken.
+        // 60 MB of responses: the server must stop reading until they are taken.
         Thread sender = Thread.ofVirtual().start(() -> {
             try {
                 client.send(all.toString());
@@ -76,22 +76,22 @@ class ConnectionTest {
             Thread.onSpinWait();
         }
         for (int i = 0; i < requests; i++) {
-            RawClient.Answer answer = client.read();
-            assertEquals(200, answer.status());
-            assertEquals(20_000, answer.body().length);
+            RawClient.Response response = client.read();
+            assertEquals(200, response.status());
+            assertEquals(20_000, response.body().length);
         }
         assertEquals(404, client.read().status());
         sender.join();
     }
 
     @Test
-    void answersThatWaitForTheirReaderStayWhatTheyAreWhileOthersAreAnswered() throws Exception {
+    void responsesThatWaitForTheirReaderStayWhatTheyAreWhileOthersAreServed() throws Exception {
         int requests = 1_000;
         byte[] slow = new byte[20_000];
         new java.util.Random(1).nextBytes(slow);
         client.ask("PUT", "/v0/entity?id=slow", slow);
         client.ask("PUT", "/v0/entity?id=fast", new byte[30_000]);
-        // 20 MB of answers, more than sockets take: each time that the server must stop, an answer has been sent in part.
+        // 20 MB of responses, more than sockets take: each time that the server must stop, a response has been sent in part.
         Thread sender = Thread.ofVirtual().start(() -> {
             try {
                 client.send("GET /v0/entity?id=slow HTTP/1.1\r\n\r\n".repeat(requests));
@@ -116,7 +116,7 @@ class ConnectionTest {
     @Test
     void bodyThatIsTooLargeIsRefusedAndTheConnectionGoesOn() throws Exception {
         assertEquals(201, client.ask("PUT", "/v0/entity?id=limit", new byte[LIMIT_BYTES]).status());
-        RawClient.Answer refused = client.ask("PUT", "/v0/entity?id=large", new byte[LIMIT_BYTES + 1]);
+        RawClient.Response refused = client.ask("PUT", "/v0/entity?id=large", new byte[LIMIT_BYTES + 1]);
         assertEquals(413, refused.status());
         assertTrue(refused.text().contains("--max-value-bytes"), refused.text());
         assertEquals(413, client.ask("PUT", "/v0/entity?id=large", new byte[50 * LIMIT_BYTES]).status());
@@ -143,7 +143,7 @@ class ConnectionTest {
     }
 
     @Test
-    void unreadableRequestsAreAnsweredAndEndTheConnection() throws Exception {
+    void unreadableRequestsGetAResponseAndEndTheConnection() throws Exception {
         for (String request : new String[] {"nonsense\r\n\r\n", "GET /v0/status\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
                 "PUT /v0/entity?id=a HTTP/1.1\r\nContent-Length: x\r\n\r\n",
                 "PUT /v0/entity?id=a HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
@@ -175,14 +175,14 @@ class ConnectionTest {
         assertEquals(201, client.read().status());
         assertArrayEquals(value, client.ask("GET", "/v0/entity?id=limit").body());
         client.putInChunks("/v0/entity?id=large", new byte[3 * LIMIT_BYTES], 9_999);
-        RawClient.Answer refused = client.read();
+        RawClient.Response refused = client.read();
         assertEquals(413, refused.status());
         assertTrue(refused.text().contains("--max-value-bytes"), refused.text());
         assertEquals(404, client.ask("GET", "/v0/entity?id=large").status());
     }
 
     @Test
-    void chunksThatCannotBeReadEndTheConnectionWithAnAnswer() throws Exception {
+    void chunksThatCannotBeReadEndTheConnectionWithAResponse() throws Exception {
         String head = "PUT /v0/entity?id=a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n";
         for (String request : new String[] {head + "\r\nxyz\r\n", head + "\r\n3\r\nabcd\r\n",
                 head + "\r\nfffffffffffffffff\r\n", head + "\r\n\r\n",
@@ -212,7 +212,7 @@ class ConnectionTest {
 
     @Test
     void connectionStaysOpenAsTheClientAsks() throws Exception {
-        RawClient.Answer kept = client.ask("GET", "/v0/entity?id=a");
+        RawClient.Response kept = client.ask("GET", "/v0/entity?id=a");
         assertTrue("keep-alive".equalsIgnoreCase(kept.fields().get("connection")));
         client.send("GET /v0/entity?id=a HTTP/1.1\r\nConnection: close\r\n\r\n");
         assertEquals("close", client.read().fields().get("connection"));
@@ -232,22 +232,22 @@ class ConnectionTest {
         client.ask("PUT", "/v0/entity?id=b", new byte[] {'2'});
         try (RawClient old = new RawClient(server.port())) {
             old.send("GET /v0/entities?start=a HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
-            RawClient.Answer answer = old.read();
-            assertFalse(answer.fields().containsKey("transfer-encoding"));
+            RawClient.Response response = old.read();
+            assertFalse(response.fields().containsKey("transfer-encoding"));
             byte[] expected = new byte[90_005];
             System.arraycopy(new byte[] {'a', '\n'}, 0, expected, 0, 2);
             System.arraycopy(new byte[] {'b', '\n', '2'}, 0, expected, 90_002, 3);
-            assertArrayEquals(expected, answer.body());
+            assertArrayEquals(expected, response.body());
         }
     }
 
     @Test
-    void requestAfterARangeIsAnsweredAfterIt() throws Exception {
+    void requestAfterARangeGetsItsResponseAfterIt() throws Exception {
         for (int i = 0; i < 100; i++) {
             client.ask("PUT", "/v0/entity?id=key" + i, new byte[LIMIT_BYTES]);
         }
         client.send("GET /v0/entities?start=key HTTP/1.1\r\n\r\nGET /v0/entity?id=none HTTP/1.1\r\n\r\n");
-        // 10 MB: the answer does not fit into the sockets, so the second request waits in the server.
+        // 10 MB: the response does not fit into the sockets, so the second request waits in the server.
         Thread.sleep(100);
         assertTrue(client.read().body().length > 100 * LIMIT_BYTES);
         assertEquals(404, client.read().status());

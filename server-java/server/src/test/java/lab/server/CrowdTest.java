@@ -71,7 +71,7 @@ class CrowdTest {
                 slow.add(half);
             }
             assertServes(client);
-            // Who comes to an end after all is answered.
+            // Who comes to an end after all gets a response.
             slow.get(2).send("ue");
             assertEquals(201, slow.get(2).read().status());
             slow.get(3).send("l\r\n0\r\n\r\n");
@@ -85,7 +85,7 @@ class CrowdTest {
     }
 
     @Test
-    void clientThatSendsByteByByteGetsItsAnswerWhileOthersAreServed() throws Exception {
+    void clientThatSendsByteByByteGetsItsResponseWhileOthersAreServed() throws Exception {
         try (TestServer server = TestServer.start("memory", folder, mode.flags());
                 RawClient slow = new RawClient(server.port()); RawClient client = new RawClient(server.port())) {
             for (byte b : "PUT /v0/entity?id=slow HTTP/1.1\r\nContent-Length: 5\r\n\r\nvalue".getBytes()) {

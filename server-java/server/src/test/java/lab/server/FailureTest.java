@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A store that fails gives answers, not silence, whatever front and execution mode. */
+/** A store that fails gives responses, not silence, whatever front and execution mode. */
 @ParameterizedClass
 @MethodSource("lab.server.Mode#onMemory")
 class FailureTest {
@@ -50,7 +50,7 @@ class FailureTest {
 
     @Test
     void failureIsA500WithItsReasonAndTheConnectionGoesOn() throws IOException {
-        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=a", new byte[10]);
+        RawClient.Response put = client.ask("PUT", "/v0/entity?id=a", new byte[10]);
         assertEquals(500, put.status());
         assertTrue(put.text().contains("the disk is gone"), put.text());
         assertEquals(500, client.ask("GET", "/v0/entity?id=a").status());
@@ -61,7 +61,7 @@ class FailureTest {
 
     @Test
     void fullDiskIsA507WithItsRemedyAndReadsGoOn() throws IOException {
-        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=full", new byte[10]);
+        RawClient.Response put = client.ask("PUT", "/v0/entity?id=full", new byte[10]);
         assertEquals(507, put.status());
         assertTrue(put.text().contains("Free space"), put.text());
         assertEquals(200, client.ask("GET", "/v0/status").status());
@@ -70,7 +70,7 @@ class FailureTest {
 
     @Test
     void entryThatTheStoreFindsTooLargeIsA413() throws IOException {
-        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=large", new byte[10]);
+        RawClient.Response put = client.ask("PUT", "/v0/entity?id=large", new byte[10]);
         assertEquals(413, put.status());
         assertTrue(put.text().contains("at most"), put.text());
     }
@@ -95,7 +95,7 @@ class FailureTest {
 
     @Test
     void writeThatFoundNoRoomInTimeIsA503ThatMayBeTriedAgain() throws IOException {
-        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=busy", new byte[10]);
+        RawClient.Response put = client.ask("PUT", "/v0/entity?id=busy", new byte[10]);
         assertEquals(503, put.status());
         assertEquals("1", put.fields().get("retry-after"));
         assertTrue(put.text().contains("waited too long"), put.text());

@@ -51,27 +51,27 @@ class HttpConformanceTest {
     }
 
     private int status(String method, String target) throws Exception {
-        RawClient.Answer answer = client.ask(method, target);
-        if (answer.fields().getOrDefault("connection", "").equals("close")) {
+        RawClient.Response response = client.ask(method, target);
+        if (response.fields().getOrDefault("connection", "").equals("close")) {
             // The JDK ends the connection after a target that is no URI.
             assertTrue(!mode.isOneNio() && target.contains("%"), target);
             client.close();
             client = new RawClient(server.port());
         }
-        return answer.status();
+        return response.status();
     }
 
     private void put(String id, byte[] value) throws Exception {
-        RawClient.Answer answer = client.ask("PUT", "/v0/entity?id=" + id, value);
-        assertEquals(201, answer.status());
-        assertEquals("0", answer.fields().get("content-length"));
+        RawClient.Response response = client.ask("PUT", "/v0/entity?id=" + id, value);
+        assertEquals(201, response.status());
+        assertEquals("0", response.fields().get("content-length"));
     }
 
     private byte[] get(String id) throws Exception {
-        RawClient.Answer answer = client.ask("GET", "/v0/entity?id=" + id);
-        assertEquals(200, answer.status());
-        assertEquals(Integer.toString(answer.body().length), answer.fields().get("content-length"));
-        return answer.body();
+        RawClient.Response response = client.ask("GET", "/v0/entity?id=" + id);
+        assertEquals(200, response.status());
+        assertEquals(Integer.toString(response.body().length), response.fields().get("content-length"));
+        return response.body();
     }
 
     @Test
@@ -81,7 +81,7 @@ class HttpConformanceTest {
         assertArrayEquals(bytes("value"), get("key"));
         put("key", bytes("another"));
         assertArrayEquals(bytes("another"), get("key"));
-        RawClient.Answer deleted = client.ask("DELETE", "/v0/entity?id=key");
+        RawClient.Response deleted = client.ask("DELETE", "/v0/entity?id=key");
         assertEquals(202, deleted.status());
         assertEquals("0", deleted.fields().get("content-length"));
         assertEquals(404, status("GET", "/v0/entity?id=key"));
@@ -134,7 +134,7 @@ class HttpConformanceTest {
     }
 
     @Test
-    void wrongRequestsAreAnsweredWith400AndTheConnectionGoesOn() throws Exception {
+    void wrongRequestsGet400AndTheConnectionGoesOn() throws Exception {
         for (String target : new String[] {"/", "/v0", "/v0/", "/v0/entity/", "/v0/entityx?id=a", "/v1/entity?id=a",
                 "/v0/entity", "/v0/entity?", "/v0/entity?id", "/v0/entity?id=", "/v0/entity?id=&ack=1",
                 "/v0/entity?id=a&ack=0", "/v0/entity?id=a&ack=-1", "/v0/entity?id=a&ack=2",
@@ -149,11 +149,11 @@ class HttpConformanceTest {
     }
 
     @Test
-    void otherMethodsAreAnsweredWith405() throws Exception {
+    void otherMethodsGet405() throws Exception {
         for (String method : new String[] {"POST", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PATCH", "PROPFIND"}) {
-            RawClient.Answer answer = client.ask(method, "/v0/entity?id=a");
-            assertEquals(405, answer.status(), method);
-            assertEquals("GET, PUT, DELETE", answer.fields().get("allow"));
+            RawClient.Response response = client.ask(method, "/v0/entity?id=a");
+            assertEquals(405, response.status(), method);
+            assertEquals("GET, PUT, DELETE", response.fields().get("allow"));
         }
         assertEquals(405, client.ask("POST", "/v0/entity?id=a", bytes("body")).status());
         assertEquals(405, status("DELETE", "/v0/entities?start=a"));
@@ -169,7 +169,7 @@ class HttpConformanceTest {
         put("c", NOTHING);
         put("d", bytes("4"));
         client.ask("DELETE", "/v0/entity?id=b");
-        RawClient.Answer all = client.ask("GET", "/v0/entities?start=a");
+        RawClient.Response all = client.ask("GET", "/v0/entities?start=a");
         assertEquals(200, all.status());
         assertEquals("chunked", all.fields().get("transfer-encoding"));
         assertEquals("a\n1c\nd\n4", all.text());
@@ -202,10 +202,10 @@ class HttpConformanceTest {
         put("key", bytes("value"));
         get("key");
         assertEquals(404, status("GET", "/v0/entity?id=absent"));
-        RawClient.Answer answer = client.ask("GET", "/v0/stats");
-        assertEquals(200, answer.status());
-        assertEquals("application/json; charset=utf-8", answer.fields().get("content-type"));
-        String json = answer.text();
+        RawClient.Response response = client.ask("GET", "/v0/stats");
+        assertEquals(200, response.status());
+        assertEquals("application/json; charset=utf-8", response.fields().get("content-type"));
+        String json = response.text();
         if (mode.engine().equals("lsm")) {
             for (String part : new String[] {"\"writes\":1,", "\"written_bytes\":8,", "\"reads\":2,",
                     "\"reads_from_memory\":1,", "\"flushes\":0,", "\"stalls\":0,", "\"cache_hit_rate\":null",
@@ -220,9 +220,9 @@ class HttpConformanceTest {
 
     @Test
     void statusTellsWhatRuns() throws Exception {
-        RawClient.Answer answer = client.ask("GET", "/v0/status");
-        assertEquals(200, answer.status());
-        String json = answer.text();
+        RawClient.Response response = client.ask("GET", "/v0/status");
+        assertEquals(200, response.status());
+        String json = response.text();
         for (String part : new String[] {"\"event\":\"status\"", "\"engine\":\"" + mode.engine() + "\"", "\"port\":"
                 + server.port(), "\"uptime_s\":", "\"store\":{\"entries_estimate\":", "\"pid\":",
                 "\"transport\":\"", "\"build\":\""}) {

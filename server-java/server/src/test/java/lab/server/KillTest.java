@@ -86,7 +86,7 @@ class KillTest {
                 int status = isDelete(next) ? client.ask("DELETE", target(writer, next)).status()
                         : client.ask("PUT", target(writer, next), value(next)).status();
                 if (status != (isDelete(next) ? 202 : 201)) {
-                    wrong.set(new AssertionError("write " + next + " is answered " + status));
+                    wrong.set(new AssertionError("write " + next + " got the response " + status));
                     return;
                 }
                 acknowledged.set(writer, next);
@@ -101,7 +101,7 @@ class KillTest {
             for (int writer = 0; writer < WRITERS; writer++) {
                 int last = acknowledged.get(writer);
                 for (int n = Math.max(1, last - KEYS + 1); n <= last; n++) {
-                    RawClient.Answer found = client.ask("GET", target(writer, n));
+                    RawClient.Response found = client.ask("GET", target(writer, n));
                     String shown = found.status() == 404 ? "nothing" : found.text().strip();
                     String expected = isDelete(n) ? "nothing" : Integer.toString(n);
                     // The write after the last acknowledged one may have been stored as well.

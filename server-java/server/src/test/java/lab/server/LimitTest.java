@@ -45,7 +45,7 @@ class LimitTest {
         }
     }
 
-    /** A client that was answered. The server notices a little late that a connection, also its own first one, is gone. */
+    /** A client that got a response. The server notices a little late that a connection, also its own first one, is gone. */
     private static RawClient admitted(TestServer server) throws Exception {
         for (int i = 0; ; i++) {
             RawClient client = new RawClient(server.port());
@@ -92,7 +92,7 @@ class LimitTest {
         try (TestServer server = TestServer.start("memory", folder, "--max-head-bytes", "1024");
                 RawClient client = new RawClient(server.port())) {
             assertEquals(404, client.ask("GET", "/v0/entity?id=" + "k".repeat(900)).status());
-            RawClient.Answer refused = client.ask("GET", "/v0/entity?id=" + "k".repeat(1_024));
+            RawClient.Response refused = client.ask("GET", "/v0/entity?id=" + "k".repeat(1_024));
             assertEquals(431, refused.status());
             assertTrue(refused.text().contains("--max-head-bytes"), refused.text());
             assertTrue(client.isEnded());

@@ -74,7 +74,7 @@ record Mode(String front, String engine, String execution) {
         return new Started(server.port(), server);
     }
 
-    /** A server that answers on a port. */
+    /** A server that listens on a port. */
     record Started(int port, AutoCloseable server) {
     }
 

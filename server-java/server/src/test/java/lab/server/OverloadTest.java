@@ -62,9 +62,9 @@ class OverloadTest {
         server.awaitCounter("queue_depth", 2);
         RawClient refused = client();
         for (int i = 1; i <= 3; i++) {
-            RawClient.Answer answer = refused.ask("GET", "/v0/entity?id=key");
-            assertEquals(503, answer.status());
-            assertNotNull(answer.fields().get("retry-after"));
+            RawClient.Response response = refused.ask("GET", "/v0/entity?id=key");
+            assertEquals(503, response.status());
+            assertNotNull(response.fields().get("retry-after"));
             assertEquals(i, server.counter("rejected"));
         }
         storage.letGo();
@@ -88,7 +88,7 @@ class OverloadTest {
             }
         }
         long before = server.counter("expired");
-        // The only thread is held, so it cannot be the one that answers these.
+        // The only thread is held, so it cannot be the one that serves these.
         RawClient late = sends(put("late"));
         RawClient later = sends(put("later"));
         assertEquals(503, late.read().status());
@@ -134,7 +134,7 @@ class OverloadTest {
         storage.letGo();
         assertEquals(404, first.read().status());
         assertEquals(404, second.read().status());
-        // The answer is sent before its thread has ended.
+        // The response is sent before its thread has ended.
         for (int i = 0; refused.ask("GET", "/v0/entity?id=key").status() == 503; i++) {
             assertTrue(i < 1_000);
         }
@@ -156,7 +156,7 @@ class OverloadTest {
     }
 
     @Test
-    void stoppingAnswersNobodyTwiceAndEndsTheThreads() throws Exception {
+    void stoppingRespondsToNobodyTwiceAndEndsTheThreads() throws Exception {
         start("--execution", "pool", "--pool-threads", "2", "--queue", "lifo", "--deadline-ms", "60000");
         sends(GET_HELD);
         sends(GET_HELD);

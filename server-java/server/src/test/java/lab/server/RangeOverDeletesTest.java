@@ -54,7 +54,7 @@ class RangeOverDeletesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"selector", "blocking-pool", "pool", "virtual"})
-    void otherRequestsOfTheSelectorAreAnsweredMeanwhile(String execution) throws Exception {
+    void otherRequestsOfTheSelectorAreServedMeanwhile(String execution) throws Exception {
         DeletesWithoutEnd storage = new DeletesWithoutEnd();
         try (TestServer server = TestServer.start(storage, "--selectors", "1", "--execution", execution);
                 RawClient ranging = new RawClient(server.port()); RawClient other = new RawClient(server.port())) {
@@ -65,7 +65,7 @@ class RangeOverDeletesTest {
             } finally {
                 storage.ended = true;
             }
-            RawClient.Answer range = ranging.read();
+            RawClient.Response range = ranging.read();
             assertEquals(200, range.status());
             assertEquals("", range.text());
             assertEquals(404, ranging.ask("GET", "/v0/entity?id=absent").status(), "the connection goes on");

@@ -31,11 +31,11 @@ public final class RawClient implements AutoCloseable {
     }
 
     /**
-     * One answer.
+     * One response.
      *
      * @param fields header fields; names in lower case
      */
-    public record Answer(int status, Map<String, String> fields, byte[] body) {
+    public record Response(int status, Map<String, String> fields, byte[] body) {
 
         /** The body as a text. */
         public String text() {
@@ -59,14 +59,14 @@ public final class RawClient implements AutoCloseable {
         send(text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Sends a request without a body and reads the answer. */
-    public Answer ask(String method, String target) throws IOException {
+    /** Sends a request without a body and reads the response. */
+    public Response ask(String method, String target) throws IOException {
         send(method + " " + target + " HTTP/1.1\r\nHost: test\r\n\r\n");
         return read("HEAD".equals(method));
     }
 
-    /** Sends a request with a body and reads the answer. */
-    public Answer ask(String method, String target, byte[] body) throws IOException {
+    /** Sends a request with a body and reads the response. */
+    public Response ask(String method, String target, byte[] body) throws IOException {
         send(method + " " + target + " HTTP/1.1\r\nHost: test\r\nContent-Length: " + body.length + "\r\n\r\n");
         send(body);
         return read(false);
@@ -84,8 +84,8 @@ public final class RawClient implements AutoCloseable {
         send("0\r\n\r\n");
     }
 
-    /** Reads an answer. */
-    public Answer read() throws IOException {
+    /** Reads a response. */
+    public Response read() throws IOException {
         return read(false);
     }
 
@@ -95,7 +95,7 @@ public final class RawClient implements AutoCloseable {
     }
 
     /** Reads a response if one comes in time. */
-    public boolean isAnsweredWithin(int timeoutMs) throws IOException {
+    public boolean hasResponseWithin(int timeoutMs) throws IOException {
         socket.setSoTimeout(timeoutMs);
         try {
             read();
@@ -107,7 +107,7 @@ public final class RawClient implements AutoCloseable {
         }
     }
 
-    /** Reads an answer without a body as it was sent, but for white space at the ends of its lines. */
+    /** Reads a response without a body as it was sent, but for white space at the ends of its lines. */
     public String readHead() throws IOException {
         StringBuilder head = new StringBuilder();
         for (String line = line(); !line.isEmpty(); line = line()) {
@@ -116,7 +116,7 @@ public final class RawClient implements AutoCloseable {
         return head.toString();
     }
 
-    private Answer read(boolean head) throws IOException {
+    private Response read(boolean head) throws IOException {
         String statusLine = line();
         int status = Integer.parseInt(statusLine.split(" ")[1]);
         Map<String, String> fields = new LinkedHashMap<>();
@@ -134,7 +134,7 @@ public final class RawClient implements AutoCloseable {
                 body = in.readAllBytes();
             }
         }
-        return new Answer(status, fields, body);
+        return new Response(status, fields, body);
     }
 
     private byte[] chunks() throws IOException {

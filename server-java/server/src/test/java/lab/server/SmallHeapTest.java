@@ -70,7 +70,7 @@ class SmallHeapTest {
             }
             try (RawClient client = new RawClient(port)) {
                 for (int connection = 0; connection < connections; connection++) {
-                    RawClient.Answer last = client.ask("GET", "/v0/entity?id=" + connection + "-" + (each - 1));
+                    RawClient.Response last = client.ask("GET", "/v0/entity?id=" + connection + "-" + (each - 1));
                     assertEquals(200, last.status());
                     assertEquals(valueBytes, last.body().length);
                 }

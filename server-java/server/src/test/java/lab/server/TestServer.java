@@ -67,7 +67,7 @@ public final class TestServer implements AutoCloseable {
         }
     }
 
-    /** Port that it answers on. */
+    /** Port that it listens on. */
     public int port() {
         return nodes.port();
     }
@@ -82,7 +82,7 @@ public final class TestServer implements AutoCloseable {
         return Exchange.INTERNAL_FIELD + ": " + nodes.servers().getFirst().secret().fieldValue() + "\r\n";
     }
 
-    /** The line that says that all nodes answer. */
+    /** The line that says that all nodes are ready. */
     public String readyLine() {
         return nodes.readyLine();
     }

@@ -145,7 +145,7 @@ class ClusterFaultsTest {
                 long end = System.nanoTime() + PATIENCE_NANOS;
                 while (read.outcome() != Operation.Outcome.DONE) {
                     // A node that was frozen or cut off may still be set aside by another one.
-                    assertTrue(System.nanoTime() < end, "not all replicas answer: " + read);
+                    assertTrue(System.nanoTime() < end, "not all replicas respond: " + read);
                     Thread.sleep(20);
                     read = clients.readAll(url, key);
                 }

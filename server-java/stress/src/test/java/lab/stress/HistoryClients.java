@@ -94,7 +94,7 @@ final class HistoryClients implements AutoCloseable {
         }
     }
 
-    /** One read that wants an answer of every replica. */
+    /** One read that wants a response of every replica. */
     Operation readAll(String node, String key) {
         return ask(node, Operation.Kind.GET, key, "&ack=" + nodes.size());
     }
@@ -115,15 +115,15 @@ final class HistoryClients implements AutoCloseable {
         }
         long start = System.nanoTime();
         try {
-            HttpResponse<String> answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+            HttpResponse<String> response = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
             long end = System.nanoTime();
-            return switch (answer.statusCode()) {
-                case OK -> new Operation(kind, key, answer.body(), start, end, Operation.Outcome.DONE);
+            return switch (response.statusCode()) {
+                case OK -> new Operation(kind, key, response.body(), start, end, Operation.Outcome.DONE);
                 case CREATED, ACCEPTED, NOT_FOUND ->
                         new Operation(kind, key, value, start, end, Operation.Outcome.DONE);
                 case TOO_FEW_REPLICAS -> new Operation(kind, key, value, start, end, refused);
-                default -> throw new AssertionError(kind + " of " + key + " was answered " + answer.statusCode() + ": "
-                        + answer.body());
+                default -> throw new AssertionError(kind + " of " + key + " got " + response.statusCode() + ": "
+                        + response.body());
             };
         } catch (ConnectException e) {
             return new Operation(kind, key, value, start, System.nanoTime(), Operation.Outcome.NEVER_SENT);

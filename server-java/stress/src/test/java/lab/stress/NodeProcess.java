@@ -71,7 +71,7 @@ final class NodeProcess implements AutoCloseable {
         }
     }
 
-    /** SIGSTOP: it keeps its connections and answers nothing. */
+    /** SIGSTOP: it keeps its connections and responds to nothing. */
     void pause() throws IOException, InterruptedException {
         signal("STOP");
     }

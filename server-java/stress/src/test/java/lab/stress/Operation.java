@@ -18,7 +18,7 @@ record Operation(Kind kind, String key, String value, long startNanos, long endN
         DONE,
         /** Refused by the coordinator after it was stamped: it may be on some replicas, now or later. */
         REFUSED,
-        /** No answer came: it may be on some replicas, now or later, stamped at any time since its start. */
+        /** No response came: it may be on some replicas, now or later, stamped at any time since its start. */
         UNKNOWN,
         /** It never reached a node. */
         NEVER_SENT

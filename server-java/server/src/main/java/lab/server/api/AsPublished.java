@@ -9,11 +9,11 @@ public enum AsPublished {
     NOTHING("nothing"),
     /** The key becomes a text and then bytes again. */
     STRING_KEYS("string-keys"),
-    /** A value is copied to an array of its own before it is stored or answered. */
+    /** A value is copied to an array of its own before it is stored or sent. */
     COPIED_VALUES("copied-values"),
-    /** Each answer is one-nio's object, a list of texts that become bytes. */
+    /** Each response is one-nio's object, a list of texts that become bytes. */
     NEW_RESPONSE("new-response"),
-    /** The same, but answers without a body are one object for all requests, which one-nio changes each time. */
+    /** The same, but responses without a body are one object for all requests, which one-nio changes each time. */
     SHARED_RESPONSE("shared-response");
 
     private final String flag;
@@ -22,8 +22,8 @@ public enum AsPublished {
         this.flag = flag;
     }
 
-    /** Whether it is about the objects that answers are made of, which one-nio alone has. */
-    public boolean isOfAnswers() {
+    /** Whether it is about the objects that responses are made of, which one-nio alone has. */
+    public boolean isOfResponses() {
         return this == NEW_RESPONSE || this == SHARED_RESPONSE;
     }
 

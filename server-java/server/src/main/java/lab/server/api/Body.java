@@ -1,6 +1,6 @@
 package lab.server.api;
 
-/** The body of an answer, read in pieces. */
+/** The body of a response, read in pieces. */
 public interface Body extends AutoCloseable {
 
     /** Length is not known before the end. */

@@ -4,8 +4,8 @@ import java.io.IOException;
 import lab.storage.Cursor;
 
 /**
- * What the requests are about: the entries of this node, or of the cluster that it is part of. Answers each exchange
- * itself, now or later.
+ * What the requests are about: the entries of this node, or of the cluster that it is part of. Responds to each
+ * exchange itself, now or later.
  */
 public interface Entities {
 
@@ -20,7 +20,7 @@ public interface Entities {
     }
 
     /**
-     * Replicas that must have answered, of a request that does not say {@code ack}.
+     * Replicas that must have responded, for a request that does not say {@code ack}.
      *
      * @param from replicas as the request says, or {@link #defaultFrom()}
      */
@@ -28,13 +28,13 @@ public interface Entities {
         return 1;
     }
 
-    /** Answers a {@code GET}: 200 with the value, or 404; 504 if fewer than {@code ack} of {@code from} replicas answer. */
+    /** Serves a {@code GET}: 200 with the value, or 404; 504 if fewer than {@code ack} of {@code from} replicas respond. */
     void get(Exchange exchange, byte[] key, int from, int ack) throws IOException;
 
-    /** Answers a {@code PUT} of the body: 201, or 504. */
+    /** Serves a {@code PUT} of the body: 201, or 504. */
     void put(Exchange exchange, byte[] key, int from, int ack) throws IOException;
 
-    /** Answers a {@code DELETE}: 202, or 504. */
+    /** Serves a {@code DELETE}: 202, or 504. */
     void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException;
 
     /**
@@ -59,7 +59,7 @@ public interface Entities {
     }
 
     /**
-     * Answers with the entries of all nodes in order: 200, or 504 if more than {@code from - ack} nodes do not respond.
+     * Responds with the entries of all nodes in order: 200, or 504 if more than {@code from - ack} nodes do not respond.
      *
      * @param end null for no end
      */

@@ -4,13 +4,13 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 
 /**
- * One request and the way to answer it, whatever carries it. Exactly one of the {@code respond} methods is called, once:
- * by the thread that handles the request, or later by any other. Until then the request can be read. Once it was answered
+ * One request and the way to respond to it, over any transport. Exactly one of the {@code respond} methods is called, once:
+ * by the thread that handles the request, or later by any other. Until then the request can be read. Once it has a response
  * and the handler has returned, the object may stand for another one; so only the handler itself may ask
- * {@link #isAnswered()}.
+ * {@link #hasResponse()}.
  *
- * <p>They throw {@link IOException} if the connection is broken; then no other answer is possible. Whoever answers later
- * says so with {@link #abort}; {@link Answering} does it.
+ * <p>They throw {@link IOException} if the connection is broken; then no other response is possible. Whoever responds later
+ * says so with {@link #abort}; {@link Responder} does it.
  */
 public interface Exchange {
 
@@ -34,46 +34,46 @@ public interface Exchange {
     /** Body of the request; empty if it has none. The bytes belong to whoever asks and are not changed later. */
     MemorySegment body();
 
-    /** Whether answering waits for the client to read. */
+    /** Whether responding waits for the client to read. */
     default boolean waitsForClient() {
         return false;
     }
 
     /** Whether one of the {@code respond} methods was called for this request. */
-    boolean isAnswered();
+    boolean hasResponse();
 
-    /** Answers without a body. */
+    /** Responds without a body. */
     void respond(Status status) throws IOException;
 
-    /** Answers with a text, which says what was wrong and what to do. */
+    /** Responds with a text, which says what was wrong and what to do. */
     void respond(Status status, String text) throws IOException;
 
     /**
-     * Answers 405.
+     * Responds with 405.
      *
      * @param allow the methods that the path knows, separated by commas
      */
     void respondMethodNotAllowed(String allow) throws IOException;
 
-    /** Answers with JSON. */
+    /** Responds with JSON. */
     void respondJson(String json) throws IOException;
 
     /**
-     * Answers 200 with a value.
+     * Responds with 200 and a value.
      *
      * @param value copied before this method returns
      */
     void respondValue(MemorySegment value) throws IOException;
 
     /**
-     * Answers 200 with a body that is read little by little, as fast as the client takes it.
+     * Responds with 200 and a body that is read little by little, as fast as the client takes it.
      *
      * @param body closed by the exchange in every case, also if this method throws
      */
     void respondStream(Body body) throws IOException;
 
     /**
-     * Ends the connection, because the answer could not be sent. Does nothing if it has ended already.
+     * Ends the connection, because the response could not be sent. Does nothing if it has ended already.
      *
      * @param cause logged unless it only says that the client has gone
      */

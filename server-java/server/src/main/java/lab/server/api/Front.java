@@ -3,7 +3,7 @@ package lab.server.api;
 import java.util.Map;
 
 /**
- * What carries HTTP requests to the API and the answers back. The port is bound when a front is made; it answers from
+ * What carries HTTP requests to the API and the responses back. The port is bound when a front is made; it serves from
  * {@link #start()} on.
  */
 public interface Front extends AutoCloseable {
@@ -11,11 +11,11 @@ public interface Front extends AutoCloseable {
     /** The transport does not tell how many connections there are. */
     int UNKNOWN_CONNECTIONS = -1;
 
-    /** Begins to answer. */
+    /** Begins to serve. */
     void start();
 
-    /** Requests answered so far, in whatever way. */
-    long answered();
+    /** Responses sent so far, with any status. */
+    long responses();
 
     /** Connections that are open now, or {@link #UNKNOWN_CONNECTIONS}. */
     int connections();
@@ -23,7 +23,7 @@ public interface Front extends AutoCloseable {
     /** Facts about the transport for the ready line; names carry units. */
     Map<String, Object> facts();
 
-    /** Stops to answer and closes every connection. Requests that are being handled go on, unheard. */
+    /** Stops serving and closes every connection. Requests that are being handled go on, unheard. */
     @Override
     void close();
 }

@@ -16,8 +16,7 @@ import java.util.function.Supplier;
  * <tr><td>{@code GET /v0/stats}</td><td>200 and JSON: what the store has done</td></tr>
  * </table>
  *
- * <p>Every request gets an answer: a failure is logged with its cause and answered with 500, a full disk
- * with 507.
+ * <p>Every request gets a response: a failure is logged with its cause and is a 500, a full disk is a 507.
  */
 public final class KeyValueApi {
 
@@ -39,47 +38,47 @@ public final class KeyValueApi {
     private final Supplier<String> status;
     private final Supplier<String> stats;
     private final int maxKeyBytes;
-    private final Answering answering;
+    private final Responder responder;
 
     /**
      * @param entities    what the requests are about
-     * @param answering   answers where answering fails
+     * @param responder   responds where a handler fails
      * @param status      JSON for {@code /v0/status}
-     * @param maxKeyBytes larger keys are answered with 413
+     * @param maxKeyBytes larger keys are refused with 413
      */
-    public KeyValueApi(Entities entities, Answering answering, Supplier<String> status, int maxKeyBytes) {
-        this(entities, answering, status, () -> "{}", maxKeyBytes);
+    public KeyValueApi(Entities entities, Responder responder, Supplier<String> status, int maxKeyBytes) {
+        this(entities, responder, status, () -> "{}", maxKeyBytes);
     }
 
     /**
      * @param entities    what the requests are about
-     * @param answering   answers where answering fails
+     * @param responder   responds where a handler fails
      * @param status      JSON for {@code /v0/status}
      * @param stats       JSON for {@code /v0/stats}
-     * @param maxKeyBytes larger keys are answered with 413
+     * @param maxKeyBytes larger keys are refused with 413
      */
-    public KeyValueApi(Entities entities, Answering answering, Supplier<String> status, Supplier<String> stats,
+    public KeyValueApi(Entities entities, Responder responder, Supplier<String> status, Supplier<String> stats,
             int maxKeyBytes) {
         this.entities = entities;
-        this.answering = answering;
+        this.responder = responder;
         this.status = status;
         this.stats = stats;
         this.maxKeyBytes = maxKeyBytes;
     }
 
-    /** Whether a request is answered from what is known, so that it needs no thread of its own and is never refused. */
-    public static boolean isAnsweredAtOnce(Exchange exchange) {
+    /** Whether a request is served from what is known, so that it needs no thread of its own and is never refused. */
+    public static boolean isServedAtOnce(Exchange exchange) {
         String target = exchange.target();
         return Query.hasPath(target, STATUS) || Query.hasPath(target, STATS);
     }
 
     /**
-     * Answers one request, or sees to it that another thread will.
+     * Serves one request, or sees to it that another thread will.
      *
      * @throws IOException if the connection is broken
      */
     public void handle(Exchange exchange) throws IOException {
-        answering.answer(exchange, () -> route(exchange));
+        responder.respond(exchange, () -> route(exchange));
     }
 
     private void route(Exchange exchange) throws IOException {

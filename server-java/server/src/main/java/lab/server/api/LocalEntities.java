@@ -21,10 +21,10 @@ public final class LocalEntities implements Entities {
 
     @Override
     public void get(Exchange exchange, byte[] key, int from, int ack) throws IOException {
-        ValueAnswer answer = new ValueAnswer(exchange);
-        if (!storage.get(MemorySegment.ofArray(key), answer)) {
+        ValueResponse response = new ValueResponse(exchange);
+        if (!storage.get(MemorySegment.ofArray(key), response)) {
             exchange.respond(Status.NOT_FOUND);
-        } else if (answer.large) {
+        } else if (response.large) {
             ValueBody.respond(exchange, range(key, Arrays.copyOf(key, key.length + 1)));
         }
     }
@@ -46,13 +46,13 @@ public final class LocalEntities implements Entities {
         return storage.range(MemorySegment.ofArray(start), end == null ? null : MemorySegment.ofArray(end));
     }
 
-    /** Answers a small value on the spot, while it is pinned. */
-    private static final class ValueAnswer implements ValueReader<IOException> {
+    /** Responds with a small value on the spot, while it is pinned. */
+    private static final class ValueResponse implements ValueReader<IOException> {
 
         private final Exchange exchange;
         private boolean large;
 
-        ValueAnswer(Exchange exchange) {
+        ValueResponse(Exchange exchange) {
             this.exchange = exchange;
         }
 

@@ -1,6 +1,6 @@
 package lab.server.api;
 
-/** The answers that the API knows. */
+/** The statuses that the API knows. */
 public enum Status {
     /** A value, a range or the status follows. */
     OK(200, "OK"),
@@ -24,7 +24,7 @@ public enum Status {
     INTERNAL_ERROR(500, "Internal Server Error"),
     /** The server has more to do than it can; come again. */
     UNAVAILABLE(503, "Service Unavailable"),
-    /** Too few replicas answered in time. */
+    /** Too few replicas responded in time. */
     TOO_FEW_REPLICAS(504, "Gateway Timeout"),
     /** The disk is full; reads go on. */
     STORAGE_FULL(507, "Insufficient Storage");

@@ -21,8 +21,8 @@ public final class ValueBody implements Body {
     }
 
     /**
-     * Answers with the value of the cursor's first entry, or 404 if it has none. The value may have changed since its
-     * size was seen; what the cursor shows is what is answered.
+     * Responds with the value of the cursor's first entry, or 404 if it has none. The value may have changed since its
+     * size was seen; what the cursor shows is what is sent.
      *
      * @param cursor before its first entry; closed once the value is sent, or at once if there is none
      */

@@ -41,7 +41,7 @@ final class Announcement extends PeerCall {
     }
 
     @Override
-    void answered(byte[] found) {
+    void responded(byte[] found) {
         ended.countDown();
     }
 

@@ -15,25 +15,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Clients that wait for each answer, each call on a thread of a pool with a bounded queue. Nothing else runs on these
- * threads and answering another node needs none of them, so nodes that wait for each other never wait in a circle.
+ * Clients that wait for each response, each call on a thread of a pool with a bounded queue. Nothing else runs on these
+ * threads and responding to another node needs none of them, so nodes that wait for each other never wait in a circle.
  */
 final class BlockingTransport implements PeerTransport {
 
     private static final Logger LOG = LoggerFactory.getLogger(BlockingTransport.class);
 
     /**
-     * An answer as it came.
+     * A response as it came.
      *
      * @param body never null
      */
-    record Answer(int status, byte[] body) {
+    record PeerResponse(int status, byte[] body) {
     }
 
     /** A connection, or a pool of them, to one node. */
     interface Caller extends AutoCloseable {
-        /** Sends a call and waits for its answer. */
-        Answer ask(PeerCall call) throws IOException, InterruptedException;
+        /** Sends a call and waits for its response. */
+        PeerResponse ask(PeerCall call) throws IOException, InterruptedException;
 
         @Override
         void close();
@@ -50,7 +50,7 @@ final class BlockingTransport implements PeerTransport {
 
     /**
      * @param callers   makes what asks one node
-     * @param threads   calls that may wait for an answer at the same time
+     * @param threads   calls that may wait for a response at the same time
      * @param queue     calls that may wait for a thread
      * @param oneAtATime whether one lock is held during each call
      */
@@ -89,7 +89,7 @@ final class BlockingTransport implements PeerTransport {
         });
         threads.shutdownNow();
         try {
-            // A caller that cannot be interrupted ends by its time-out: one for a connection, one for the answer.
+            // A caller that cannot be interrupted ends by its time-out: one for a connection, one for the response.
             if (!threads.awaitTermination(STOP_TIMEOUTS * timeoutNanos, TimeUnit.NANOSECONDS)) {
                 LOG.warn("A call to another node did not end in time");
             }
@@ -103,7 +103,7 @@ final class BlockingTransport implements PeerTransport {
 
         private final Caller caller;
         private final PeerCall call;
-        private Answer answer;
+        private PeerResponse response;
 
         Task(Caller caller, PeerCall call) {
             this.caller = caller;
@@ -124,13 +124,13 @@ final class BlockingTransport implements PeerTransport {
                 }
             }
             if (failure == null) {
-                call.end(answer.status(), answer.body());
+                call.end(response.status(), response.body());
             } else {
                 call.fail(failure);
             }
         }
 
-        /** Sets the answer, or says why there is none. */
+        /** Sets the response, or says why there is none. */
         private PeerFailure askInTime() {
             if (call.isInVain()) {
                 // Else each of those who wait for their turn would find out for itself, a time-out later.
@@ -141,7 +141,7 @@ final class BlockingTransport implements PeerTransport {
                 return PeerFailure.OVERLOADED;
             }
             try {
-                answer = caller.ask(call);
+                response = caller.ask(call);
                 return null;
             } catch (IOException e) {
                 LOG.debug("A call failed", e);

@@ -13,7 +13,7 @@ public enum ClientKind {
         }
     },
 
-    /** One-nio's: a pool of connections, and a thread waits for each answer. */
+    /** One-nio's: a pool of connections, and a thread waits for each response. */
     ONE_NIO("one-nio", true) {
         @Override
         PeerTransport open(ClusterSettings settings) {
@@ -23,7 +23,7 @@ public enum ClientKind {
         }
     },
 
-    /** {@code java.net.http}; a thread waits for each answer. */
+    /** {@code java.net.http}; a thread waits for each response. */
     JDK("jdk", true) {
         @Override
         PeerTransport open(ClusterSettings settings) {
@@ -58,7 +58,7 @@ public enum ClientKind {
 
     abstract PeerTransport open(ClusterSettings settings);
 
-    /** Whether a thread waits for each answer. */
+    /** Whether a thread waits for each response. */
     public boolean blocking() {
         return blocking;
     }

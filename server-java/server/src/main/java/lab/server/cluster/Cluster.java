@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import lab.server.api.Answering;
 import lab.server.api.Entities;
+import lab.server.api.Responder;
 import lab.storage.Storage;
 
 /** This node's part of a cluster: its replica, and its view of the other nodes. */
@@ -32,10 +32,10 @@ public final class Cluster implements AutoCloseable {
      *
      * @param storage   holds records, no plain values; closed by the caller, after this object
      * @param mark      file in which the node's clock keeps its place over a restart, or null if the store keeps nothing
-     * @param answering answers where answering fails
+     * @param responder responds where a handler fails
      */
     public Cluster(Topology topology, ClusterSettings settings, Storage storage, Path mark,
-            Answering answering) {
+            Responder responder) {
         this.topology = topology;
         this.settings = settings;
         this.transport = settings.client().open(settings);
@@ -53,12 +53,12 @@ public final class Cluster implements AutoCloseable {
         HybridClock clock = new HybridClock(topology.self(), () -> HybridClock.wallMicros() + offsetMicros,
                 mark == null ? ClockMark.none() : ClockMark.open(mark));
         replicas = new Replicas(new VersionedStore(storage), clock, byPosition, topology.self());
-        ranges = new ClusterRanges(topology, settings, replicas.store(), answering);
-        entities = new ReplicatedEntities(replicas, ranges, settings.hashing().place(topology.nodes()), answering,
+        ranges = new ClusterRanges(topology, settings, replicas.store(), responder);
+        entities = new ReplicatedEntities(replicas, ranges, settings.hashing().place(topology.nodes()), responder,
                 topology.size(), settings.from(), settings.ack(), settings.readRepair());
     }
 
-    /** What answers the requests of clients and of other nodes. */
+    /** What serves the requests of clients and of other nodes. */
     public Entities entities() {
         return entities;
     }

@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import lab.server.api.Answering;
 import lab.server.api.Exchange;
 import lab.server.api.RangeBody;
+import lab.server.api.Responder;
 import lab.server.api.Status;
 import lab.storage.Cursor;
 import org.slf4j.Logger;
@@ -18,25 +18,25 @@ final class ClusterRanges implements AutoCloseable {
 
     /** Each holds a snapshot and a connection on every node, and some buffers here. */
     private static final int MAX_RANGES = 64;
-    /** Beside the time-out for another node, which a range may be waiting for. */
+    /** In addition to the time-out for another node, which a range may be waiting for. */
     private static final int STOP_TIMEOUT_MS = 10_000;
     private static final Logger LOG = LoggerFactory.getLogger(ClusterRanges.class);
 
     private final Topology topology;
     private final ClusterSettings settings;
     private final VersionedStore store;
-    private final Answering answering;
+    private final Responder responder;
     private final Semaphore room = new Semaphore(MAX_RANGES);
 
     /**
      * @param store     records of this node
-     * @param answering answers where answering fails
+     * @param responder responds where a handler fails
      */
-    ClusterRanges(Topology topology, ClusterSettings settings, VersionedStore store, Answering answering) {
+    ClusterRanges(Topology topology, ClusterSettings settings, VersionedStore store, Responder responder) {
         this.topology = topology;
         this.settings = settings;
         this.store = store;
-        this.answering = answering;
+        this.responder = responder;
     }
 
     /** Responds on a thread of its own, which may wait for other nodes as no other may. */
@@ -47,7 +47,7 @@ final class ClusterRanges implements AutoCloseable {
         }
         Thread.ofVirtual().name("cluster-range").start(() -> {
             try {
-                answering.answerLater(exchange, () -> merge(exchange, start, end, from, ack));
+                responder.respondLater(exchange, () -> merge(exchange, start, end, from, ack));
             } finally {
                 room.release();
             }

@@ -1,22 +1,22 @@
 package lab.server.cluster;
 
 import java.io.IOException;
-import lab.server.api.Answering;
 import lab.server.api.Exchange;
+import lab.server.api.Responder;
 import lab.server.api.Status;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The responses of the replicas to one request. Answers its exchange as soon as enough replicas have responded, or as soon
- * as too many have failed; the others go on.
+ * The responses of the replicas to one request. Responds to its exchange as soon as enough replicas have responded, or as
+ * soon as too many have failed; the others go on.
  */
 abstract class Gathering {
 
     private static final Logger LOG = LoggerFactory.getLogger(Gathering.class);
 
     private final Exchange exchange;
-    private final Answering answering;
+    private final Responder responder;
     private final Replicas replicas;
     private final int[] nodes;
     private final int ack;
@@ -28,9 +28,9 @@ abstract class Gathering {
      * @param nodes positions of the replicas that are asked
      * @param ack   replicas that must have responded
      */
-    Gathering(Exchange exchange, Answering answering, Replicas replicas, int[] nodes, int ack) {
+    Gathering(Exchange exchange, Responder responder, Replicas replicas, int[] nodes, int ack) {
         this.exchange = exchange;
-        this.answering = answering;
+        this.responder = responder;
         this.replicas = replicas;
         this.nodes = nodes;
         this.ack = ack;
@@ -40,8 +40,8 @@ abstract class Gathering {
         return exchange;
     }
 
-    final Answering answering() {
-        return answering;
+    final Responder responder() {
+        return responder;
     }
 
     final Replicas replicas() {
@@ -100,7 +100,7 @@ abstract class Gathering {
     /** The call to the replica at a position of the list of nodes. */
     abstract PeerCall call(int at);
 
-    /** The part of this node, if it is a replica itself; what it finds, as {@link PeerCall#answered} gets it. */
+    /** The part of this node, if it is a replica itself; what it finds, as {@link PeerCall#responded} gets it. */
     abstract byte[] local(VersionedStore store);
 
     /**
@@ -110,11 +110,11 @@ abstract class Gathering {
      */
     abstract boolean take(int at, byte[] found);
 
-    /** Asks again in another way, once, while the exchange is not answered; this object is not used any more. */
+    /** Asks again in another way, once, while the exchange has no response; this object is not used any more. */
     abstract void startAgain();
 
-    /** Answers the exchange, when enough replicas have responded. Called once. */
-    abstract void answer(Exchange to) throws IOException;
+    /** Responds to the exchange, when enough replicas have responded. Called once. */
+    abstract void respond(Exchange to) throws IOException;
 
     /** Called once, when every replica has responded or failed. */
     abstract void settled();
@@ -135,10 +135,10 @@ abstract class Gathering {
             again = superseded;
         }
         if (again) {
-            answering.answerLater(exchange, this::startAgain);
+            responder.respondLater(exchange, this::startAgain);
         }
         if (enough) {
-            answering.answerLater(exchange, () -> answer(exchange));
+            responder.respondLater(exchange, () -> respond(exchange));
         }
         if (last) {
             settled();
@@ -159,8 +159,8 @@ abstract class Gathering {
             responded = succeeded;
         }
         if (impossible) {
-            answering.answerLater(exchange, () -> exchange.respond(Status.TOO_FEW_REPLICAS, "Of " + nodes.length
-                    + " replicas " + ack + " must answer, but no more than " + (ack - 1) + " can; " + responded
+            responder.respondLater(exchange, () -> exchange.respond(Status.TOO_FEW_REPLICAS, "Of " + nodes.length
+                    + " replicas " + ack + " must respond, but no more than " + (ack - 1) + " can; " + responded
                     + " did. GET /v0/status says which nodes are away."));
         }
         if (last) {
@@ -181,7 +181,7 @@ abstract class Gathering {
         }
 
         @Override
-        void answered(byte[] found) {
+        void responded(byte[] found) {
             Gathering.this.succeeded(at, found);
         }
 

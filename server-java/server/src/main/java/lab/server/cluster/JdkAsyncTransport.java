@@ -25,13 +25,13 @@ final class JdkAsyncTransport implements PeerTransport {
     private final ClusterSecret secret;
 
     /**
-     * @param threads  threads that read answers and go on with them
+     * @param threads  threads that read responses and go on with them
      * @param maxCalls calls that may be under way to one node; without a bound a slow node would fill the heap
      * @param secret   proves to the other nodes that a node calls
      */
     JdkAsyncTransport(int threads, int timeoutMs, int maxCalls, ClusterSecret secret) {
         this.threads = Executors.newFixedThreadPool(threads,
-                Thread.ofPlatform().daemon().name("peer-answer-", 0).factory());
+                Thread.ofPlatform().daemon().name("peer-response-", 0).factory());
         this.client = JdkCaller.client(timeoutMs).executor(this.threads).build();
         this.timeoutMs = timeoutMs;
         this.maxCalls = maxCalls;

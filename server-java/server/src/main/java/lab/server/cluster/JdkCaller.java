@@ -44,9 +44,9 @@ final class JdkCaller implements BlockingTransport.Caller {
     }
 
     @Override
-    public BlockingTransport.Answer ask(PeerCall call) throws IOException, InterruptedException {
+    public BlockingTransport.PeerResponse ask(PeerCall call) throws IOException, InterruptedException {
         HttpResponse<byte[]> response = client.send(request(call), HttpResponse.BodyHandlers.ofByteArray());
-        return new BlockingTransport.Answer(response.statusCode(), response.body());
+        return new BlockingTransport.PeerResponse(response.statusCode(), response.body());
     }
 
     /** Sends without waiting. */

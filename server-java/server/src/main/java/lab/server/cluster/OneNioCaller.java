@@ -24,13 +24,13 @@ final class OneNioCaller implements BlockingTransport.Caller {
     }
 
     @Override
-    public BlockingTransport.Answer ask(PeerCall call) throws IOException, InterruptedException {
+    public BlockingTransport.PeerResponse ask(PeerCall call) throws IOException, InterruptedException {
         String target = PeerRequest.target(call);
         try {
             Response response = call.kind() == PeerCall.Kind.PUT ? client.put(target, call.record(), proof)
                     : client.invoke(client.createRequest(Request.METHOD_GET, target, proof));
             byte[] body = response.getBody();
-            return new BlockingTransport.Answer(response.getStatus(), body == null ? Response.EMPTY : body);
+            return new BlockingTransport.PeerResponse(response.getStatus(), body == null ? Response.EMPTY : body);
         } catch (PoolException e) {
             if (e.getCause() instanceof IOException cause) {
                 throw cause;

@@ -31,7 +31,7 @@ final class Peer {
     private volatile boolean unreachable;
     /** Whether probes follow each other; they end when one finds that the node is not set aside. */
     private boolean probed;
-    /** Whether there is a probe beside those that follow each other. */
+    /** Whether there is a probe in addition to those that follow each other. */
     private final AtomicBoolean probedAtOnce = new AtomicBoolean();
     /** Calls that began before say nothing about the node of now. */
     private volatile long restoredNanos = System.nanoTime();
@@ -184,7 +184,7 @@ final class Peer {
         }
 
         @Override
-        void answered(byte[] found) {
+        void responded(byte[] found) {
             restore();
             over();
         }

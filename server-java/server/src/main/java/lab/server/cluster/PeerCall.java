@@ -3,8 +3,8 @@ package lab.server.cluster;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * One question to another node and what becomes of it. Ends once, with an answer or with a failure, on whatever thread
- * the client has; what comes later is ignored. All calls may be repeated without harm, because they carry their version.
+ * One request to another node and what becomes of it. Ends once, with a response or with a failure, on whatever thread
+ * the client has; what comes later is ignored. All calls may be repeated without harm, because each has its version.
  *
  * <p>The flag that it extends says whether it has ended.
  */
@@ -84,7 +84,7 @@ abstract class PeerCall extends AtomicBoolean {
     }
 
     /**
-     * Ends it with an answer.
+     * Ends it with a response.
      *
      * @param body the record, for a GET that found one; the newer version, for a PUT that was refused with 200
      */
@@ -97,14 +97,14 @@ abstract class PeerCall extends AtomicBoolean {
             };
             peer.ended(this, expected ? null : PeerFailure.REFUSED);
             if (expected) {
-                answered(status == OK ? body : null);
+                responded(status == OK ? body : null);
             } else {
                 failed(PeerFailure.REFUSED);
             }
         }
     }
 
-    /** Ends it without an answer. */
+    /** Ends it without a response. */
     final void fail(PeerFailure failure) {
         if (compareAndSet(false, true)) {
             peer.ended(this, failure);
@@ -113,12 +113,12 @@ abstract class PeerCall extends AtomicBoolean {
     }
 
     /**
-     * Called when the node has answered.
+     * Called when the node has responded.
      *
      * @param found the record that a GET found, or one with the newer version for which a PUT was refused; else null
      */
-    abstract void answered(byte[] found);
+    abstract void responded(byte[] found);
 
-    /** Called when there will be no answer that counts. */
+    /** Called when there will be no response that counts. */
     abstract void failed(PeerFailure failure);
 }

@@ -15,7 +15,7 @@ enum PeerFailure {
     SET_ASIDE,
     /** The client on this node has no room for a further call; the other node was not asked. */
     OVERLOADED,
-    /** It answered that it failed. */
+    /** It responded that it failed. */
     REFUSED;
 
     /** What an exception of a client means. */

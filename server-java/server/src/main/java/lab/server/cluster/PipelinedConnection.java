@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>A call whose connection broke before the response is sent once more over a new one: the node may have been started
  * again since. A call without a response in time fails alone: that may still come and is thrown away, since the calls
- * behind it are answered after it. A connection on which a call is overdue twice the time-out is given up.
+ * behind it get theirs after it. A connection on which a call is overdue twice the time-out is given up.
  */
 final class PipelinedConnection {
 
@@ -40,7 +40,7 @@ final class PipelinedConnection {
     private final ArrayDeque<PeerCall> sent = new ArrayDeque<>();
     private final byte[] out = new byte[OUT_BYTES];
     private final ByteBuffer outBuffer = ByteBuffer.wrap(out).limit(0);
-    private final AnswerParser parser = new AnswerParser(this::answered);
+    private final ResponseParser parser = new ResponseParser(this::received);
     /** A record too large for the buffer, sent after what is in it; or null. */
     private ByteBuffer large;
     private SocketChannel channel;
@@ -174,10 +174,10 @@ final class PipelinedConnection {
         }
     }
 
-    private void answered(int status, byte[] body) throws IOException {
+    private void received(int status, byte[] body) throws IOException {
         PeerCall call = sent.poll();
         if (call == null) {
-            throw new IOException(url + " sent an answer that nobody asked for");
+            throw new IOException(url + " sent a response that nobody asked for");
         }
         calls.decrementAndGet();
         overdue = Math.max(0, overdue - 1);
@@ -202,7 +202,7 @@ final class PipelinedConnection {
         int at = 0;
         for (PeerCall call : sent) {
             if (at == 0 && isOverdue(call, now, 2)) {
-                broken(new IOException(url + " does not answer"), PeerFailure.TIMED_OUT);
+                broken(new IOException(url + " does not respond"), PeerFailure.TIMED_OUT);
                 return;
             }
             if (at++ >= overdue) {

@@ -14,8 +14,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Our own client: one thread for all other nodes, one connection to each, and as many calls on it at once as there are.
- * Calls that come together leave in one write and their answers come in one read, so the busier a node is, the less a
- * call costs. HTTP/1.1 pipelining (RFC 9112, section 9.3.2): answers come in the order of the calls.
+ * Calls that come together leave in one write and their responses come in one read, so the busier a node is, the less a
+ * call costs. HTTP/1.1 pipelining (RFC 9112, section 9.3.2): responses come in the order of the calls.
  */
 final class PipelinedTransport implements PeerTransport, Runnable {
 

@@ -1,28 +1,28 @@
 package lab.server.cluster;
 
 import java.io.IOException;
-import lab.server.api.Answering;
 import lab.server.api.Exchange;
+import lab.server.api.Responder;
 
-/** The records that the replicas have for one key; the freshest is the answer. */
+/** The records that the replicas have for one key; the freshest is the response. */
 final class ReadGathering extends Gathering {
 
     private final byte[] key;
-    /** What each replica answered, if the ones that are behind are to be repaired; else null. */
+    /** What each replica responded, if the ones that are behind are to be repaired; else null. */
     private final byte[][] found;
-    private final boolean[] answered;
+    private final boolean[] responded;
     private byte[] freshest;
 
     /**
      * @param nodes  positions of the replicas
      * @param repair whether to write the freshest record to the replicas that have an older one
      */
-    ReadGathering(Exchange exchange, Answering answering, int ack, byte[] key, int[] nodes, Replicas replicas,
+    ReadGathering(Exchange exchange, Responder responder, int ack, byte[] key, int[] nodes, Replicas replicas,
             boolean repair) {
-        super(exchange, answering, replicas, nodes, ack);
+        super(exchange, responder, replicas, nodes, ack);
         this.key = key;
         this.found = repair ? new byte[nodes.length][] : null;
-        this.answered = repair ? new boolean[nodes.length] : null;
+        this.responded = repair ? new boolean[nodes.length] : null;
     }
 
     @Override
@@ -39,7 +39,7 @@ final class ReadGathering extends Gathering {
     boolean take(int at, byte[] record) {
         if (found != null) {
             found[at] = record;
-            answered[at] = true;
+            responded[at] = true;
         }
         if (Replicas.version(record) > Replicas.version(freshest)) {
             freshest = record;
@@ -53,7 +53,7 @@ final class ReadGathering extends Gathering {
     }
 
     @Override
-    void answer(Exchange to) throws IOException {
+    void respond(Exchange to) throws IOException {
         byte[] record;
         synchronized (this) {
             record = freshest;
@@ -67,7 +67,7 @@ final class ReadGathering extends Gathering {
             return;
         }
         for (int at = 0; at < found.length; at++) {
-            if (answered[at] && Replicas.version(found[at]) < Replicas.version(freshest)) {
+            if (responded[at] && Replicas.version(found[at]) < Replicas.version(freshest)) {
                 replicas().repair(nodes()[at], key, freshest);
             }
         }

@@ -157,7 +157,7 @@ final class Replicas implements AutoCloseable {
         }
 
         @Override
-        void answered(byte[] found) {
+        void responded(byte[] found) {
             // Nobody waits for it.
         }
 

@@ -6,12 +6,12 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
-import lab.server.api.Answering;
 import lab.server.api.BadRequestException;
 import lab.server.api.Body;
 import lab.server.api.Entities;
 import lab.server.api.Exchange;
 import lab.server.api.RangeBody;
+import lab.server.api.Responder;
 import lab.server.api.Status;
 import lab.server.api.ValueBody;
 import lab.storage.Bytes;
@@ -20,14 +20,14 @@ import lab.storage.ValueReader;
 
 /**
  * The entries of a cluster. Whichever node a client asks coordinates: it stamps the version, asks the replicas of the key
- * in parallel and answers when enough of them have. Requests of another coordinator are answered from the own store alone.
+ * in parallel and responds when enough of them have. Requests of another coordinator are served from the own store alone.
  */
 final class ReplicatedEntities implements Entities {
 
     private final Replicas replicas;
     private final ClusterRanges ranges;
     private final Placement placement;
-    private final Answering answering;
+    private final Responder responder;
     private final int nodes;
     private final int defaultFrom;
     private final int defaultAck;
@@ -39,14 +39,14 @@ final class ReplicatedEntities implements Entities {
 
     /**
      * @param defaultFrom replicas of a request that does not say it
-     * @param defaultAck  replicas that must have answered, of a request that does not say how many are asked
+     * @param defaultAck  replicas that must have responded, for a request that does not say how many are asked
      */
-    ReplicatedEntities(Replicas replicas, ClusterRanges ranges, Placement placement, Answering answering, int nodes,
+    ReplicatedEntities(Replicas replicas, ClusterRanges ranges, Placement placement, Responder responder, int nodes,
             int defaultFrom, int defaultAck, boolean readRepair) {
         this.replicas = replicas;
         this.ranges = ranges;
         this.placement = placement;
-        this.answering = answering;
+        this.responder = responder;
         this.nodes = nodes;
         this.defaultFrom = defaultFrom;
         this.defaultAck = defaultAck;
@@ -78,7 +78,7 @@ final class ReplicatedEntities implements Entities {
         if (from > 1) {
             replicated.increment();
             int[] at = placement.replicas(key, from);
-            new ReadGathering(exchange, answering, ack, key, at, replicas, readRepair).start();
+            new ReadGathering(exchange, responder, ack, key, at, replicas, readRepair).start();
             return;
         }
         int owner = placement.owner(key);
@@ -88,7 +88,7 @@ final class ReplicatedEntities implements Entities {
         } else {
             proxied.increment();
             int[] at = {owner};
-            new ReadGathering(exchange, answering, 1, key, at, replicas, false).start();
+            new ReadGathering(exchange, responder, 1, key, at, replicas, false).start();
         }
     }
 
@@ -129,7 +129,7 @@ final class ReplicatedEntities implements Entities {
             throws IOException {
         if (from > 1) {
             replicated.increment();
-            new WriteGathering(exchange, answering, replicas, placement.replicas(key, from), ack, key, record, success)
+            new WriteGathering(exchange, responder, replicas, placement.replicas(key, from), ack, key, record, success)
                     .start();
             return;
         }
@@ -140,7 +140,7 @@ final class ReplicatedEntities implements Entities {
             exchange.respond(success);
         } else {
             proxied.increment();
-            new WriteGathering(exchange, answering, replicas, new int[] {owner}, 1, key, record, success).start();
+            new WriteGathering(exchange, responder, replicas, new int[] {owner}, 1, key, record, success).start();
         }
     }
 
@@ -180,7 +180,7 @@ final class ReplicatedEntities implements Entities {
         ranges.respond(exchange, start, end, from, ack);
     }
 
-    /** Answers a client with the value of a record, or 404 if it is none or a tombstone. */
+    /** Sends a client the value of a record, or 404 if it is none or a tombstone. */
     static void respondRecord(Exchange exchange, byte[] record) throws IOException {
         MemorySegment segment = record == null ? null : MemorySegment.ofArray(record);
         if (segment == null || StampedRecord.isTombstone(segment)) {
@@ -191,15 +191,15 @@ final class ReplicatedEntities implements Entities {
     }
 
     /**
-     * Answers from the own store.
+     * Responds from the own store.
      *
-     * @param whole whether to answer with the whole record, as another node wants it
+     * @param whole whether to respond with the whole record, as another node wants it
      */
     private void respondLocal(Exchange exchange, byte[] key, boolean whole) throws IOException {
-        RecordAnswer answer = new RecordAnswer(exchange, whole);
-        if (!replicas.store().get(key, answer)) {
+        RecordResponse response = new RecordResponse(exchange, whole);
+        if (!replicas.store().get(key, response)) {
             exchange.respond(Status.NOT_FOUND);
-        } else if (answer.large) {
+        } else if (response.large) {
             Cursor records = replicas.store().records(key, Arrays.copyOf(key, key.length + 1));
             ValueBody.respond(exchange, whole ? records : new ValueCursor(records));
         }
@@ -220,14 +220,14 @@ final class ReplicatedEntities implements Entities {
         return status;
     }
 
-    /** Answers a small record on the spot, while it is pinned. */
-    private static final class RecordAnswer implements ValueReader<IOException> {
+    /** Responds with a small record on the spot, while it is pinned. */
+    private static final class RecordResponse implements ValueReader<IOException> {
 
         private final Exchange exchange;
         private final boolean whole;
         private boolean large;
 
-        RecordAnswer(Exchange exchange, boolean whole) {
+        RecordResponse(Exchange exchange, boolean whole) {
             this.exchange = exchange;
             this.whole = whole;
         }

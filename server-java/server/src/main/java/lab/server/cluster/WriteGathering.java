@@ -1,8 +1,8 @@
 package lab.server.cluster;
 
 import java.io.IOException;
-import lab.server.api.Answering;
 import lab.server.api.Exchange;
+import lab.server.api.Responder;
 import lab.server.api.Status;
 
 /**
@@ -10,8 +10,8 @@ import lab.server.api.Status;
  * is. Then the record is stamped again, above all versions that were seen, and sent to all replicas anew, as long as the
  * client has no response: to acknowledge it as it is could mean to acknowledge a write that loses against an earlier one.
  *
- * <p>A replica that refuses it once more has got a write in the meantime that is going on beside this one, so it counts as
- * one that took it: of two writes at the same time either may be the last. So each replica makes at most one new stamp
+ * <p>A replica that refuses it once more has got another write in the meantime, concurrent with this one, so it counts as
+ * one that took it: of two concurrent writes either may be the last. So each replica makes at most one new stamp
  * necessary, and writers that compete for one key never turn each other away.
  */
 final class WriteGathering extends Gathering {
@@ -23,14 +23,14 @@ final class WriteGathering extends Gathering {
     private final boolean[] refused;
     private boolean[] refusedNow;
 
-    WriteGathering(Exchange exchange, Answering answering, Replicas replicas, int[] nodes, int ack, byte[] key,
+    WriteGathering(Exchange exchange, Responder responder, Replicas replicas, int[] nodes, int ack, byte[] key,
             byte[] record, Status success) {
-        this(exchange, answering, replicas, nodes, ack, key, record, success, null);
+        this(exchange, responder, replicas, nodes, ack, key, record, success, null);
     }
 
-    private WriteGathering(Exchange exchange, Answering answering, Replicas replicas, int[] nodes, int ack, byte[] key,
+    private WriteGathering(Exchange exchange, Responder responder, Replicas replicas, int[] nodes, int ack, byte[] key,
             byte[] record, Status success, boolean[] refused) {
-        super(exchange, answering, replicas, nodes, ack);
+        super(exchange, responder, replicas, nodes, ack);
         this.key = key;
         this.record = record;
         this.success = success;
@@ -65,12 +65,12 @@ final class WriteGathering extends Gathering {
             before = refusedNow;
         }
         byte[] restamped = StampedRecord.restamped(record, replicas().stampAgain());
-        new WriteGathering(exchange(), answering(), replicas(), nodes(), ack(), key, restamped, success, before)
+        new WriteGathering(exchange(), responder(), replicas(), nodes(), ack(), key, restamped, success, before)
                 .startElsewhere();
     }
 
     @Override
-    void answer(Exchange to) throws IOException {
+    void respond(Exchange to) throws IOException {
         to.respond(success);
     }
 

@@ -7,7 +7,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadPoolExecutor;
 
 /**
- * A pool with an unbounded queue whose caller waits for each answer, as report 3 had it. Its selectors are held up as
+ * A pool with an unbounded queue whose caller waits for each response, as report 3 had it. Its selectors are held up as
  * long as if they handled the requests themselves, and pay for two hand-offs more. Here to be measured, not to be used.
  */
 final class BlockingPool implements Execution {
@@ -26,10 +26,10 @@ final class BlockingPool implements Execution {
             threads.submit(job::handle).get();
             return true;
         } catch (ExecutionException e) {
-            throw new IllegalStateException("A request was not answered: " + e.getCause(), e.getCause());
+            throw new IllegalStateException("A request got no response: " + e.getCause(), e.getCause());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new IllegalStateException("The thread that waited for an answer was interrupted.", e);
+            throw new IllegalStateException("The thread that waited for a response was interrupted.", e);
         }
     }
 

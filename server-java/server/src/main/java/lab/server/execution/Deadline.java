@@ -6,7 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * How long a request may wait for a thread. Who takes a request asks whether it is late; a thread of its own looks for
- * those that nobody takes, so that they are answered even if every worker is held up.
+ * those that nobody takes, so that they get a response even if every worker is held up.
  *
  * <p>0 is for ever: then nothing is remembered and no thread is started.
  */
@@ -46,8 +46,8 @@ final class Deadline implements AutoCloseable {
         }
     }
 
-    /** Answers a request that has waited too long. False if it has not: then it is still to be served. */
-    boolean answers(Job job) {
+    /** Ends the wait of a request that has waited too long. False if it has not: then it is still to be served. */
+    boolean expires(Job job) {
         if (!isLate(job)) {
             return false;
         }
@@ -55,7 +55,7 @@ final class Deadline implements AutoCloseable {
         return true;
     }
 
-    /** Answers a request that is not served any more. */
+    /** Responds to a request that is not served any more. */
     void expire(Job job) {
         expired.increment();
         job.expire();

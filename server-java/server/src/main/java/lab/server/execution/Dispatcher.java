@@ -8,7 +8,7 @@ import lab.server.api.Exchange;
 import lab.server.api.KeyValueApi;
 import lab.server.api.Status;
 
-/** Takes requests from a front to the API by way of an execution, answers those it has no room for, and counts. */
+/** Takes requests from a front to the API by way of an execution, refuses those it has no room for, and counts. */
 public final class Dispatcher {
 
     private final KeyValueApi api;
@@ -35,7 +35,7 @@ public final class Dispatcher {
      * carries many of these requests, which a hand-off each would make slower than they come.
      */
     public <R extends Exchange & Job> void dispatch(R request) {
-        if (KeyValueApi.isAnsweredAtOnce(request) || request.internal()) {
+        if (KeyValueApi.isServedAtOnce(request) || request.internal()) {
             request.handle();
         } else if (!execution.execute(request)) {
             refused.increment();
@@ -50,13 +50,13 @@ public final class Dispatcher {
     }
 
     /** The work of {@link Job#refuse()}. */
-    public void answerRefused(Exchange exchange) throws IOException {
+    public void respondRefused(Exchange exchange) throws IOException {
         exchange.respond(Status.UNAVAILABLE, "More requests wait than the server takes. Come again later, or start it "
                 + "with a larger --queue-size or more --pool-threads.");
     }
 
     /** The work of {@link Job#expire()}. */
-    public void answerExpired(Exchange exchange) throws IOException {
+    public void respondExpired(Exchange exchange) throws IOException {
         exchange.respond(Status.UNAVAILABLE, "The request waited longer than --deadline-ms for a thread and was not "
                 + "served. Come again later.");
     }

@@ -8,7 +8,7 @@ public interface Execution extends AutoCloseable {
     /**
      * Handles a job now or later, on this thread or another.
      *
-     * @return false if there is no room; then the job is not handled, and the caller answers so
+     * @return false if there is no room; then the job is not handled, and the caller says so in the response
      */
     boolean execute(Job job);
 

@@ -6,13 +6,13 @@ package lab.server.execution;
  */
 public interface Job {
 
-    /** Handles the request, on whichever thread it was decided to. Throws nothing that an answer could still tell. */
+    /** Handles the request, on whichever thread it was decided to. Throws nothing that a response could still say. */
     void handle();
 
-    /** Answers that the request waited too long and was not served. */
+    /** Responds that the request waited too long and was not served. */
     void expire();
 
-    /** Answers that there is no room for the request. */
+    /** Responds that there is no room for the request. */
     void refuse();
 
     /** Remembers when the request began to wait, by {@link System#nanoTime()}. */

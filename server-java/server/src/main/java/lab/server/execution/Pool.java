@@ -9,7 +9,7 @@ import java.util.concurrent.BlockingQueue;
 
 /**
  * A fixed number of threads behind a bounded queue. The thread that reads a request hands it over and goes on; the
- * thread that handles it writes the answer.
+ * thread that handles it writes the response.
  *
  * <p>A job is queued as it is, so a hand-off allocates nothing with {@link QueueKind#ARRAY}, and a list node with the
  * others.
@@ -56,7 +56,7 @@ final class Pool implements Execution {
     }
 
     private void serve(Job job) {
-        if (!deadline.answers(job)) {
+        if (!deadline.expires(job)) {
             job.handle();
         }
     }

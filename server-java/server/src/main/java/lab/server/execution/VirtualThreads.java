@@ -90,7 +90,7 @@ final class VirtualThreads implements Execution {
             if (!waiting.isEmpty()) {
                 sendThread();
             }
-            if (!deadline.answers(job)) {
+            if (!deadline.expires(job)) {
                 job.handle();
             }
         } finally {

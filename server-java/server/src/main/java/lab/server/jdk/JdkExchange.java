@@ -18,7 +18,7 @@ import lab.server.execution.Job;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** One request that the JDK's server has read. Written with blocking writes, by whoever answers. */
+/** One request that the JDK's server has read. Written with blocking writes, by whoever responds. */
 final class JdkExchange implements Exchange, Job {
 
     private static final int BUFFER_BYTES = 32 * 1024;
@@ -34,7 +34,7 @@ final class JdkExchange implements Exchange, Job {
     private final boolean internal;
     private final RequestBody received;
     private byte[] body = NO_BYTES;
-    private volatile boolean answered;
+    private volatile boolean responded;
     private long waitsSinceNanos;
 
     private JdkExchange(HttpExchange exchange, Dispatcher dispatcher, boolean internal, BodyMemory.Rooms rooms,
@@ -54,10 +54,10 @@ final class JdkExchange implements Exchange, Job {
      * @param secret proves that another node sent it; null if there is none
      */
     static void begin(HttpExchange exchange, int maxBodyBytes, BodyMemory.Rooms rooms, Dispatcher dispatcher,
-            ClusterSecret secret, LongAdder answered) throws IOException {
+            ClusterSecret secret, LongAdder responses) throws IOException {
         String proof = exchange.getRequestHeaders().getFirst(INTERNAL_FIELD);
         boolean internal = proof != null && secret != null && secret.matches(proof.strip());
-        JdkExchange request = new JdkExchange(exchange, dispatcher, internal, rooms, answered);
+        JdkExchange request = new JdkExchange(exchange, dispatcher, internal, rooms, responses);
         try {
             if (proof != null && !internal) {
                 request.respond(Status.FORBIDDEN, INTERNAL_REFUSED);
@@ -91,12 +91,12 @@ final class JdkExchange implements Exchange, Job {
 
     @Override
     public void refuse() {
-        work(dispatcher::answerRefused);
+        work(dispatcher::respondRefused);
     }
 
     @Override
     public void expire() {
-        work(dispatcher::answerExpired);
+        work(dispatcher::respondExpired);
     }
 
     private interface Work {
@@ -156,8 +156,8 @@ final class JdkExchange implements Exchange, Job {
     }
 
     @Override
-    public boolean isAnswered() {
-        return answered;
+    public boolean hasResponse() {
+        return responded;
     }
 
     @Override
@@ -192,7 +192,7 @@ final class JdkExchange implements Exchange, Job {
     }
 
     private void send(Status status, byte[] bytes) throws IOException {
-        answerOnce();
+        respondOnce();
         if (bytes.length == 0 || exchange.getRequestMethod().equals("HEAD")) {
             exchange.sendResponseHeaders(status.code(), NO_BODY);
             exchange.close();
@@ -205,11 +205,11 @@ final class JdkExchange implements Exchange, Job {
         counter.increment();
     }
 
-    private void answerOnce() {
-        if (answered) {
-            throw new IllegalStateException("This request was already answered.");
+    private void respondOnce() {
+        if (responded) {
+            throw new IllegalStateException("This request already has a response.");
         }
-        answered = true;
+        responded = true;
         received.close();
     }
 
@@ -217,9 +217,9 @@ final class JdkExchange implements Exchange, Job {
     public void respondStream(Body source) throws IOException {
         try (source) {
             byte[] buffer = new byte[BUFFER_BYTES];
-            // The first piece is read before the head is sent, so that a failure to read can still be answered.
+            // The first piece is read before the head is sent, so that a failure to read can still get a response.
             int length = source.read(buffer, 0, buffer.length);
-            answerOnce();
+            respondOnce();
             exchange.sendResponseHeaders(Status.OK.code(), source.length() == Body.UNKNOWN_LENGTH ? CHUNKED
                     : source.length());
             OutputStream out = exchange.getResponseBody();
@@ -241,7 +241,7 @@ final class JdkExchange implements Exchange, Job {
     public void abort(Throwable cause) {
         try {
             if (!(cause instanceof IOException)) {
-                LOG.error("{} {} could not be answered", exchange.getRequestMethod(), target, cause);
+                LOG.error("{} {} was left without a response", exchange.getRequestMethod(), target, cause);
             }
         } finally {
             cutShort();
@@ -250,19 +250,19 @@ final class JdkExchange implements Exchange, Job {
 
     /**
      * Ends the connection without the last chunk, the only way left to say that half a body is not all of it. The JDK has
-     * no call for that; but it gives a connection up when the answer's stream cannot be closed.
+     * no call for that; but it gives a connection up when the response's stream cannot be closed.
      */
     private void cutShort() {
         received.close();
         exchange.setStreams(null, new OutputStream() {
             @Override
             public void write(int b) throws IOException {
-                throw new IOException("This answer was cut short.");
+                throw new IOException("This response was cut short.");
             }
 
             @Override
             public void close() throws IOException {
-                throw new IOException("This answer was cut short.");
+                throw new IOException("This response was cut short.");
             }
         });
         exchange.close();

@@ -23,7 +23,7 @@ import lab.server.execution.Dispatcher;
  */
 public final class JdkFront implements Front {
 
-    /** Above so many idle connections the JDK closes each after its answer; its default is 200. */
+    /** Above so many idle connections the JDK closes each after its response; its default is 200. */
     private static final String MAX_IDLE_PROPERTY = "sun.net.httpserver.maxIdleConnections";
     private static final String MAX_IDLE = "20000";
     /** Further connections are closed at once. */
@@ -31,12 +31,12 @@ public final class JdkFront implements Front {
     /** Seconds that a client may take to send a request; without it, those that stop half-way stay for ever. */
     private static final String MAX_REQUEST_PROPERTY = "sun.net.httpserver.maxReqTime";
     private static final String MAX_REQUEST_S = "120";
-    /** Whether the second write of an answer waits for the acknowledgement of the first; the default is the JDK's. */
+    /** Whether the second write of a response waits for the acknowledgement of the first; the default is the JDK's. */
     private static final String NODELAY_PROPERTY = "sun.net.httpserver.nodelay";
 
     private final HttpServer server;
     private final ExecutorService readers;
-    private final LongAdder answered = new LongAdder();
+    private final LongAdder responses = new LongAdder();
 
     /** The JDK reads these once in a process; what its user has set is left as it is. */
     private static void setUnlessSet(String property, String value) {
@@ -51,8 +51,8 @@ public final class JdkFront implements Front {
      * @param address      where to listen
      * @param backlog      connections that may wait to be accepted
      * @param connections  further ones are closed at once; 0 for no limit
-     * @param maxBodyBytes larger bodies are answered with 413
-     * @param dispatcher   what answers
+     * @param maxBodyBytes larger bodies are refused with 413
+     * @param dispatcher   what serves the requests
      * @param secret       proves that another node sent a request; null if there is none
      * @throws IOException if the port cannot be bound
      */
@@ -64,7 +64,7 @@ public final class JdkFront implements Front {
         BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
         server = HttpServer.create(address, backlog);
         server.createContext("/", exchange -> JdkExchange.begin(exchange, maxBodyBytes, rooms, dispatcher,
-                secret, answered));
+                secret, responses));
         boolean onDispatcher = dispatcher.execution().onCaller() || dispatcher.execution().callerWaits();
         readers = onDispatcher ? null : Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("reader").factory());
         server.setExecutor(readers);
@@ -76,8 +76,8 @@ public final class JdkFront implements Front {
     }
 
     @Override
-    public long answered() {
-        return answered.sum();
+    public long responses() {
+        return responses.sum();
     }
 
     /** The JDK does not tell. */

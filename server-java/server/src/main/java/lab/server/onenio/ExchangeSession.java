@@ -14,11 +14,11 @@ import one.nio.http.Response;
 import one.nio.net.Socket;
 
 /**
- * A connection as the exchange of the request that it handles: what was asked, and the bytes of what is answered.
- * Answers are written as bytes: one-nio's {@link Response} builds a list of texts first, and changes the object that it
+ * A connection as the exchange of the request that it handles: what was asked, and the bytes of the response.
+ * Responses are written as bytes: one-nio's {@link Response} builds a list of texts first, and changes the object that it
  * is given.
  */
-abstract class ExchangeSession extends AnsweringSession implements Exchange {
+abstract class ExchangeSession extends SendingSession implements Exchange {
 
     private static final MemorySegment NO_BYTES = MemorySegment.ofArray(Response.EMPTY);
     private static final String TEXT_FIELD = "Content-Type: text/plain; charset=utf-8\r\n";
@@ -28,14 +28,14 @@ abstract class ExchangeSession extends AnsweringSession implements Exchange {
         super(socket, server, limits, rooms);
     }
 
-    /** Sends a whole answer. */
+    /** Sends a whole response. */
     abstract void deliver(byte[] bytes) throws IOException;
 
-    /** Sends an answer piece by piece, as the client takes it. */
-    abstract void deliver(StreamItem answer) throws IOException;
+    /** Sends a response piece by piece, as the client takes it. */
+    abstract void deliver(StreamItem response) throws IOException;
 
     /** The same, but each piece is read by this thread; returns when all are on their way. */
-    abstract void deliverPieces(StreamItem answer) throws IOException;
+    abstract void deliverPieces(StreamItem response) throws IOException;
 
     @Override
     public Method method() {
@@ -108,18 +108,18 @@ abstract class ExchangeSession extends AnsweringSession implements Exchange {
         }
         String head = body.length() == Body.UNKNOWN_LENGTH ? Heads.streamHead(chunked, request.keepAlive)
                 : Heads.head(Status.OK, body.length(), "", request.keepAlive);
-        StreamItem answer = new StreamItem(Heads.ascii(head), body, chunked);
+        StreamItem response = new StreamItem(Heads.ascii(head), body, chunked);
         if (body.waits()) {
-            deliverPieces(answer);
+            deliverPieces(response);
         } else {
-            deliver(answer);
+            deliver(response);
         }
     }
 
-    /** The request to answer. */
+    /** The request to respond to. */
     final ReceivedRequest current() {
-        if (isAnswered()) {
-            throw new IllegalStateException("This request was already answered.");
+        if (hasResponse()) {
+            throw new IllegalStateException("This request already has a response.");
         }
         return (ReceivedRequest) handling;
     }

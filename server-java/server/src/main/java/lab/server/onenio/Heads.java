@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import lab.server.api.Status;
 
 /**
- * Heads of answers as bytes. Those without a body are made once; they are only ever read, so connections share them.
+ * Heads of responses as bytes. Those without a body are made once; they are only ever read, so connections share them.
  */
 final class Heads {
 
@@ -27,13 +27,13 @@ final class Heads {
     private Heads() {
     }
 
-    /** A whole answer without a body. Not to be changed. */
+    /** A whole response without a body. Not to be changed. */
     static byte[] empty(Status status, boolean keepAlive) {
         return (keepAlive ? EMPTY_KEEP_ALIVE : EMPTY_CLOSE)[status.ordinal()];
     }
 
     /**
-     * Head of any answer with a length.
+     * Head of any response with a length.
      *
      * @param fields further header fields, each ended by a line break
      */
@@ -43,7 +43,7 @@ final class Heads {
                 + "Connection: " + (keepAlive ? "Keep-Alive" : "close") + "\r\n\r\n";
     }
 
-    /** Head of an answer that is sent in chunks, or until the connection is closed. */
+    /** Head of a response that is sent in chunks, or until the connection is closed. */
     static String streamHead(boolean chunked, boolean keepAlive) {
         return "HTTP/1.1 200 OK\r\n" + (chunked ? "Transfer-Encoding: chunked\r\n" : "") + "Connection: "
                 + (keepAlive ? "Keep-Alive" : "close") + "\r\n\r\n";

@@ -25,11 +25,11 @@ public final class KeyValueServer extends HttpServer implements Front {
     private final BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
 
     /**
-     * Binds the port. {@link #start()} begins to answer.
+     * Binds the port. {@link #start()} begins to serve.
      *
      * @param address    where and how to listen
      * @param limits     what a connection may ask
-     * @param dispatcher what answers
+     * @param dispatcher what serves the requests
      * @throws IOException if the port cannot be bound
      */
     public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher) throws IOException {
@@ -37,12 +37,12 @@ public final class KeyValueServer extends HttpServer implements Front {
     }
 
     /**
-     * Binds the port. {@link #start()} begins to answer.
+     * Binds the port. {@link #start()} begins to serve.
      *
      * @param address    where and how to listen
      * @param limits     what a connection may ask
-     * @param dispatcher what answers
-     * @param way        how the answers are made
+     * @param dispatcher what serves the requests
+     * @param way        how the responses are made
      * @throws IOException if the port cannot be bound
      */
     public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher, AsPublished way) throws IOException {
@@ -88,13 +88,13 @@ public final class KeyValueServer extends HttpServer implements Front {
         if (limits.connections() > 0 && getConnections() >= limits.connections()) {
             throw new RejectedSessionException("There are " + limits.connections() + " connections already.");
         }
-        return way.isOfAnswers()
+        return way.isOfResponses()
                 ? new PublishedSession(socket, this, limits, rooms, dispatcher, way == AsPublished.SHARED_RESPONSE)
                 : new KeyValueSession(socket, this, limits, rooms, dispatcher);
     }
 
     @Override
-    public long answered() {
+    public long responses() {
         return getRequestsProcessed();
     }
 

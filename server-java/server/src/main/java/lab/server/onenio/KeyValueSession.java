@@ -12,13 +12,13 @@ import one.nio.net.Session;
 import one.nio.net.Socket;
 
 /**
- * One connection, and on which thread its request is handled and answered: there is one at a time, so a request costs no
- * objects beside its own bytes, and waits in a queue as the session itself.
+ * One connection, and on which thread its request is handled and gets its response: there is one at a time, so a request
+ * costs no objects but its own bytes, and waits in a queue as the session itself.
  *
- * <p>A request is done when it was answered and its handler has returned, in whichever order; until then the session is
+ * <p>A request is done when it has a response and its handler has returned, in whichever order; until then the session is
  * not used for the next one.
  *
- * <p>{@link PublishedSession} answers in another way, to show what that costs; it is loaded only where it is asked for.
+ * <p>{@link PublishedSession} responds in another way, to show what that costs; it is loaded only where it is asked for.
  */
 class KeyValueSession extends ExchangeSession implements Job {
 
@@ -31,7 +31,7 @@ class KeyValueSession extends ExchangeSession implements Job {
     private final AtomicReference<Object> handover;
     /** The thread that has the monitor and handles the request itself, or did so last. */
     private Thread handler;
-    private volatile boolean answered;
+    private volatile boolean responded;
     /** Whether the response was sent or queued. Needs the monitor. */
     private boolean sent;
     private boolean handlerReturned;
@@ -51,7 +51,7 @@ class KeyValueSession extends ExchangeSession implements Job {
 
     @Override
     void begin(ReceivedRequest request) throws IOException {
-        answered = false;
+        responded = false;
         sent = false;
         handlerReturned = false;
         if (request.rejection != null) {
@@ -66,7 +66,7 @@ class KeyValueSession extends ExchangeSession implements Job {
                 dispatcher.dispatch(this);
             } finally {
                 switch (handover.getAndSet(Selector.GONE)) {
-                    case Session.QueueItem answer when !sent -> send(answer);
+                    case Session.QueueItem response when !sent -> send(response);
                     case Throwable failure -> abort(failure);
                     default -> {
                         // Sent by the handler already, or later by another thread.
@@ -89,12 +89,12 @@ class KeyValueSession extends ExchangeSession implements Job {
 
     @Override
     public void refuse() {
-        work(dispatcher::answerRefused);
+        work(dispatcher::respondRefused);
     }
 
     @Override
     public void expire() {
-        work(dispatcher::answerExpired);
+        work(dispatcher::respondExpired);
     }
 
     private interface Work {
@@ -152,8 +152,8 @@ class KeyValueSession extends ExchangeSession implements Job {
     }
 
     @Override
-    public boolean isAnswered() {
-        return answered;
+    public boolean hasResponse() {
+        return responded;
     }
 
     @Override
@@ -172,9 +172,9 @@ class KeyValueSession extends ExchangeSession implements Job {
                 }
             }
         }
-        byte[] answer = new byte[bytes];
-        putValue(answer, 0, value, length, keepAlive);
-        deliver(answer);
+        byte[] response = new byte[bytes];
+        putValue(response, 0, value, length, keepAlive);
+        deliver(response);
     }
 
     private static void putValue(byte[] target, int from, MemorySegment value, int length, boolean keepAlive) {
@@ -194,7 +194,7 @@ class KeyValueSession extends ExchangeSession implements Job {
             } finally {
                 // Also if the failure is such that it cannot even be logged.
                 close();
-                answered = true;
+                responded = true;
                 sent = true;
                 doneIfSent(true);
             }
@@ -214,7 +214,7 @@ class KeyValueSession extends ExchangeSession implements Job {
 
     /** Needs the monitor. */
     private void deliver(byte[] bytes, int from, int length, boolean borrowed) throws IOException {
-        answered = true;
+        responded = true;
         sent = true;
         boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
         try {
@@ -232,49 +232,49 @@ class KeyValueSession extends ExchangeSession implements Job {
     }
 
     @Override
-    final void deliver(StreamItem answer) throws IOException {
-        deliverItem(answer);
+    final void deliver(StreamItem response) throws IOException {
+        deliverItem(response);
     }
 
     @Override
-    final void deliverPieces(StreamItem answer) throws IOException {
+    final void deliverPieces(StreamItem response) throws IOException {
         try {
-            while (!answer.isEnded()) {
-                StreamItem.Piece piece = answer.piece();
+            while (!response.isEnded()) {
+                StreamItem.Piece piece = response.piece();
                 synchronized (this) {
-                    flushAnswers();
+                    flushResponses();
                     write(piece);
                 }
                 piece.awaitSent();
-                answer.refill();
+                response.refill();
             }
-            deliverItem(answer.piece());
+            deliverItem(response.piece());
         } finally {
-            answer.release();
+            response.release();
         }
     }
 
     /** Leaves the response to the selector if that has the monitor, else sends it. */
-    private void deliverItem(QueueItem answer) throws IOException {
+    private void deliverItem(QueueItem response) throws IOException {
         if (handsOver()) {
-            answered = true;
-            if (handover.compareAndSet(Selector.BUSY, answer)) {
+            responded = true;
+            if (handover.compareAndSet(Selector.BUSY, response)) {
                 return;
             }
         }
         synchronized (this) {
-            answered = true;
-            send(answer);
+            responded = true;
+            send(response);
         }
     }
 
-    /** Writes as much of an answer as the socket takes; the selector writes the rest. */
-    private void send(QueueItem answer) throws IOException {
+    /** Writes as much of a response as the socket takes; the selector writes the rest. */
+    private void send(QueueItem response) throws IOException {
         sent = true;
         boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
         try {
-            flushAnswers();
-            write(answer);
+            flushResponses();
+            write(response);
         } catch (IOException e) {
             failed(e);
         }
@@ -284,8 +284,8 @@ class KeyValueSession extends ExchangeSession implements Job {
     private void sent(boolean keepAlive) throws IOException {
         owner.incRequestsProcessed();
         if (!keepAlive) {
-            flushAnswers();
-            endAfterAnswer();
+            flushResponses();
+            endAfterResponse();
         }
         doneIfSent(true);
     }

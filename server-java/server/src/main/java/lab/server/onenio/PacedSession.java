@@ -8,11 +8,11 @@ import one.nio.net.Socket;
 import one.nio.net.SocketClosedException;
 
 /**
- * A connection that reads no faster than it answers: nothing more is read while a request is handled, while answers wait
+ * A connection that reads no faster than it responds: nothing more is read while a request is handled, while responses wait
  * to be sent, nor while a large body waits for memory. Requests of one connection are so handled one after the other and
- * answered in their order, whichever threads handle them, and a client that sends and never reads costs one buffer.
+ * get responses in their order, whichever threads handle them, and a client that sends and never reads costs one buffer.
  *
- * <p>Everything here runs with the monitor of the session held, on its selector, or on the thread that has answered.
+ * <p>Everything here runs with the monitor of the session held, on its selector, or on the thread that has responded.
  */
 abstract class PacedSession extends HttpSession {
 
@@ -43,8 +43,8 @@ abstract class PacedSession extends HttpSession {
      */
     abstract int step(byte[] buffer, int at, int end) throws IOException;
 
-    /** Sends answers that were held back to be sent together. */
-    abstract void flushAnswers() throws IOException;
+    /** Sends responses that were held back to be sent together. */
+    abstract void flushResponses() throws IOException;
 
     /** Whether {@link #step} is under way, and what it was given is used until it returns. */
     final boolean isReceiving() {
@@ -54,7 +54,7 @@ abstract class PacedSession extends HttpSession {
     /** Bytes that are read at a time: what is read and not used yet takes heap that nobody counts. */
     abstract int readLimit();
 
-    /** Whether reading must wait for something else than an answer. */
+    /** Whether reading must wait for something else than a response. */
     abstract boolean isHeldUp();
 
     /** Room behind what was received, to be used until {@link #step} returns; none unless it {@link #isReceiving()}. */
@@ -160,7 +160,7 @@ abstract class PacedSession extends HttpSession {
             inReceive = false;
             receiveBuffer = NO_BYTES;
         }
-        flushAnswers();
+        flushResponses();
         if (at < length && !closing && socket.isOpen()) {
             rest = Arrays.copyOfRange(buffer, at, length);
         }

@@ -10,11 +10,11 @@ import one.nio.http.Response;
 import one.nio.net.Socket;
 
 /**
- * A connection that answers with one-nio's {@link Response} as the published servers did: the status line and each field
- * are texts, and the field {@code Connection} is added when the answer is sent.
+ * A connection that responds with one-nio's {@link Response} as the published servers did: the status line and each field
+ * are texts, and the field {@code Connection} is added when the response is sent.
  *
  * <p>It is added to the object that was given. Where that is one object for all requests, its list of fields, and so each
- * answer, is longer by one field than the last; and threads change it at the same time, for nothing guards it. Both are
+ * response, is longer by one field than the last; and threads change it at the same time, for nothing guards it. Both are
  * kept as they were: they are what is to be seen.
  */
 final class PublishedSession extends KeyValueSession {

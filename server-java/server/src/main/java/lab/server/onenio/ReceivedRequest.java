@@ -9,7 +9,7 @@ final class ReceivedRequest extends Request {
     /** One-nio's number for a method that it does not know. */
     private static final int UNKNOWN_METHOD = 0;
 
-    /** Whether the connection stays open after the answer. */
+    /** Whether the connection stays open after the response. */
     boolean keepAlive;
     /** Length of the body as announced, or -1. */
     long contentLength = -1;
@@ -18,7 +18,7 @@ final class ReceivedRequest extends Request {
     boolean expectsContinue;
     /** Whether another node of the cluster sent it. */
     boolean internal;
-    /** If not null, the request is answered with this instead of being handled. */
+    /** If not null, the request gets this response instead of being handled. */
     Status rejection;
     String rejectionText;
 

@@ -16,7 +16,7 @@ import one.nio.net.Socket;
  */
 abstract class ReceivingSession extends PacedSession implements BodyMemory.Waiter {
 
-    /** A body that is too large is read and thrown away up to here, so that the client can read the answer. */
+    /** A body that is too large is read and thrown away up to here, so that the client can read the response. */
     static final long MAX_SKIP_BYTES = 1L << 30;
     private static final byte[] CONTINUE = Heads.ascii("HTTP/1.1 100 Continue\r\n\r\n");
 
@@ -26,7 +26,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     private ReceivedRequest receiving;
     private int headBytes;
     private IncomingBody body;
-    /** Whether the body is of a request that was answered already. */
+    /** Whether the body is of a request that already has a response. */
     private boolean bodyUnwanted;
     private boolean endAfterBody;
     /** Whether more has come than the request that is being handled. */
@@ -49,7 +49,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     /** Handles a request that was received whole. When it is done, {@link #requestDone} is called. */
     abstract void begin(ReceivedRequest request) throws IOException;
 
-    /** Whether requests lie ready behind the one that is being answered, so that their answers may leave together. */
+    /** Whether requests lie ready behind the one that is being served, so that their responses may leave together. */
     final boolean isFollowed() {
         return isReceiving() && followed;
     }
@@ -136,7 +136,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
 
     private void askForBody() throws IOException {
         if (receiving.expectsContinue) {
-            flushAnswers();
+            flushResponses();
             write(CONTINUE, 0, CONTINUE.length);
         }
     }
@@ -174,7 +174,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     private void rejectChunks() throws IOException {
         body = null;
         if (bodyUnwanted) {
-            // It was answered already.
+            // It has a response already.
             scheduleClose();
         } else {
             receiving.reject(Status.BAD_REQUEST, "The chunks of the body cannot be read; send for each its size in "
@@ -267,7 +267,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     }
 
     /**
-     * The request was answered and is not used any more: the next one is received.
+     * The request has a response and is not used any more: the next one is received.
      *
      * @param late whether this thread only responds, so that it must not handle the next one
      */
@@ -289,8 +289,8 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         }
     }
 
-    /** Ends the connection when the answers are sent and a body that is not wanted has been read. */
-    final void endAfterAnswer() {
+    /** Ends the connection when the responses are sent and a body that is not wanted has been read. */
+    final void endAfterResponse() {
         if (body != null) {
             endAfterBody = true;
         } else {

@@ -1,6 +1,6 @@
 package lab.server.onenio;
 
-/** A body that is not wanted: it is read and thrown away, so that the client can finish and read the answer. */
+/** A body that is not wanted: it is read and thrown away, so that the client can finish and read the response. */
 final class SkippedBody implements IncomingBody {
 
     private static final byte[] NOTHING = {};

@@ -7,7 +7,7 @@ import one.nio.net.Session;
 import one.nio.net.Socket;
 
 /**
- * An answer that is read and sent piece by piece. The selector asks for the next piece when the socket takes it, so a
+ * A response that is read and sent piece by piece. The selector asks for the next piece when the socket takes it, so a
  * slow client costs one buffer, not the whole body.
  *
  * <p>A body of known length is sent as it is. One of unknown length is sent in chunks, or, to a client of HTTP/1.0,
@@ -32,7 +32,7 @@ final class StreamItem extends Session.QueueItem {
     private boolean closed;
 
     /**
-     * Reads the first piece, so that a failure to read can still be answered.
+     * Reads the first piece, so that a failure to read can still get a response.
      *
      * @param body closed by this item
      */

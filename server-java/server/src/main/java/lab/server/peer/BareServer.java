@@ -110,7 +110,7 @@ public final class BareServer implements Callable<Integer> {
         return 0;
     }
 
-    private static Response answer(Request request) {
+    private static Response response(Request request) {
         return request.getMethod() == Request.METHOD_GET ? Response.ok(VALUE)
                 : new Response(Response.CREATED, Response.EMPTY);
     }
@@ -123,7 +123,7 @@ public final class BareServer implements Callable<Integer> {
 
         @Override
         public void handleDefault(Request request, HttpSession session) throws IOException {
-            session.sendResponse(answer(request));
+            session.sendResponse(response(request));
         }
     }
 
@@ -142,14 +142,14 @@ public final class BareServer implements Callable<Integer> {
         public void handleDefault(Request request, HttpSession session) throws IOException {
             if (waits) {
                 try {
-                    session.sendResponse(pool.submit(() -> answer(request)).get());
+                    session.sendResponse(pool.submit(() -> response(request)).get());
                 } catch (InterruptedException | ExecutionException e) {
                     throw new IOException(e);
                 }
                 return;
             }
             try {
-                pool.execute(() -> send(session, answer(request)));
+                pool.execute(() -> send(session, response(request)));
             } catch (RejectedExecutionException e) {
                 send(session, new Response(Response.SERVICE_UNAVAILABLE, Response.EMPTY));
             }

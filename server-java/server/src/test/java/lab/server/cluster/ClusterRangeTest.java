@@ -95,7 +95,7 @@ class ClusterRangeTest {
             }
             nodes.stop(NODES - 1);
             assertEquals(100, client.ask("GET", "/v0/entities?start=k&scope=cluster").text().split("\n").length - 1);
-            RawClient.Answer refused = client.ask("GET", "/v0/entities?start=k&scope=cluster&ack=3");
+            RawClient.Response refused = client.ask("GET", "/v0/entities?start=k&scope=cluster&ack=3");
             assertEquals(504, refused.status());
             assertTrue(refused.text().contains("2 of 3 nodes"), refused.text());
             nodes.stop(1);

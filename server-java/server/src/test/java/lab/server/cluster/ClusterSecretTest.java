@@ -33,7 +33,7 @@ class ClusterSecretTest {
                     try (RawClient client = new RawClient(port)) {
                         client.send("PUT /v0/entity?id=k HTTP/1.1\r\n" + proof + "\r\nContent-Length: " + record.length
                                 + "\r\n\r\n" + new String(record, StandardCharsets.ISO_8859_1));
-                        RawClient.Answer refused = client.read();
+                        RawClient.Response refused = client.read();
                         assertEquals(403, refused.status(), proof);
                         assertTrue(refused.text().contains("--cluster-secret-file"), refused.text());
                     }

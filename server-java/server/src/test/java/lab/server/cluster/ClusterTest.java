@@ -66,7 +66,7 @@ class ClusterTest {
         return clients.get(node).ask("PUT", "/v0/entity?id=" + id + parameters, bytes(value)).status();
     }
 
-    private RawClient.Answer get(int node, String id, String parameters) throws Exception {
+    private RawClient.Response get(int node, String id, String parameters) throws Exception {
         return clients.get(node).ask("GET", "/v0/entity?id=" + id + parameters);
     }
 
@@ -215,9 +215,9 @@ class ClusterTest {
         for (int i = 0; i < 30; i++) {
             assertEquals(201, put(i % 2, "key" + i, "new", ""));
             assertEquals("new", get((i + 1) % 2, "key" + i, "").text());
-            RawClient.Answer tooMany = get(0, "key" + i, "&ack=3");
+            RawClient.Response tooMany = get(0, "key" + i, "&ack=3");
             assertEquals(504, tooMany.status());
-            assertTrue(tooMany.text().contains("3 must answer"), tooMany.text());
+            assertTrue(tooMany.text().contains("3 must respond"), tooMany.text());
             assertEquals(504, put(1, "key" + i, "new", "&ack=3"));
             assertEquals(504, delete(1, "other" + i, "&ack=3"));
         }
@@ -256,7 +256,7 @@ class ClusterTest {
         for (RawClient client : clients) {
             client.send("PUT /v0/entity?id=k HTTP/1.1\r\n" + nodes.proof() + "Content-Length: 9\r\n\r\n");
             client.send(stale);
-            RawClient.Answer refusal = client.read();
+            RawClient.Response refusal = client.read();
             assertEquals(200, refusal.status(), "refused, with the version that is there");
             assertTrue(StampedRecord.version(MemorySegment.ofArray(refusal.body())) > 1);
         }
@@ -280,7 +280,7 @@ class ClusterTest {
 
     @ParameterizedTest
     @CsvSource({"pipelined, selector", "jdk-async, selector", "pipelined, pool"})
-    void manyRequestsAtOnceOnOneConnectionAreAnsweredInOrder(String client, String execution) throws Exception {
+    void manyRequestsAtOnceOnOneConnectionGetResponsesInOrder(String client, String execution) throws Exception {
         start("memory", "--client", client, "--execution", execution);
         int requests = 1_000;
         StringBuilder all = new StringBuilder();

@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A node that does as a test tells it: answers, keeps silent, breaks connections, talks nonsense. */
+/** A node that does as a test tells it: responds, keeps silent, breaks connections, talks nonsense. */
 final class FakeNode implements AutoCloseable {
 
     /** One request as it came. */
@@ -26,7 +26,7 @@ final class FakeNode implements AutoCloseable {
     /** What the node does with a request; returns the bytes to send, or null to break the connection. */
     @FunctionalInterface
     interface Script {
-        byte[] answer(Seen request) throws InterruptedException;
+        byte[] respond(Seen request) throws InterruptedException;
     }
 
     private final ServerSocket listener;
@@ -95,11 +95,11 @@ final class FakeNode implements AutoCloseable {
                     return;
                 }
                 seen.add(request);
-                byte[] answer = script.answer(request);
-                if (answer == null) {
+                byte[] response = script.respond(request);
+                if (response == null) {
                     return;
                 }
-                out.write(answer);
+                out.write(response);
                 out.flush();
             }
         } catch (IOException e) {

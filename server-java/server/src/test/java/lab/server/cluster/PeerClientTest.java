@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Every client between nodes: what is asked arrives, what is answered comes back, and nothing is waited for too long. */
+/** Every client between nodes: what is asked arrives, the response comes back, and nothing is waited for too long. */
 class PeerClientTest {
 
     private static final int THREADS = 4;
@@ -85,7 +85,7 @@ class PeerClientTest {
         }
 
         @Override
-        void answered(byte[] found) {
+        void responded(byte[] found) {
             end.complete(found);
         }
 
@@ -159,7 +159,7 @@ class PeerClientTest {
 
     @ParameterizedTest
     @EnumSource(ClientKind.class)
-    void callsSentAtOnceGetTheirOwnAnswers(ClientKind kind) throws Exception {
+    void callsSentAtOnceGetTheirOwnResponses(ClientKind kind) throws Exception {
         FakeNode node = node(request -> FakeNode.response(200,
                 request.line().split(" ")[1].getBytes(StandardCharsets.US_ASCII)));
         Peer peer = peer(kind, node.url(), 10_000);
@@ -169,8 +169,8 @@ class PeerClientTest {
                 calls.add(get(peer, "key" + round + "-" + i));
             }
             for (int i = 0; i < calls.size(); i++) {
-                byte[] answer = assertInstanceOf(byte[].class, calls.get(i).await());
-                assertEquals("/v0/entity?id=key" + round + "-" + i, new String(answer, StandardCharsets.US_ASCII));
+                byte[] response = assertInstanceOf(byte[].class, calls.get(i).await());
+                assertEquals("/v0/entity?id=key" + round + "-" + i, new String(response, StandardCharsets.US_ASCII));
             }
         }
     }
@@ -224,7 +224,7 @@ class PeerClientTest {
 
     @ParameterizedTest
     @EnumSource(ClientKind.class)
-    void nodeThatKeepsSilentCostsOneTimeOutAndIsTakenBackWhenItAnswers(ClientKind kind) throws Exception {
+    void nodeThatKeepsSilentCostsOneTimeOutAndIsTakenBackWhenItResponds(ClientKind kind) throws Exception {
         AtomicBoolean silent = new AtomicBoolean(true);
         CountDownLatch over = new CountDownLatch(1);
         FakeNode node = node(request -> whenOver(silent, over));
@@ -279,14 +279,14 @@ class PeerClientTest {
 
     @ParameterizedTest
     @EnumSource(ClientKind.class)
-    void nodeThatFailsOrTalksNonsenseIsNoAnswer(ClientKind kind) throws Exception {
+    void nodeThatFailsOrTalksNonsenseIsNoResponse(ClientKind kind) throws Exception {
         FakeNode node = node(request -> request.line().contains("nonsense")
                 ? "SSH-2.0-OpenSSH\r\n\r\n".getBytes(StandardCharsets.US_ASCII)
                 : FakeNode.response(request.line().contains("status") ? 200 : 500, NO_BYTES));
         Peer peer = peer(kind, node.url());
         assertEquals(PeerFailure.REFUSED, get(peer, "a").await());
         assertEquals(PeerFailure.REFUSED, put(peer, new byte[] {1}, NO_BYTES).await());
-        assertFalse(peer.isAside(), "a node that answers is there");
+        assertFalse(peer.isAside(), "a node that responds is there");
         assertEquals(PeerFailure.UNREACHABLE, get(peer, "nonsense").await());
     }
 
@@ -307,7 +307,7 @@ class PeerClientTest {
             private static final long serialVersionUID = 1L;
 
             @Override
-            void answered(byte[] found) {
+            void responded(byte[] found) {
                 heldUp.countDown();
                 try {
                     goOn.await();
@@ -334,7 +334,7 @@ class PeerClientTest {
 
     @ParameterizedTest
     @EnumSource(value = ClientKind.class, names = {"PIPELINED", "JDK_ASYNC"})
-    void callsThatNobodyAnswersTakeNoThread(ClientKind kind) throws Exception {
+    void callsWithoutAResponseTakeNoThread(ClientKind kind) throws Exception {
         CountDownLatch over = new CountDownLatch(1);
         FakeNode node = node(request -> {
             over.await();

@@ -68,7 +68,7 @@ final class SeparateNodes implements AutoCloseable {
 
     /** A value, or the status of a response without one. */
     String get(int node, String key, String parameters) throws IOException {
-        RawClient.Answer response = ask(node, "GET", key, "", parameters);
+        RawClient.Response response = ask(node, "GET", key, "", parameters);
         return response.status() == 200 ? response.text() : Integer.toString(response.status());
     }
 
@@ -92,7 +92,7 @@ final class SeparateNodes implements AutoCloseable {
         return ports.get(node);
     }
 
-    private RawClient.Answer ask(int node, String method, String key, String value, String parameters)
+    private RawClient.Response ask(int node, String method, String key, String value, String parameters)
             throws IOException {
         try (RawClient client = new RawClient(ports.get(node))) {
             return client.ask(method, "/v0/entity?id=" + key + parameters, value.getBytes(StandardCharsets.UTF_8));

@@ -19,8 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What a client sees when the disk under the store has no room: its write is answered with 507, everything that was
- * answered with 201 can be read, and writes are taken again once there is room.
+ * What a client sees when the disk under the store has no room: its write is refused with 507, everything that was
+ * acknowledged with 201 can be read, and writes are taken again once there is room.
  */
 class FullDiskOverHttpTest {
 
@@ -55,24 +55,24 @@ class FullDiskOverHttpTest {
         return value;
     }
 
-    private RawClient.Answer put(int number) throws IOException {
+    private RawClient.Response put(int number) throws IOException {
         return client.ask("PUT", "/v0/entity?id=key" + number, value(number));
     }
 
     private void readAll(int count) throws IOException {
         for (int i = 0; i < count; i++) {
-            RawClient.Answer answer = client.ask("GET", "/v0/entity?id=key" + i);
-            assertEquals(200, answer.status(), "the write " + i + " that was acknowledged is lost");
-            assertArrayEquals(value(i), answer.body());
+            RawClient.Response response = client.ask("GET", "/v0/entity?id=key" + i);
+            assertEquals(200, response.status(), "the write " + i + " that was acknowledged is lost");
+            assertArrayEquals(value(i), response.body());
         }
         byte[] range = client.ask("GET", "/v0/entities?start=key0&end=key1").body();
         assertEquals("key0\n" + new String(value(0), StandardCharsets.UTF_8), new String(range, StandardCharsets.UTF_8));
     }
 
-    private void assertTellsWhatToDo(RawClient.Answer answer) {
-        assertEquals(507, answer.status());
+    private void assertTellsWhatToDo(RawClient.Response response) {
+        assertEquals(507, response.status());
         for (String part : new String[] {"the disk is full", "Free space", "Reads go on"}) {
-            assertTrue(answer.text().contains(part), answer.text());
+            assertTrue(response.text().contains(part), response.text());
         }
     }
 
@@ -85,12 +85,12 @@ class FullDiskOverHttpTest {
                 assertEquals(201, put(taken).status());
             }
             disk.fill(fullFor, 500_000);
-            RawClient.Answer answer = put(taken);
-            while (answer.status() == 201) {
+            RawClient.Response response = put(taken);
+            while (response.status() == 201) {
                 taken++;
-                answer = put(taken);
+                response = put(taken);
             }
-            assertTellsWhatToDo(answer);
+            assertTellsWhatToDo(response);
             readAll(taken);
             assertTellsWhatToDo(put(taken));
             assertEquals(0, server.counter("failed"), "a full disk is no failure of the server");

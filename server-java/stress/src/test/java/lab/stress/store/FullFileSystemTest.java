@@ -25,8 +25,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A file system without room, under every engine that keeps files: writes are answered with 507 and what to do. With ours,
- * what was answered with 201 can be read, and writes are taken again once there is room. RocksDB reads on and takes no write
+ * A file system without room, under every engine that keeps files: writes are refused with 507 and what to do. With ours,
+ * what was acknowledged with 201 can be read, and writes are taken again once there is room. RocksDB reads on and takes no write
  * until it is started again; LevelDB stops reading too. They say so.
  */
 class FullFileSystemTest {
@@ -65,9 +65,9 @@ class FullFileSystemTest {
 
     private void readAll(int count) throws IOException, InterruptedException {
         for (int i = 0; i < count; i++) {
-            HttpResponse<byte[]> answer = ask("GET", i, null);
-            assertEquals(200, answer.statusCode(), "the write " + i + " of " + count + " that was acknowledged is lost");
-            assertArrayEquals(value(i), answer.body());
+            HttpResponse<byte[]> response = ask("GET", i, null);
+            assertEquals(200, response.statusCode(), "the write " + i + " of " + count + " that was acknowledged is lost");
+            assertArrayEquals(value(i), response.body());
         }
     }
 
@@ -113,12 +113,12 @@ class FullFileSystemTest {
     /** Writes until there is no room; gives how many were taken. */
     private int fill(boolean readsGoOn, boolean takesWritesAgain) throws IOException, InterruptedException {
         int taken = 0;
-        HttpResponse<byte[]> answer = put(taken);
-        while (answer.statusCode() == CREATED) {
+        HttpResponse<byte[]> response = put(taken);
+        while (response.statusCode() == CREATED) {
             assertTrue(++taken < BYTES / VALUE_BYTES, "more was acknowledged than the disk has room for");
-            answer = put(taken);
+            response = put(taken);
         }
-        for (HttpResponse<byte[]> refused : List.of(answer, put(taken))) {
+        for (HttpResponse<byte[]> refused : List.of(response, put(taken))) {
             String text = new String(refused.body(), StandardCharsets.UTF_8);
             assertEquals(FULL, refused.statusCode(), text);
             assertTrue(text.contains("the disk is full") && text.contains("Free space"), text);
@@ -130,11 +130,11 @@ class FullFileSystemTest {
 
     private void awaitWrite(int number) throws IOException, InterruptedException {
         long until = System.nanoTime() + PATIENCE.toNanos();
-        HttpResponse<byte[]> answer = put(number);
-        while (answer.statusCode() != CREATED) {
-            assertEquals(FULL, answer.statusCode());
+        HttpResponse<byte[]> response = put(number);
+        while (response.statusCode() != CREATED) {
+            assertEquals(FULL, response.statusCode());
             assertTrue(System.nanoTime() < until, "there is room, but no write is taken");
-            answer = put(number);
+            response = put(number);
         }
     }
 

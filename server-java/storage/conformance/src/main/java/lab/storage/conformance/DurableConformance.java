@@ -13,7 +13,7 @@ import lab.storage.Storage;
 import lab.storage.StorageException;
 import org.junit.jupiter.api.Test;
 
-/** What every engine that keeps its entries on disk must do, beside what all must do. */
+/** What every engine that keeps its entries on disk must do, in addition to what all must do. */
 public abstract class DurableConformance extends StorageConformance {
 
     @Test

@@ -165,7 +165,7 @@ public final class KeyFiles implements AutoCloseable {
         }
     }
 
-    /** Keeps a file that is about to go for the snapshots that see it; gives its size, or {@link #ABSENT}. */
+    /** Keeps a file that will be replaced or deleted for the snapshots that see it; gives its size, or {@link #ABSENT}. */
     private long keep(Path file, String name) throws IOException {
         long oldBytes = file.toFile().length();
         if (oldBytes == 0 && !file.toFile().exists()) {

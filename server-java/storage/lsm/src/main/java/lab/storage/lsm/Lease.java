@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
  */
 class Lease {
 
-    /** Answer of {@link #enter()} when it is too late. */
+    /** Result of {@link #enter()} when it is too late. */
     static final int RETIRED = -1;
     private static final int CELLS = 16;
     /** Two lines of 64 bytes apart, because neighbouring lines are fetched together. */

@@ -181,7 +181,7 @@ public final class LsmOptions {
         return compaction;
     }
 
-    /** Bytes a second that merging may write at most; 0 for no limit. */
+    /** Bytes per second that merging may write at most; 0 for no limit. */
     public long compactionRateBytes() {
         return compactionRateBytes;
     }

@@ -11,7 +11,7 @@ final class Pressure {
     private static final double SLOW_ROOM = 0.5;
     private static final double LEAST_BYTES_PER_S = 1 << 20;
     private static final double NS_PER_S = 1e9;
-    /** Writers may write this much a second for each run that is missing to the most. */
+    /** Writers may write this much per second for each run that is missing to the most. */
     private static final double BYTES_PER_S_A_RUN = 8 << 20;
 
     private final Throttle throttle;

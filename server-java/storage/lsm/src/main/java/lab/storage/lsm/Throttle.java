@@ -22,7 +22,7 @@ final class Throttle {
         this.counters = counters;
     }
 
-    /** Lets so many bytes a second pass; 0 or less for all. */
+    /** Lets so many bytes per second pass; 0 or less for all. */
     void limit(double bytesPerSecond) {
         nsPerByte = bytesPerSecond <= 0 ? 0 : NS_PER_S / bytesPerSecond;
     }

@@ -6,7 +6,7 @@ import java.util.function.IntFunction;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 
-/** What a store shows, beside what it holds after a number of writes. */
+/** What a store shows, compared with the entries that it has after a number of writes. */
 final class Contents {
 
     private Contents() {
@@ -26,7 +26,7 @@ final class Contents {
     /**
      * After how many writes a store is like this, at least and at most so many; -1 if it never is.
      *
-     * @param state gives what it holds after a number of writes
+     * @param state gives the entries that it has after a number of writes
      */
     static int writes(SortedMap<String, String> shown, IntFunction<SortedMap<String, String>> state, int atLeast,
             int atMost) {

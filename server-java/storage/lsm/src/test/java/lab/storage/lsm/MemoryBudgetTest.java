@@ -23,7 +23,7 @@ class MemoryBudgetTest {
 
     private static final long MIB = 1 << 20;
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
-    /** What the virtual machine takes beside heap and store: code, classes, stacks, the collector. */
+    /** What the virtual machine takes besides heap and store: code, classes, stacks, the collector. */
     private static final long MACHINE_BYTES = 160 * MIB;
 
     @TempDir

@@ -13,7 +13,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import lab.storage.Cursor;
 
 /**
- * Fills a store and reads it in a process of its own, with slow readers beside, and prints the most memory that was in use.
+ * Fills a store and reads it in a process of its own, with slow readers at the same time, and prints the
+ * most memory that was in use.
  *
  * <p>Arguments: folder, megabytes of data, bytes of the budget or 0, bytes of the cache.
  */

@@ -18,7 +18,7 @@ import lab.storage.HeapFootprint;
 public final class VersionedMap {
 
     /**
-     * Heap bytes of one entry beside the bytes of its key and its value's array: skip list node, its share of the
+     * Heap bytes of one entry in addition to the bytes of its key and its value's array: skip list node, its share of the
      * index levels, version, the key's array header, padding. Measured with compressed references; rounded up.
      */
     public static final int ENTRY_OVERHEAD_BYTES = 128;

@@ -63,7 +63,7 @@ class MemoryStorageTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 1_200})
-    void noopAnswersAsManyBytesAsItIsTold(int bytes) {
+    void noopReturnsAsManyBytesAsItIsGiven(int bytes) {
         try (Storage storage = new NoopStorage(bytes, 0)) {
             assertEquals(bytes, storage.get(utf8("a")).length);
             assertEquals((long) bytes, storage.settings().get("value_bytes"));

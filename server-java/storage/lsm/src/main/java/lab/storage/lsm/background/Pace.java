@@ -5,7 +5,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 
 /**
- * Makes background work give way. On a core that it shares with the threads that answer requests, a flush in one piece
+ * Makes background work give way. On a core that it shares with the threads that serve requests, a flush in one piece
  * holds them up for as long as it takes; cut into small pieces with rests between them it is not felt. It stops resting
  * when somebody waits for it.
  */

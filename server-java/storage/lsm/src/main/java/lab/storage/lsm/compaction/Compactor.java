@@ -150,7 +150,7 @@ public final class Compactor implements AutoCloseable {
         }
     }
 
-    /** Merges everything into one run, without deletes. What is flushed meanwhile is merged beside it. */
+    /** Merges everything into one run, without deletes. What is flushed meanwhile is merged at the same time. */
     public void compactAll() {
         synchronized (mergingAll) {
             mergeAll();

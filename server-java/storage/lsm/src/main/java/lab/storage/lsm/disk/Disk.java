@@ -86,7 +86,7 @@ public class Disk {
         Files.move(from, to, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
     }
 
-    /** Gives a file another name, beside the one that it has. */
+    /** Gives a file another name, in addition to the one that it has. */
     public void link(Path file, Path name) throws IOException {
         Files.createLink(name, file);
     }

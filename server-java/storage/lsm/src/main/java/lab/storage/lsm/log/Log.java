@@ -30,8 +30,8 @@ import lab.storage.lsm.table.EntryCursor;
 public final class Log {
 
     private static final int STEPS_AHEAD = 4;
-    /** So full a memtable tells how large its log becomes. */
-    private static final double TELLING_FILL = 0.1;
+    /** Fill of a memtable from which on the size of its whole log is estimated. */
+    private static final double ESTIMATE_FILL = 0.1;
     private static final int PAGE_BYTES = 4096;
     private static final VarHandle ADD = ValueLayout.JAVA_INT.varHandle();
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(256 * 1024);
@@ -188,13 +188,13 @@ public final class Log {
     }
 
     /**
-     * Whether it is time to reserve more; the answer costs nothing.
+     * Whether it is time to reserve more; asking costs nothing.
      *
      * @param fill how full the memtable is: when it is full, what the log has reserved beyond that was written in vain
      */
     public boolean runsLow(double fill) {
         long at = position.getPlain();
-        long needed = fill < TELLING_FILL ? map.byteSize() : Math.min(map.byteSize(), (long) (at / fill));
+        long needed = fill < ESTIMATE_FILL ? map.byteSize() : Math.min(map.byteSize(), (long) (at / fill));
         return reserved - at < stepBytes * STEPS_AHEAD && reserved < needed;
     }
 

@@ -99,7 +99,7 @@ public final class MemoryBudget {
         return memtables;
     }
 
-    /** Whether another memtable has room beside those that there are. */
+    /** Whether another memtable has room in addition to those that there are. */
     public boolean hasRoomForMemtable() {
         return inMemtables.sum() + memtableBytes <= forMemtables();
     }

@@ -111,7 +111,7 @@ public final class NativeMemory {
     }
 
     /**
-     * Whether it is time to {@link #touchAhead}; the answer costs nothing.
+     * Whether it is time to {@link #touchAhead}; asking costs nothing.
      *
      * @param used  bytes that are in use
      * @param limit more is hardly ever used

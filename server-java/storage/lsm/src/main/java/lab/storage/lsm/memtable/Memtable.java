@@ -228,7 +228,7 @@ public final class Memtable {
         return memory.touchedBytes();
     }
 
-    /** Whether it is time to {@link #touchAhead()}; the answer costs nothing. */
+    /** Whether it is time to {@link #touchAhead()}; asking costs nothing. */
     public boolean runsLow() {
         return memory.runsLow(end, start + limitBytes);
     }

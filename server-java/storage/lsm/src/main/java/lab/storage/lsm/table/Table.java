@@ -214,7 +214,7 @@ public abstract class Table {
     /** The largest key. Not to be changed. */
     public abstract byte[] lastKey();
 
-    /** False if the key is certainly absent. Asks the filter; where there is none, the answer costs a search. */
+    /** False if the key is certainly absent. Asks the filter; where there is none, it costs a search. */
     abstract boolean mayContain(Lookup lookup);
 
     /** Looks a key up; if it is there, also as a delete, tells the lookup where. */

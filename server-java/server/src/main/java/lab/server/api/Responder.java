@@ -8,35 +8,35 @@ import lab.storage.StorageFullException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Runs what answers a request, and answers in its place if it fails: no request is left without an answer. */
-public final class Answering {
+/** Runs what responds to a request, and responds in its place if it fails: no request is left without a response. */
+public final class Responder {
 
-    private static final Logger LOG = LoggerFactory.getLogger(Answering.class);
+    private static final Logger LOG = LoggerFactory.getLogger(Responder.class);
 
     private final LongAdder failures = new LongAdder();
 
-    /** What answers one request. */
+    /** What responds to one request. */
     @FunctionalInterface
     public interface Action {
         /**
-         * Answers, or sees to it that another thread will.
+         * Responds, or sees to it that another thread will.
          *
          * @throws IOException if the connection is broken
          */
         void run() throws IOException;
     }
 
-    /** Requests answered with 500 so far. */
+    /** Responses with status 500 so far. */
     public long failures() {
         return failures.sum();
     }
 
     /**
-     * Answers on the thread that carries the connection.
+     * Responds on the thread that serves the connection.
      *
      * @throws IOException if the connection is broken; the caller ends it
      */
-    public void answer(Exchange exchange, Action action) throws IOException {
+    public void respond(Exchange exchange, Action action) throws IOException {
         try {
             action.run();
         } catch (BadRequestException e) {
@@ -51,7 +51,7 @@ public final class Answering {
         } catch (RuntimeException | Error e) {
             failures.increment();
             LOG.error("{} {} failed", exchange.method(), exchange.target(), e);
-            if (!exchange.isAnswered()) {
+            if (!exchange.hasResponse()) {
                 exchange.respond(Status.INTERNAL_ERROR, "The server failed: " + e.getMessage()
                         + "\nIts log has the cause.");
             }
@@ -62,17 +62,17 @@ public final class Answering {
      * Responds for any other thread, which does not wait for the client. Throws nothing: if the connection is broken, it is
      * ended.
      */
-    public void answerLater(Exchange exchange, Action action) {
+    public void respondLater(Exchange exchange, Action action) {
         if (exchange.waitsForClient()) {
-            Thread.ofVirtual().name("late-response").start(() -> answerOrAbort(exchange, action));
+            Thread.ofVirtual().name("late-response").start(() -> respondOrAbort(exchange, action));
         } else {
-            answerOrAbort(exchange, action);
+            respondOrAbort(exchange, action);
         }
     }
 
-    private void answerOrAbort(Exchange exchange, Action action) {
+    private void respondOrAbort(Exchange exchange, Action action) {
         try {
-            answer(exchange, action);
+            respond(exchange, action);
         } catch (IOException | RuntimeException | Error e) {
             exchange.abort(e);
         }

@@ -5,16 +5,16 @@ import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ReadableByteChannel;
 
-/** Reads answers with a length, one after the other, as they come in pieces of any size. */
-final class AnswerParser {
+/** Reads responses with a length, one after the other, as they come in pieces of any size. */
+final class ResponseParser {
 
-    /** Called for each answer. */
+    /** Called for each response. */
     @FunctionalInterface
     interface Sink {
         /**
          * @param body belongs to whoever is called
          */
-        void answered(int status, byte[] body) throws IOException;
+        void received(int status, byte[] body) throws IOException;
     }
 
     private static final int BUFFER_BYTES = 64 * 1024;
@@ -33,11 +33,11 @@ final class AnswerParser {
     private byte[] body;
     private int bodyRead;
 
-    AnswerParser(Sink sink) {
+    ResponseParser(Sink sink) {
         this.sink = sink;
     }
 
-    /** Forgets an answer that is half read. */
+    /** Forgets a response that is half read. */
     void reset() {
         view.clear();
         body = null;
@@ -62,7 +62,7 @@ final class AnswerParser {
         System.arraycopy(buffer, at, buffer, 0, end - at);
         view.clear().position(end - at);
         if (!view.hasRemaining()) {
-            throw new ProtocolException("the head of an answer has more than " + BUFFER_BYTES + " bytes");
+            throw new ProtocolException("the head of a response has more than " + BUFFER_BYTES + " bytes");
         }
         return bytes;
     }
@@ -72,14 +72,14 @@ final class AnswerParser {
         System.arraycopy(buffer, at, body, bodyRead, bytes);
         bodyRead += bytes;
         if (bodyRead == body.length) {
-            answered(body);
+            received(body);
         }
         return at + bytes;
     }
 
-    private void answered(byte[] whole) throws IOException {
+    private void received(byte[] whole) throws IOException {
         body = null;
-        sink.answered(status, whole);
+        sink.received(status, whole);
     }
 
     /** Reads a head; -1 if its end has not come yet. */
@@ -100,7 +100,7 @@ final class AnswerParser {
             } else if (lineEnd - line <= 1) {
                 bodyRead = 0;
                 if (length == 0) {
-                    answered(NO_BYTES);
+                    received(NO_BYTES);
                 } else {
                     body = new byte[length];
                 }
@@ -115,7 +115,7 @@ final class AnswerParser {
 
     private int statusOf(int line, int lineEnd) throws IOException {
         if (lineEnd - line < STATUS_END || buffer[line] != 'H' || buffer[line + STATUS_AT - 1] != ' ') {
-            throw new ProtocolException("an answer does not begin with HTTP/1.1 and a number");
+            throw new ProtocolException("a response does not begin with HTTP/1.1 and a number");
         }
         return number(line + STATUS_AT, line + STATUS_END);
     }
@@ -142,7 +142,7 @@ final class AnswerParser {
                 number = Long.MAX_VALUE;
             }
             if (number > MAX_BODY_BYTES) {
-                throw new ProtocolException("an answer has a number that is none or too large");
+                throw new ProtocolException("a response has a number that is none or too large");
             }
         }
         return (int) number;

@@ -16,8 +16,8 @@ import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Answers are read whole in whatever pieces they come. */
-class AnswerParserTest {
+/** Responses are read whole in whatever pieces they come. */
+class ResponseParserTest {
 
     private static final int[] STATUSES = {200, 201, 404, 500};
 
@@ -51,7 +51,7 @@ class AnswerParserTest {
     }
 
     @Property(tries = 200)
-    void answersAreReadInAnyPieces(
+    void responsesAreReadInAnyPieces(
             @ForAll @Size(min = 1, max = 20) List<@IntRange(min = 0, max = 200_000) Integer> lengths,
             @ForAll @Size(min = 1, max = 10) List<@IntRange(min = 1, max = 70_000) Integer> pieces) throws IOException {
         StringBuilder text = new StringBuilder();
@@ -64,7 +64,7 @@ class AnswerParserTest {
             expected.add(status + body);
         }
         List<String> seen = new ArrayList<>();
-        AnswerParser parser = new AnswerParser(
+        ResponseParser parser = new ResponseParser(
                 (status, body) -> seen.add(status + new String(body, StandardCharsets.US_ASCII)));
         Pieces channel = new Pieces(text.toString().getBytes(StandardCharsets.US_ASCII), pieces);
         while (parser.readFrom(channel) >= 0) {
@@ -77,8 +77,8 @@ class AnswerParserTest {
     @ValueSource(strings = {"SSH-2.0-Open\r\n\r\n", "HTTP/1.1\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"})
     void nonsenseIsRefused(String text) {
-        AnswerParser parser = new AnswerParser((status, body) -> {
-            throw new AssertionError("took nonsense for an answer");
+        ResponseParser parser = new ResponseParser((status, body) -> {
+            throw new AssertionError("took nonsense for a response");
         });
         Pieces channel = new Pieces(text.getBytes(StandardCharsets.US_ASCII), List.of(1_000));
         assertThrows(IOException.class, () -> parser.readFrom(channel));
@@ -87,8 +87,8 @@ class AnswerParserTest {
     @ParameterizedTest
     @ValueSource(ints = {64 * 1024, 70_000})
     void headWithoutAnEndIsRefused(int length) {
-        AnswerParser parser = new AnswerParser((status, body) -> {
-            throw new AssertionError("took nonsense for an answer");
+        ResponseParser parser = new ResponseParser((status, body) -> {
+            throw new AssertionError("took nonsense for a response");
         });
         Pieces channel = new Pieces("x".repeat(length).getBytes(StandardCharsets.US_ASCII), List.of(length));
         assertThrows(IOException.class, () -> {

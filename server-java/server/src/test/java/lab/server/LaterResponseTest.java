@@ -9,11 +9,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
-import lab.server.api.Answering;
 import lab.server.api.Entities;
 import lab.server.api.Exchange;
 import lab.server.api.KeyValueApi;
 import lab.server.api.LocalEntities;
+import lab.server.api.Responder;
 import lab.server.execution.Dispatcher;
 import lab.server.execution.Execution;
 import lab.server.execution.ExecutionKind;
@@ -29,13 +29,13 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Requests that are answered later, by other threads, are answered in order, each once, and harm no other connection. */
-class LaterAnswerTest {
+/** Requests whose response comes later, from other threads, get it in order, each once, and harm no other connection. */
+class LaterResponseTest {
 
     private static final int REQUESTS = 2_000;
 
     private final ExecutorService threads = Executors.newFixedThreadPool(4);
-    private final Answering answering = new Answering();
+    private final Responder responder = new Responder();
     private final AtomicInteger handled = new AtomicInteger();
     private KeyValueServer server;
     private int port;
@@ -43,7 +43,7 @@ class LaterAnswerTest {
 
     @BeforeEach
     void start() throws IOException {
-        KeyValueApi api = new KeyValueApi(new LaterEntities(), answering, () -> "{}", 1_000);
+        KeyValueApi api = new KeyValueApi(new LaterEntities(), responder, () -> "{}", 1_000);
         port = FreePort.next();
         Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
         server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),
@@ -60,7 +60,7 @@ class LaterAnswerTest {
     }
 
     @Test
-    void requestsSentAtOnceAreAnsweredInOrder() throws Exception {
+    void requestsSentAtOnceGetResponsesInOrder() throws Exception {
         StringBuilder all = new StringBuilder();
         for (int i = 0; i < REQUESTS; i++) {
             String value = "value".repeat(i % 100) + i;
@@ -86,7 +86,7 @@ class LaterAnswerTest {
     }
 
     @Test
-    void clientThatClosesItsHalfGetsItsAnswers() throws Exception {
+    void clientThatClosesItsHalfGetsItsResponses() throws Exception {
         for (int i = 0; i < 200; i++) {
             try (RawClient other = new RawClient(port)) {
                 other.send("PUT /v0/entity?id=half HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"
@@ -100,7 +100,7 @@ class LaterAnswerTest {
     }
 
     @Test
-    void clientThatGoesAwayBeforeItsAnswerHarmsNobody() throws Exception {
+    void clientThatGoesAwayBeforeItsResponseHarmsNobody() throws Exception {
         int clients = 200;
         for (int i = 0; i < clients; i++) {
             try (RawClient gone = new RawClient(port)) {
@@ -108,7 +108,7 @@ class LaterAnswerTest {
             }
         }
         assertEquals(404, client.ask("GET", "/v0/entity?id=slow").status());
-        assertEquals(0, answering.failures());
+        assertEquals(0, responder.failures());
     }
 
     @Test
@@ -117,28 +117,28 @@ class LaterAnswerTest {
     }
 
     @Test
-    void failureOfALaterAnswerIsA500() throws Exception {
+    void failureOfALaterResponseIsA500() throws Exception {
         assertEquals(500, client.ask("DELETE", "/v0/entity?id=a").status());
         assertEquals(404, client.ask("GET", "/v0/entity?id=a").status());
-        assertEquals(1, answering.failures());
+        assertEquals(1, responder.failures());
     }
 
     @Test
-    void connectionIsClosedAfterALaterAnswerIfTheClientAsks() throws Exception {
+    void connectionIsClosedAfterALaterResponseIfTheClientAsks() throws Exception {
         client.send("GET /v0/entity?id=a HTTP/1.1\r\nConnection: close\r\n\r\n");
         assertEquals("close", client.read().fields().get("connection"));
         assertTrue(client.isEnded());
     }
 
-    /** Answers some requests at once and most of them on another thread, some a little later. */
+    /** Responds to some requests at once and most of them on another thread, some a little later. */
     private final class LaterEntities implements Entities {
 
         private final MemoryStorage storage = new MemoryStorage();
         private final LocalEntities local = new LocalEntities(storage);
 
-        private void later(Exchange exchange, Answering.Action action) throws IOException {
+        private void later(Exchange exchange, Responder.Action action) throws IOException {
             if (handled.incrementAndGet() % 7 == 0) {
-                answering.answer(exchange, action);
+                responder.respond(exchange, action);
                 return;
             }
             threads.execute(() -> {
@@ -149,7 +149,7 @@ class LaterAnswerTest {
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
                 }
-                answering.answerLater(exchange, action);
+                responder.respondLater(exchange, action);
             });
         }
 
@@ -166,7 +166,7 @@ class LaterAnswerTest {
         @Override
         public void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException {
             later(exchange, () -> {
-                throw new IllegalStateException("the later answer of " + Bytes.text(MemorySegment.ofArray(key)) + " fails");
+                throw new IllegalStateException("the later response of " + Bytes.text(MemorySegment.ofArray(key)) + " fails");
             });
         }
 

@@ -7,24 +7,24 @@ import one.nio.http.HttpServer;
 import one.nio.net.Socket;
 
 /**
- * The sending half of a connection. Small answers to requests that came together leave together. An answer may be put
+ * The sending half of a connection. Small responses to requests that came together leave together. A response may be put
  * together where there is room in the selector's buffer behind what was received, so that it costs no memory of its own:
  * those bytes are in the processor's cache, and a fresh array never is.
  */
-abstract class AnsweringSession extends ReceivingSession {
+abstract class SendingSession extends ReceivingSession {
 
     private static final int MAX_HELD_BYTES = 16 * 1024;
 
-    /** Answers that leave together; null before the first, for most clients wait for each. */
+    /** Responses that leave together; null before the first, for most clients wait for each. */
     private byte[] held;
     private int heldBytes;
 
-    AnsweringSession(Socket socket, HttpServer server, Limits limits, BodyMemory.Rooms rooms) {
+    SendingSession(Socket socket, HttpServer server, Limits limits, BodyMemory.Rooms rooms) {
         super(socket, server, limits, rooms);
     }
 
     /**
-     * Sends an answer, or keeps it back until those of the requests behind it are there as well: one write instead of
+     * Sends a response, or keeps it back until those of the requests behind it are there as well: one write instead of
      * many. What the socket does not take is sent by the selector. Needs the monitor.
      *
      * @param bytes    not changed by anybody until they are sent, unless they are borrowed
@@ -35,17 +35,17 @@ abstract class AnsweringSession extends ReceivingSession {
             hold(bytes, from, length);
             return;
         }
-        flushAnswers();
-        Part answer = new Part(bytes, from, length);
-        write(answer);
+        flushResponses();
+        Part response = new Part(bytes, from, length);
+        write(response);
         if (borrowed) {
-            answer.ownRest();
+            response.ownRest();
         }
     }
 
     private void hold(byte[] bytes, int from, int length) throws IOException {
         if (heldBytes + length > MAX_HELD_BYTES) {
-            flushAnswers();
+            flushResponses();
         }
         if (held == null) {
             held = new byte[MAX_HELD_BYTES];
@@ -55,7 +55,7 @@ abstract class AnsweringSession extends ReceivingSession {
     }
 
     @Override
-    final void flushAnswers() throws IOException {
+    final void flushResponses() throws IOException {
         if (heldBytes > 0) {
             int bytes = heldBytes;
             heldBytes = 0;
@@ -67,7 +67,7 @@ abstract class AnsweringSession extends ReceivingSession {
         }
     }
 
-    /** An answer in a part of an array that may be somebody else's. */
+    /** A response in a part of an array that may be somebody else's. */
     private static final class Part extends ArrayQueueItem {
 
         Part(byte[] bytes, int from, int length) {
@@ -81,7 +81,7 @@ abstract class AnsweringSession extends ReceivingSession {
                     data = Arrays.copyOfRange(data, offset + written, offset + count);
                 } catch (OutOfMemoryError e) {
                     // The connection must end, or other bytes would be sent in the place of these.
-                    throw new IOException("The heap has no room for the rest of an answer.", e);
+                    throw new IOException("The heap has no room for the rest of a response.", e);
                 }
                 count -= written;
                 offset = 0;
