@@ -31,7 +31,7 @@ _MARKS = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)*[*_`]*")
 _FIELD = re.compile(r"^[^:.|]{1,40}:\s+(?:\S+$|[-+~]?\d)|[^\s.]\s{2,}\S")  # `Pod: ns-1`, `Failed requests:  0`, columns
 _WORDS = re.compile(r"[^\W\d_]+(?:[\s,:'\u2019-]+[^\W\d_]+){2}")
 _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{6}|[\uac00-\ud7af]{2,}\s[\uac00-\ud7af]{2,}")
-_RULE = re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$")
+_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*\|?\s*$|^\s*\|?[\s:|-]*-{3,}[\s:|-]*$")
 #: The head of a table that lists the figures of one run, as a script makes it out of an output.
 _OF_ONE_RUN = re.compile(
     r"^\s*\|?\s*[*_]*(?:metrics?|stat(?:istic)?s?|parameters?|propert(?:y|ies)|fields?|items?|name|key)\b",
@@ -46,7 +46,9 @@ _PUBLIC_SITE = re.compile(
 
 def is_report(output: Output) -> bool:
     """Tell whether an author says something about the output, or it is the console's record alone."""
-    return bool(output.entry) or (is_authored(output.prose) and not _PUBLIC_SITE.search(output.report.url or ""))
+    return bool(output.entry) or (
+        (output.report.retold or is_authored(output.prose)) and not _PUBLIC_SITE.search(output.report.url or "")
+    )
 
 
 #: What is measured.
@@ -60,8 +62,10 @@ _FIGURE = re.compile(
 )
 #: A number, or a word that judges, compares or says how a figure moves.
 _SAID_OF_IT = re.compile(
-    r"(?i)\d|\b(?:fast\w*|slow\w*|better|best|worse|worst|higher|highest|lower|lowest|good|bad|poor|stable|fine|limit\w*"
-    r"|handle[ds]?|held|holds|sustain\w*|survive[ds]?|saturat\w*|degrad\w*|increas\w*|decreas\w*|improv\w*|drop\w*|gr[eo]w\w*"
+    r"(?i)\d|\b(?:fast\w*|slow\w*|better|best|worse|worst|higher|highest|lower|lowest|good|bad|poor|stable|fine"
+    r"|limit\w*"
+    r"|handle[ds]?|held|holds|sustain\w*|survive[ds]?|saturat\w*|degrad\w*|increas\w*|decreas\w*|improv\w*|drop\w*"
+    r"|gr[eo]w\w*"
     r"|rose|fell|doubl\w*|halv\w*|wins?|outperform\w*|mejor\w*|peor\w*|mayor|menor|aument\w*|redu\w*|estable|melhor\w*"
     r"|pior\w*|maior|estável|bien|bem)\b"
     r"|быстр\w+|медленн\w+|лучш\w+|хуже|выше|ниже|больше|меньше|раст[её]т|вырос\w*|упал\w*|сниз\w+|улучш\w+|ухудш\w+"
@@ -78,6 +82,7 @@ _TOLD = re.compile(
     r"|\b(?:tested|measured|benchmarked|ran|tests run) (?:on|with|using|at|against|over)\b|\b(?:results|runs?) below\b"
     r"|\b(?:тестировал|протестирова|замеря|замерил|измеря|измерил|измерен|запуска|запустил|провод|прове[лд]|нагруж"
     r"|нагрузил|обстрел|стреля|прогнал|прогон)\w*|видим|видно|получил\w*|показал\w*"
+    r"|(?:хорош|отличн|плох|неплох|высок|низк)\w+ результат|\b(?:good|great|poor|bad|excellent|impressive) results?\b"
     r"|进行了|测试了|压了|跑了|测得|测出|实测|测定|測定|計測|실측|측정|테스트(?:를 (?:진행|수행)|했|하였|한 결과)|확인"
     r"|\b(?:probamos|ejecut(?:amos|ó|aron)|medimos|midió|se realiz\w+|testei|testamos|medi|foi realizad\w|foram"
     r"|rodamos|executei)\b"
@@ -98,12 +103,14 @@ _STEP = re.compile(
 )
 _OF_A_REPORT = re.compile(
     r"(?i)\b(?:report|conclusions?|findings|observations?|analysis|takeaways|verdict|informe|relatório|rapport|bericht"
-    r"|fazit|conclusi[oó]n(?:es)?|conclus(?:ão|ões)|kesimpulan)\b|отч[её]т|вывод(?:ы|\b)|анализ|итог|报告|報告|结论|总结|分析|보고서"
+    r"|fazit|conclusi[oó]n(?:es)?|conclus(?:ão|ões)|kesimpulan)\b|отч[её]т|вывод(?:ы|\b)|анализ|итог|报告"
+    r"|報告|结论|总结|分析|보고서"
     r"|리포트|결론|분석|レポート|まとめ|考察"
 )
 _MACHINE = re.compile(
     r"(?i)\bcores?\b|\bv?CPUs?\b|\bRAM\b|\bxeon|\bryzen|\bepyc|\bintel\b|\bapple m\d|\bmacbook|\bM[1-5]\b|\bi[3579]-?\d"
-    r"|\bprocessor|процессор|ядер|ядр[оа]|оперативн|内存|\d\s?核|メモリ|コア|메모리|코어|núcleos|\d\s?GB\b"
+    r"|\bprocessor|процессор|ядер|ядр[оа]|оперативн|内存|\d\s?核|メモリ|コア|메모리|코어|núcleos|\d\s?GB?\b"
+    r"|\bR[3579][ -]?\d{4}"
 )
 LEAST_SETTINGS = 2
 

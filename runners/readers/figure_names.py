@@ -26,7 +26,7 @@ UNITS_US = {
     "초": 1e6,
 }
 TIME_UNIT = "|".join(sorted(UNITS_US, key=len, reverse=True))
-RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s"
+RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s(?:ec)?"
 _COUNTED = r"(?:[개건회次个件回]|шт\.?)"  # of what a language counts by a word of its own
 _MINUTES = re.compile(
     r"^(?P<minutes>\d{1,3}(?:\.\d{1,3})?)\s?(?:m(?=\s?\d)|mins?|minutes?|мин|分钟?|분)\.?"
@@ -35,7 +35,8 @@ _MINUTES = re.compile(
 #: A value may be remarked upon in brackets and behind them, as long as the remark holds no other time.
 _REMARK = rf"\s*\([^()]*\)(?:\s*[-\u2013\u2014,;](?!.*\d\s?(?:{TIME_UNIT})(?!\w)).*)?"
 _VALUE = re.compile(
-    r"^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z]))?"
+    r"^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z])|k(?=rps|qps"
+    r"|tps|req))?"
     rf"\s?(?P<unit>%|{RATE_UNIT}|{TIME_UNIT})?{_COUNTED}?(?P<rest>{_REMARK}|\s+\D*)?$",
     re.IGNORECASE,
 )
@@ -46,14 +47,16 @@ UNIT_IN_NAME = re.compile(rf"[(\[,\uff08]\s*({TIME_UNIT})\s*[)\]\uff09]?\s*$|[\s
 _OF_LATENCY = re.compile(
     r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|percentil|задержк\w*"
     r"|врем\w+"
-    r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta|respuesta|overall|total"
+    r"|запроса|обработки|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta"
+    r"|respuesta|overall|total"
     r"|http|d[aeo]|del|of|the"
-    r"|e2e|end-to-end)\b)|延迟|响应时间|耗时|応答時間|レイテンシ|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
+    r"|e2e|end-to-end|per request|each request)\b)|延迟|响应时间|耗时|応答時間|レイテンシ"
+    r"|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
     r"|[()\[\]:,]",
 )
 _P = re.compile(
     r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?(?:\s?[-\u2013/]\s?\d{2}(?:th|\u00ba|\u00b0|-?й)?)?$"
-    r"|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|%)(?:\s?(?:ile|line))?$"
+    r"|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|º|%)(?:\s?(?:ile|line))?(?:\s?p\d{2})?$"
 )
 _STATISTICS = (
     (
@@ -94,19 +97,24 @@ _NAMES = (
             rf"^{_ACHIEVED}(?:{RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean"
             rf"|средний)\)?)?$"
             r"|^(?:http )?request rate$|^(?:초당 )?처리량(?:\s?\([rqt]ps\))?$|^초당 (?:요청|처리)(?: ?수)?$"
+            r"|^(?:吞吐量?|处理量|throughput|처리량)\s?/\s?(?:s|sec|秒|초)$"
             r"|^每秒(?:处理|请求|处理请求)数?$|^(?:solicitudes|peticiones|requisições) por segundo$"
             r"|^(?:taxa de )?requisições/s$"
         ),
     ),
     (
         "throughput",
-        re.compile(rf"^{_ACHIEVED}(?:throughput|пропускная способность|吞吐量?|vazão)(?:\s?\((?:rps|qps|req/s)\))?$"),
+        re.compile(
+            rf"^{_ACHIEVED}(?:throughput|пропускная способность|吞吐量?|vazão)"
+            r"(?: (?:observado|observed|measured|medido))?(?:\s?\((?:rps|qps|req/s)\))?$"
+        ),
     ),
     (
         "requests",
         re.compile(
             r"^(?:(?:total|completed?|number of|all|#)\s?)?(?:http\s)?(?:requests|reqs|http_reqs)"
             r"(?:\s(?:sent|made|processed|completed|executed|count))?$|^#?\s?samples$"
+            r"|^(?:количество итераций|total iterations|iterations)$"
             r"|^(?:всего|число|количество|общее (?:число|количество)) запросов$|^总请求数?$|^请求总数$"
             r"|^(?:http)?リクエスト(?:総)?数$|^총 ?요청(?: ?수)?$"
             r"|^(?:total de )?(?:solicitudes|requisições|peticiones)$"
@@ -121,7 +129,9 @@ _NAMES = (
             r"|(?:err\.?|error|ko) ?%|ko|non-2xx\b.*|ошиб(?:ки|ок)|(?:процент|доля|количество|число) ошибок"
             r"|错误[率数]?|失败率|(?:http ?)?(?:失敗|エラー)率"
             r"|에러율|오류율|실패율|에러(?: ?수)?"
-            r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|неудачн\w+(?: запрос\w+)?|fallos|errores|erros"
+            r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|(?:процент |доля |количество "
+            r"|число )?неудачн\w+(?: запрос\w+)?"
+            r"|fallos(?: http)?|errores|erros"
             r"|(?:tasa|taxa)(?: de)? (?:error(?:es)?|erros?|fallos|falhas?)|taux d'(?:erreurs?|échec)|fehler(?:rate"
             r"|quote)"
             r"|(?:solicitudes|peticiones) fallidas|requisições (?:com falha|falhas)|requêtes (?:échouées|en échec))$"
@@ -233,7 +243,8 @@ def status_classes(text: str) -> dict[str, float]:
 
 def plain(text: str) -> str:
     """Leave out emphasis, code marks and pictures, and put everything into small letters."""
-    bare = re.sub(r"[*`_]{2,}|[*`]|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text)
+    text = text.replace("\uff08", " (").replace("\uff09", ")")
+    bare = re.sub(r"\s?\([45](?:\d\d|xx)\)|[*`_]{2,}|[*`]|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text)
     return re.sub(r"\s+", " ", bare).strip().lower()
 
 

@@ -28,6 +28,7 @@ CLOSED_LOOPS = frozenset(
         "go-wrk",
         "hey",
         "JMeter",
+        "loadtest",
         "Locust",
         "memtier_benchmark",
         "oha",

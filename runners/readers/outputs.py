@@ -19,7 +19,7 @@ from runners.readers.documents import Document, Line, Problem, files_in, read_do
 from runners.readers.examples import begins, explains_a_tool, is_example
 from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
-from runners.readers.retold import by_rate, retold
+from runners.readers.retold import NO_MEASUREMENT, by_rate, retold
 from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
@@ -198,6 +198,7 @@ def outputs_of(document: Document) -> Found:
                 placed.append((at[report.first_line], None, report))
     if not placed and (own := retold(document.lines)):
         columns, problems = own, []
+    columns = [column for column in columns if not _is_aim(column)]
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
@@ -243,6 +244,11 @@ def outputs_of(document: Document) -> Found:
     if 0 < len(outputs) <= MOST_SHOWN and not outputs[0].report.retold and explains_a_tool(document.lines):
         outputs = [replace(output, example=True) for output in outputs]
     return Found(document.path, _pieces_too(outputs), (*document.problems, *problems, *not_read(document.lines)))
+
+
+def _is_aim(column: Column) -> bool:
+    """Tell whether a column of a table of percentiles holds what its author aims at, and nobody measured."""
+    return not column.report.retold and NO_MEASUREMENT.search(column.label) is not None
 
 
 def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
@@ -336,7 +342,7 @@ def _k6s_loops(
         return placed
 
     def waits(report: ConsoleReport) -> bool:
-        dropped = bool(report.extra)  # iterations that were due at a rate
+        dropped = any(each.startswith("dropped") for each in report.extra)  # iterations that were due at a rate
         return report.tool == "k6" and report.closed_loop is None and not dropped
 
     return [
@@ -438,6 +444,8 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
 def _missing_of_retold(placed: Sequence[tuple[int, Column | None, ConsoleReport]]) -> tuple[str, ...]:
     """An author chooses his figures: only that a document gives no percentile above the median of any run is a lack."""
     levels = {level for _, _, report in placed for level, _ in report.latencies.rows if level < 1}
+    if not any(report.requests_per_s or report.latency or report.latencies.rows for _, _, report in placed):
+        return ()  # its figures are pictures
     if not levels:
         return ("percentiles",)
     return () if max(levels) > 0.5 else ("percentiles beyond p50",)
@@ -446,6 +454,8 @@ def _missing_of_retold(placed: Sequence[tuple[int, Column | None, ConsoleReport]
 def _missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
     """What a reader needs of any tool's output: percentiles up to p99 at least, and how many requests they are of."""
     levels = [level for level, _ in report.latencies.rows if level < 1]
+    if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
+        return ()  # it broke off, and says why
     lacks = []
     if not levels:
         lacks.append("percentiles")

@@ -1,8 +1,8 @@
 """The end summaries of tools that send one request, or one operation of a store, over and over.
 
-They are ab, autocannon, bombardier, go-wrk, hey, oha, rewrk, siege and vegeta, and for stores memtier_benchmark and
-redis-benchmark. ab and autocannon print whole milliseconds; siege's summary has no percentile, and what rewrk calls one
-is the mean of the responses beyond it.
+They are ab, autocannon, bombardier, go-wrk, hey, loadtest, oha, rewrk, siege and vegeta, and for stores
+memtier_benchmark and redis-benchmark. ab and autocannon print whole milliseconds; siege's summary has no percentile,
+and what rewrk calls one is the mean of the responses beyond it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from runners.readers.tool_summary import GO_US, F, N, SummaryBlock, Takers, comp
 
 _TIME = rf"{F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"
 _SHORT = r"(\d[\d.]*[nuµμm]?s)"
+_LOGGED = r"(?:\[[^\]]{1,90}\] INFO )?\s*"  # as older versions of loadtest begin each line
 STARTS = {
     "hey": re.compile(r"^\s*Summary:\s*$"),
     "ab": re.compile(
@@ -36,6 +37,7 @@ STARTS = {
     ),
     "rewrk": re.compile(r"^\s*Benchmarking \d{1,9} connections @ \S+ for \d"),
     "siege": re.compile(r"^\s*Transactions:\s+\d{1,18} hits"),
+    "loadtest": re.compile(rf"^{_LOGGED}Target URL:\s+\S"),
 }
 
 
@@ -88,6 +90,15 @@ def _failed_of_ab(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take ab's failures by cause; a length may vary without one."""
     block.failed = int(match[1]) + int(match[2]) + int(match[4])
     block.sizes["odd"] = int(match[3])
+
+
+def _rate_of_loadtest(block: SummaryBlock, match: re.Match[str]) -> None:
+    """Take loadtest's rate: the one that was asked for stands above the number of completed requests."""
+    if "requests" in block.said or match[1].startswith(("Mean", "Effective")):
+        block.said["requests_per_s"] = float(match[2])
+    else:
+        block.rate_rps = float(match[2])
+        block.said["closed_loop"] = False
 
 
 def _percentile_of(block: SummaryBlock, match: re.Match[str]) -> None:
@@ -249,6 +260,9 @@ TAKERS: Takers = compiled(
                 rf"^[\s*#-]*\(Connect: {N}, Receive: {N}, Length: {N}, Exceptions: {N}\)",
                 _failed_of_ab,
             ),
+            (rf"^[\s*#-]*Failed requests:\s+{N}", lambda b, m: b.sizes.update(failed=int(m[1]))),
+            (r"^(apr_\w+: .{1,120})", lambda b, m: b.said.update(diagnostics=(m[1],))),
+            (rf"^Total of {N} requests completed", lambda b, m: b.said.update(requests=int(m[1]))),
             (rf"^[\s*#-]*Document Length:\s+{N} bytes", lambda b, m: b.sizes.update(document=int(m[1]))),
             (rf"^[\s*#-]*HTML transferred:\s+{N} bytes", lambda b, m: b.sizes.update(bodies=int(m[1]))),
             (rf"^[\s*#-]*Non-2xx responses:\s+{N}", lambda b, m: b.said.update(non_2xx=int(m[1]))),
@@ -352,6 +366,20 @@ TAKERS: Takers = compiled(
                 r"^\s*(?:Data transferred|Throughput|Concurrency|(?:Successful|Failed|Shortest) transactions?):",
                 lambda b, m: None,
             ),
+        ),
+        "loadtest": (
+            (rf"^{_LOGGED}Concurrency level:\s+{N}", lambda b, m: b.said.update(connections=int(m[1]))),
+            (rf"^{_LOGGED}Max time \(s\):\s+{F}", lambda b, m: b.said.update(duration_s=float(m[1]))),
+            (rf"^{_LOGGED}Completed requests:\s+{N}", lambda b, m: b.said.update(requests=int(m[1]))),
+            (rf"^{_LOGGED}Total errors:\s+{N}", lambda b, m: setattr(b, "failed", int(m[1]))),
+            (rf"^{_LOGGED}Total time:\s+{F} s", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
+            (
+                rf"^{_LOGGED}((?:Requests per second|(?:Mean|Effective) (?:requests per second|rps)):)\s+{F}",
+                _rate_of_loadtest,
+            ),
+            (rf"^{_LOGGED}Mean latency:\s+{F} ms", lambda b, m: setattr(b, "mean_us", float(m[1]) * 1e3)),
+            (rf"^{_LOGGED}{F}%\s+{F} ms", lambda b, m: b.add_row(m[1], float(m[2]) * 1e3)),
+            (rf"^{_LOGGED}(?:$|Target URL:|Agent:|Max requests:|Percentage of|Running on cores:)", lambda b, m: None),
         ),
         "vegeta": (
             (rf"^\s*Requests\s+\[total, rate[^\]]*\]\s+{N},\s+{F}", _requests),

@@ -20,11 +20,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runners.readers.command_line import CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
 from runners.readers.documents import Line
+from runners.readers.examples import explains_a_tool
 from runners.readers.figure_names import (
     RATE_UNIT,
     TIME_UNIT,
@@ -48,7 +49,7 @@ _TOOLS = {
         "wrk": r"(?<![\w-])wrk\b",
         "wrk2": r"\bwrk2\b",
         "ab": rf"(?i:apache ?bench)|`ab`|\bab -[nckt]\b|{_BY}ab\b",
-        "hey": rf"`hey`|\[hey\]|rakyll/hey|\bhey -[nczqm]\b|{_BY}hey\b",
+        "hey": rf"`hey`|\[hey\]|rakyll/hey|\bhey (?:-[nczqm]\b|commands?\b|load\b|runs?\b)|{_BY}hey\b",
         "oha": rf"`oha`|\boha (?:-[nczq]\b|https?://)|hatoo/oha|{_BY}oha\b",
         "bombardier": r"(?i)\bbombardier\b",
         "vegeta": r"(?i)\bvegeta\b",
@@ -60,29 +61,40 @@ _TOOLS = {
         "siege": r"(?i)\bsiege\b",
         "rewrk": r"\brewrk\b",
         "go-wrk": r"\bgo-wrk\b",
+        "loadtest": r"\bloadtest (?:https?://|-[cnt] \d)|npmjs\.com/package/loadtest",
         "another": r"(?i)\b(?:tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
     }.items()
 }
+#: A line that says with what was measured; where it names several, the first is the one.
+_TOOL_FIELD = re.compile(
+    r"(?i)^[\s|>*+-]*(?:\*\*)?(?:(?:load|test|benchmark)(?:ing)? )?(?:tools?|инструмент\w*|测试工具"
+    r"|压测工具|工具|테스트 도구|도구|ツール"
+    r"|herramientas?|ferramentas?|tooling|outils?)(?:\*\*)?\s*[:\uff1a|]"
+)
 #: A command that runs a tool, by which the one that made the figures is known where a document names several.
 _CALLED = re.compile(
-    r"(?<![\w/.-])(?P<tool>wrk2?|ab|hey|oha|bombardier|autocannon|siege|rewrk|go-wrk|k6|vegeta|locust|artillery|jmeter)"
+    r"(?<![\w/.-])(?P<tool>wrk2?|ab|hey|oha|bombardier|autocannon|siege|rewrk|go-wrk|k6|vegeta|locust|artillery"
+    r"|jmeter|loadtest)"
     r"\s+(?:run\b|attack\b|quick\b|-{1,2}[a-zA-Z]|https?://)",
     re.ASCII,
 )
 _NAME = {name.lower(): name for name in _TOOLS}
 #: Tools that send requests on a schedule, or whose reports do not tell whether they do.
-_MAY_BE_PACED = frozenset({"Artillery", "Gatling", "NBomber", "vegeta", "wrk2"})
+_MAY_BE_PACED = frozenset({"Artillery", "Gatling", "NBomber", "loadtest", "vegeta", "wrk2"})
+_NEVER_PACED = frozenset({"ab", "go-wrk", "hey", "rewrk", "siege", "wrk"})
 _BY_RATE = re.compile(
     r"(?i)arrival[- ]?rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
+    r"|(?-i:-e RATE=\d|\bRATE=\d)"
     r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
 )
 #: Loads whose rate grows during the run: its mean is below the highest one that was offered.
 _RAMPS = re.compile(r"(?i)ramping-arrival-rate|rampTo\b")
 #: What says of all figures of a document that nobody measured them, and headings of sections that say it of theirs.
 _SIMULATED = re.compile(
-    r"(?i)^#{1,6}\s.*[(\uff08\[](?:simulated|시뮬레이션|模拟(?:数据)?|仿真|シミュレーション|симуляци\w+|simulad\w+)[)\uff09\]]"
-    r"|\b(?:values|numbers|figures|results|metrics)\b.{0,30}\bare (?:illustrative|simulated|estimate[sd]|hypothetical"
-    r"|made up|placeholders?|projected|examples)\b"
+    r"(?i)^#{1,6}\s.*[(\uff08\[](?:simulated|시뮬레이션|模拟(?:数据)?|仿真|シミュレーション|симуляци\w+"
+    r"|simulad\w+)[)\uff09\]]"
+    r"|\b(?:values|numbers|figures|results|metrics)\b.{0,30}\bare \**(?:illustrative|simulated|estimate[sd]"
+    r"|hypothetical|made up|placeholders?|projected|examples)\b"
 )
 _EXPECTED = re.compile(
     r"(?i)[(\uff08\[](?:expected|projected|estimated|illustrative|example|예시|示例|пример|estimad\w+|exemplo|ejemplo)"
@@ -104,8 +116,10 @@ _NO_RUN = re.compile(r"(?i)\bvs\b|ratio|\brel(?:ative)?\b|winner|speed-?up|memor
 _PLANNED = re.compile(
     r"(?i)\b(?:scenarios?|config\w*|parameters?|phases?|stages?|plans?|setup|settings|profiles?|options|workloads?"
     r"|rate[- ]limit\w*|quotas?|tiers?|pricing"
-    r"|сценари\w+|параметр\w*|профил\w+|escenarios?|cenários?|configura\w+)\b|配置|场景|参数|시나리오|설정|設定|シナリオ"
+    r"|сценари\w+|параметр\w*|профил\w+|escenarios?|cenários?|configura\w+)\b|配置|场景|参数|시나리오|설정"
+    r"|設定|シナリオ"
 )
+_OF_WHOLE_REQUESTS = re.compile(r"(?i)^\W*http[\s_](?:req(?:uest)?[\s_])?(?:duration|latency|time)\b")
 _OTHER_METRIC = re.compile(
     r"^(?:http_req_(?!duration)\w+|iteration_duration|data_\w+|group_duration|vus\w*|checks\w*)$"
 )
@@ -119,7 +133,7 @@ _A_RUN_HEAD = re.compile(
 _KEPT = re.compile(r"^\s*(?P<label>[^|:]{0,48}?)\s*Requests/sec:\s+(?P<rate>\d{1,9}(?:\.\d{1,4})?)(?![\d.])")
 _COMMAND = re.compile(r"(?<![\w-])(?P<command>(?:[\w.]+/)*wrk2?(?:\s+-{1,2}[a-zA-Z][^\s`]*(?:\s+\d\w*)?)+[^`]*)")
 _LISTED = re.compile(
-    r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:=\u2013\u2014-]+"
+    r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:\uff1a=\u2013\u2014-]+"
     rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?"
     rf"|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
     re.IGNORECASE,
@@ -142,7 +156,53 @@ _LATENCY_IN_TEXT = re.compile(
     rf"(?<![\w.,])(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))\s(?P<name>p\d{{2}}|average|avg|mean|median|max)(?!\w)",
     re.IGNORECASE,
 )
-_HOPED = re.compile(r"(?i)\b(?:should|must|would|could|up to|expect\w*|должн\w+|до \d)\b|应该|预计|목표|예상|해야")
+#: What such figures stand behind, in several languages.
+_RATE_BEFORE = re.compile(
+    r"(?:吞吐量?|处理量|QPS|TPS|RPS|처리량|スループット|throughput|пропускн\w+ способност\w+)[^\d<>.。；;]{0,12}?"
+    r"(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)(?P<kilo>k)?(?![\d%.])"
+    r"|(?:초당|每秒(?:处理)?|毎秒)[^\d<>.。]{0,6}(?P<each>\d{1,9}(?:\.\d{1,3})?)\s?(?:개|건|번|회|个|次|件)",
+    re.IGNORECASE,
+)
+_LATENCY_BEFORE = re.compile(
+    r"(?:p(?:\d{2})\D{0,3}(?:latency|задержк\w+)?|latency|response times?|응답 ?(?:시간|속도)"
+    r"|지연 ?시간|响应时间|延迟|耗时|応答時間"
+    r"|レスポンス(?:タイム)?|задержк\w+|врем\w+ (?:ответа|отклика|обработки)|tiempos? de respuesta|latencia"
+    r"|tempo de resposta"
+    rf"|latência|temps de réponse)[^\d<>.。；;]{{0,16}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])",
+    re.IGNORECASE,
+)
+#: A share of the requests that had a response within a time.
+_SHARE_WITHIN = re.compile(
+    r"(?<![\d.,])(?P<share>\d{2})\s?%(?:의 ?요청|的请求|の(?:リクエスト|要求)| of (?:the |all )?requests| запросов"
+    r"| de las (?:solicitudes"
+    rf"|peticiones)| das requisições)[^.。;；]{{0,50}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])",
+    re.IGNORECASE,
+)
+_FAILED_SHARE = re.compile(
+    r"(?<![\d.,<>])(?P<before>\d{1,2}(?:[.,]\d{1,2})?)\s?% (?:de (?:las |los |as )?(?:requests|solicitudes"
+    r"|peticiones|requisições)"
+    r" (?:fall|falh)\w+|of (?:the |all )?requests (?:\w+ )?(?:fail\w*|timed out)|запросов (?:\w+ )?(?:упал\w*"
+    r"|с ошибк\w+))"
+    r"|(?:error rate|tasa de error|taxa de erros?|процент ошибок|错误率|失败率|에러율|실패율"
+    r"|エラー率)[^\d%<>.。，,]{1,20}"
+    r"(?P<after>\d{1,2}(?:[.,]\d{1,2})?)\s?%",
+    re.IGNORECASE,
+)
+#: Bounds are what somebody wants, or what a figure did not exceed.
+_BOUNDED = re.compile(
+    r"(?i)[<>\u2264\u2265]|\b(?:below|under|within|above|over|exceed\w*|less than|more than|at least|if|when|once"
+    r"|sleep|timeout\w*"
+    r"|ниже|выше|менее|более|если|меньше|больше|не более)\b|以内|以下|以上|超过|低于|小于|大于|이하|이상"
+    r"|미만|이내|초과|未満"
+)
+_CHART = re.compile(r"^\s*(?P<key>title|x-axis|bar|line)\b(?P<rest>.*)$")
+_HOPED = re.compile(
+    r"(?i)\b(?:should|must|would|could|up to|expect\w*|warm-?up|ramp\w*|должн\w+|до \d)\b|应该|预计|목표|예상|해야|예열"
+)
+_WHOLE_MILLISECONDS = frozenset({"ab", "Gatling", "JMeter", "Locust"})  # as their reports give them
+_RATE_OF_SCRIPT = re.compile(r"(?:-e |^\s*)RATE=(\d{1,6})\b")
+ROUND_RPS = 50.0  # of which a planned rate is a multiple
+_USERS = re.compile(r"^(?:vus?|virtual users|users|пользовател\w+|usuarios|usuários|vu ?수?)$")
 LEAST_KEPT = 2  # one may be quoted for any reason
 LEAST_LISTED = 2  # names with a rate, one below the other
 NEAR_LINES = 30  # tables further apart are of two runs
@@ -162,6 +222,7 @@ class _Run:
     cell: int | None
     figures: dict[str, float] = field(default_factory=dict)
     single: bool = False  # whether its table or list holds this run alone
+    by_users: bool = False  # whether its table gives the number of users, each of whom waits for a response
     of_rates: bool = False  # whether its table is said to be of rates alone
     heading: str = ""  # that it stands under
 
@@ -207,7 +268,11 @@ class _Run:
             error_share=share if requests is None else None,
             socket_errors=SocketErrors(0, 0, 0, timed_out) if timed_out and tool in ("wrk", "wrk2") else None,
             requests_per_s=said.get("rate"),
-            closed_loop=None if paced or tool in _MAY_BE_PACED else True,
+            closed_loop=True
+            if self.by_users
+            else None
+            if (paced and tool not in _NEVER_PACED) or tool in _MAY_BE_PACED
+            else True,
             retold=True,
             first_line=self.first_line,
             last_line=self.last_line,
@@ -256,8 +321,11 @@ def named_tool(lines: Sequence[Line]) -> str | None:
     text = _text(lines)
     found = _named(text)
     if len(found) > 1:
-        called = _called(text)
-        found = [name for name in found if name in called]
+        fields = [name for line in lines if _TOOL_FIELD.match(line.text) for name in _named(line.text)]
+        called = Counter(_NAME[match["tool"]] for match in _CALLED.finditer(text))
+        most = max(called.values(), default=0)
+        often = [name for name in found if called[name] == most and 2 * most > called.total()]
+        found = [name for name in found if fields and name == fields[0]] or often
     return found[0] if len(found) == 1 and found[0] != "another" else None
 
 
@@ -269,11 +337,16 @@ def retold(lines: Sequence[Line]) -> list[Column]:
     if any(len(line.text) <= LONGEST_LINE and _SIMULATED.search(line.text) for line in lines):
         return []
     bare = tool in _called(_text(lines))
+    reading = _Reading(bare, 1e3 if tool in _WHOLE_MILLISECONDS else None)
     paced = by_rate(lines)
     ramped = any(len(line.text) <= LONGEST_LINE and _RAMPS.search(line.text) for line in lines)
-    runs = [run for run in _joined(_runs(lines, bare)) if run.is_run(bare)]
+    runs = [run for run in _joined(_runs(lines, reading)) if run.is_run(bare)]
     runs = _once([run for run in runs if tool or _of_heading(run)])
-    runs = runs or (_listed(lines) if bare else []) or (_told(lines) if tool else [])
+    runs = runs or (_alone(lines, tool) if tool else [])
+    rates = {match[1] for line in lines for match in _RATE_OF_SCRIPT.finditer(line.text[:LONGEST_LINE])}
+    if tool == "k6" and len(rates) == 1:
+        for run in runs:
+            run.figures.setdefault("offered", float(next(iter(rates))))
     asked = {command.text: command for line in lines if (command := _command(line.text))}
     only = next(iter(asked.values())) if len(asked) == 1 and tool in ("wrk", "wrk2") else None
     reports = []
@@ -317,26 +390,119 @@ def _listed(lines: Sequence[Line]) -> list[_Run]:
     return found
 
 
-def _told(lines: Sequence[Line]) -> list[_Run]:
-    """Read the sentences that give a rate with a latency, as one of many connections is reported in a README."""
+def _alone(lines: Sequence[Line], tool: str) -> list[_Run]:
+    """Read what an author gives outside of tables: lists of rates, charts, else sentences with figures."""
+    if explains_a_tool(lines):
+        return []
+    own = _outside_code(lines)
+    found = _listed(lines) or _charted(lines) or _in_sentences(own, both=True)
+    found = found or (_in_sentences(own, both=False) if tool != "wrk2" else [])
+    failed = [
+        run
+        for run in _runs(lines, _Reading(False, None))
+        if run.figures.get("errors") or run.figures.get("error_share")
+    ]
+    return found or failed or _failing(own)
+
+
+def _failing(lines: Sequence[Line]) -> list[_Run]:
+    """Read the sentences of a report that gives its figures as pictures, and in words how many requests failed."""
     found = []
+    heading = ""
     for line in lines:
         text = line.text
+        if text.startswith("#"):
+            heading = text.strip("# ")
+        elif len(text) > LONGEST_LINE or text.count("|") > 1 or _HOPED.search(text) or _EXPECTED.search(heading):
+            continue
+        elif share := _FAILED_SHARE.search(text):
+            figures = {"error_share": float((share["before"] or share["after"]).replace(",", ".")) / 100}
+            found.append(_Run(heading, line.number, line.number, line.cell, figures, single=True))
+    return found
+
+
+def _outside_code(lines: Sequence[Line]) -> list[Line]:
+    fenced, left = False, []
+    for line in lines:
+        if line.text.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced:
+            left.append(line)
+    return left
+
+
+def _in_sentences(lines: Sequence[Line], both: bool) -> list[_Run]:
+    """Read the sentences that give a rate with a latency, as one of many connections is reported in a README.
+
+    Without `both`, a sentence that gives one of them is read too, where it says what it measures.
+    """
+    found: list[_Run] = []
+    heading = ""
+    for line in lines:
+        text = re.sub(r"[*`]", "", line.text)
+        if text.startswith("#"):
+            heading = text
         if len(text) > LONGEST_LINE or text.count("|") > 1 or NO_MEASUREMENT.search(text) or _HOPED.search(text):
             continue
-        rates = list(_RATE_IN_TEXT.finditer(text))
-        latencies = [*_INLINE.finditer(text), *_LATENCY_IN_TEXT.finditer(text)]
-        if len(rates) != 1 or not latencies:
+        shares = [] if both else list(_SHARE_WITHIN.finditer(text))
+        if not both and (NO_MEASUREMENT.search(heading) or _EXPECTED.search(heading)):
             continue
-        number = float(rates[0]["rate"].replace(",", "")) * (1000 if rates[0]["kilo"] else 1)
-        run = _Run("", line.number, line.number, line.cell, {"rate": number}, single=True)
-        for match in latencies:
-            named = figure_name(match["name"])
-            if named and (read := value(match["value"], *named)):
+        if not both and not shares and _BOUNDED.search(text):
+            continue
+        rates = [*_RATE_IN_TEXT.finditer(text), *(() if both else _RATE_BEFORE.finditer(text))]
+        latencies = [*_INLINE.finditer(text), *_LATENCY_IN_TEXT.finditer(text)]
+        if not both:
+            latencies += _LATENCY_BEFORE.finditer(text)
+        levels = re.findall(r"(?i)\bp\s?\d{2}\b", text)
+        if not both and len(levels) > len({level.lower() for level in levels}):
+            continue  # which of two figures is which is not said
+        if (len(rates) != 1 or not latencies) if both else not (rates or latencies or shares):
+            continue
+        run = _Run("" if both else heading.strip("# "), line.number, line.number, line.cell, single=True)
+        if not both and (same := [earlier for earlier in found if earlier.label == run.label]):
+            run = same[0]
+            run.last_line = line.number
+        if rates:
+            kilo = rates[0].groupdict().get("kilo")
+            rate = float((rates[0]["rate"] or rates[0]["each"]).replace(",", "")) * (1000 if kilo else 1)
+            run.figures.setdefault("rate", rate)
+        for match in (*latencies, *shares):
+            level = re.search(r"(?i)\bp\s?(\d{2})\b", match[0]) if not both else None
+            share = match.groupdict().get("share") or (level[1] if level else None)
+            named = (f"p:0.{share}", None) if share else figure_name(match.groupdict().get("name") or "latency")
+            if read := value(match["value"], *(named or ("mean_us", None))):
                 run.figures.setdefault(*read)
-        if run.is_run(bare=False):
+        if run.figures and run not in found and (not both or run.is_run(bare=False)):
             found.append(run)
     return found
+
+
+def _charted(lines: Sequence[Line]) -> list[_Run]:
+    """Read Mermaid's charts of rates and latencies: one run for each name of the x axis."""
+    runs: dict[str, _Run] = {}
+    names: list[str] = []
+    figure: tuple[str, float | None] | None = None
+    for line in lines:
+        if len(line.text) > LONGEST_LINE or not (match := _CHART.match(line.text)):
+            continue
+        if match["key"] == "title":
+            unit = UNIT_IN_NAME.search(match["rest"].strip(' "'))
+            named_rate = re.search(rf"(?i)\(?(?:{RATE_UNIT})\)?", match["rest"])
+            level = re.search(r"(?i)\bp(\d{2})\b", match["rest"])
+            time = (f"p:0.{level[1]}" if level else "mean_us", UNITS_US[unit[1] or unit[2]]) if unit else None
+            figure = ("rate", None) if named_rate else time
+        elif match["key"] == "x-axis":
+            names = re.findall(r'"([^"]*)"|(?<=[\[, ])([\w.]+)(?=[,\]])', match["rest"]) and [
+                quoted or bare for quoted, bare in re.findall(r'"([^"]*)"|(?<=[\[, ])([\w.]+)(?=[,\]])', match["rest"])
+            ]
+        elif figure and names:
+            values = re.findall(r"\d+(?:\.\d+)?", match["rest"].partition("[")[2])
+            for name, text in zip(names[-len(values) :], values, strict=False):
+                run = runs.setdefault(name, _Run(name, line.number, line.number, line.cell))
+                run.figures.setdefault(figure[0], float(text) * (figure[1] or 1.0))
+                run.last_line = line.number
+            figure = None
+    return list(runs.values())
 
 
 def _kept(lines: Sequence[Line], tool: str | None) -> list[tuple[ConsoleReport, str, int | None]]:
@@ -382,7 +548,16 @@ def _once(runs: Sequence[_Run]) -> list[_Run]:
     return kept
 
 
-def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How tables are read: whether a rate alone is a run, and the microseconds of a time without a unit."""
+
+    bare: bool
+    default_us: float | None
+    planned: bool = False
+
+
+def _runs(lines: Sequence[Line], reading: _Reading) -> Iterator[_Run]:
     """Find the runs of tables, lists and lines, with the heading that each stands under."""
     trail: list[tuple[int, str]] = []
     caption = ""
@@ -400,7 +575,12 @@ def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
         found: Iterator[_Run] = iter(())
         if end - position > 1:
             planned = _PLANNED.search(f"{heading} {caption}") is not None
-            found = _table(lines[position:end], heading, caption, bare and not planned)
+            found = _table(
+                lines[position:end],
+                heading,
+                caption,
+                replace(reading, bare=reading.bare and not planned, planned=planned),
+            )
         elif (inline := _inline(lines[position])) is not None:
             found, end = iter((inline,)), position + 1
         else:
@@ -435,7 +615,7 @@ def _is_row(text: str) -> bool:
     return text.count("|") >= 2 or ("|" in text and _RULE.match(text) is not None)
 
 
-def _table(lines: Sequence[Line], heading: str, caption: str, bare: bool) -> Iterator[_Run]:
+def _table(lines: Sequence[Line], heading: str, caption: str, reading: _Reading) -> Iterator[_Run]:
     bars = [
         (line, clean(line.text).strip().removeprefix("|").removesuffix("|")) for line in lines
     ]  # a cell may be empty
@@ -445,16 +625,67 @@ def _table(lines: Sequence[Line], heading: str, caption: str, bare: bool) -> Ite
         return
     (first, head), *body = rows
     across = {index: named for index, cell in enumerate(head) if (named := figure_name(cell))}
-    rate_alone = bare and len(body) >= LEAST_FIGURES and any(name == "rate" for name, _ in across.values())
+    across |= _offered_and_achieved(head, body) | _durations(head, body)
+    exact = not reading.planned and _is_exact(across, body)
+    rate_alone = (
+        (reading.bare or exact) and len(body) >= LEAST_FIGURES and any(name == "rate" for name, _ in across.values())
+    )
     if len(across) >= LEAST_FIGURES or rate_alone:
-        yield from _rows(head, across, body, caption)
+        for run in _rows(head, across, body, caption, reading.default_us):
+            run.of_rates = exact
+            run.by_users = any(_USERS.match(plain(cell)) for cell in head) and "offered" not in run.figures
+            yield run
         return
     has_names = any(figure_name(cell) for _, cells in body for cell in cells[:NAME_COLUMNS])
     by_load = [*across] == [0] and across[0][0] == "connections"
-    if not has_names and (by_load or not across) and _OF_RATES.search(f"{heading} {caption}"):
+    units = [cell for _, cells in body for cell in cells[1:] if re.search(rf"(?i)\d\s?k?(?:{RATE_UNIT})$", plain(cell))]
+    if (
+        not has_names
+        and (by_load or not across)
+        and (_OF_RATES.search(f"{heading} {caption}") or len(units) > len(body))
+    ):
         yield from _matrix(head, body, by_load)
     else:
         yield from _columns(head, body, caption, first, lines[-1].number)
+
+
+def _is_exact(across: dict[int, tuple[str, float | None]], body: Sequence[tuple[Line, list[str]]]) -> bool:
+    """Tell whether the rates of a table are figures that nobody plans."""
+    rates = [
+        read[1]
+        for index, (name, scale) in across.items()
+        if name == "rate"
+        for _, cells in body
+        if index < len(cells) and (read := value(cells[index], name, scale))
+    ]
+    return sum(1 for rate in rates if rate % ROUND_RPS) >= LEAST_FIGURES
+
+
+def _durations(head: Sequence[str], body: Sequence[tuple[Line, list[str]]]) -> dict[int, tuple[str, float | None]]:
+    """Find the column of durations that are of requests, as of some milliseconds, beside a column of rates."""
+    rated = any(named and named[0] == "rate" for named in map(figure_name, head))
+    return {
+        index: ("mean_us", None)
+        for index, cell in enumerate(head)
+        if rated
+        and plain(cell) in ("duration", "time", "시간", "время")
+        and any(
+            re.match(r"[~\u2248]?\d[\d.]*\s?(?:ms|мс|µs|us)$", plain(row[index])) for _, row in body if index < len(row)
+        )
+    }
+
+
+def _offered_and_achieved(
+    head: Sequence[str], body: Sequence[tuple[Line, list[str]]]
+) -> dict[int, tuple[str, float | None]]:
+    """Find the columns `Target` and `Achieved` of a table, where their cells are rates."""
+    found: dict[int, tuple[str, float | None]] = {}
+    for index, cell in enumerate(head):
+        name = {"target": "offered", "offered": "offered", "achieved": "rate", "actual": "rate"}.get(plain(cell))
+        rates = [cells[index] for _, cells in body if index < len(cells)]
+        if name and any(re.search(rf"(?i)\d\s?(?:{RATE_UNIT})(?!\w)", rate) for rate in rates):
+            found[index] = name, None
+    return found if len(found) > 1 else {}
 
 
 def _rows(
@@ -462,6 +693,7 @@ def _rows(
     across: dict[int, tuple[str, float | None]],
     body: Sequence[tuple[Line, list[str]]],
     caption: str,
+    default_us: float | None,
 ) -> Iterator[_Run]:
     """Read a table whose head holds the names of figures: each row is a run, named by the cell with its words.
 
@@ -469,12 +701,17 @@ def _rows(
     """
     loads = {index for index, (name, _) in across.items() if name in ("connections", "offered")}
     others = [index for index in range(len(head)) if index not in across and not _A_RUN_HEAD.match(plain(head[index]))]
-    often = Counter(cells[others[0]] for _, cells in body if others and others[0] < len(cells))
-    for line, cells in body:
-        names = [cell for index, cell in enumerate(cells) if index not in across and re.search(r"[^\W\d_]", cell)]
-        title = names[0] if names else cells[0]  # behind a place in a ranking
-        if others and often[title] > 1:  # one name of several runs: what else distinguishes them
-            title = " ".join(cells[index] for index in others if index < len(cells))
+    worded = [
+        [cell for index, cell in enumerate(cells) if index not in across and re.search(r"[^\W\d_]", cell)]
+        for _, cells in body
+    ]
+    titles = [names[0] if names else cells[0] for names, (_, cells) in zip(worded, body, strict=True)]
+    often = Counter(titles)
+    of_groups = LEAST_FIGURES * len(often) <= len(titles)
+    for names, title, (line, cells) in zip(worded, titles, body, strict=True):  # titles stand behind a place
+        if others and often[title] > 1 and (of_groups or title in cells[others[0] : others[0] + 1]):
+            before = [index for index in others if index < max(across)] or others  # what distinguishes these runs
+            title = " ".join(cells[index] for index in before if index < len(cells))
         name = plain(title)
         if _OTHER_METRIC.match(name) or NO_MEASUREMENT.search(name):
             continue
@@ -482,7 +719,7 @@ def _rows(
         label = "" if _A_RUN.match(name) and 0 not in across else f"({caption})" if unnamed else f"{title} ({caption})"
         run = _Run(label, line.number, line.number, line.cell)
         for index, (figure, scale) in across.items():
-            if index < len(cells) and (read := value(cells[index], figure, scale, rough=True)):
+            if index < len(cells) and (read := value(cells[index], figure, scale or default_us, rough=True)):
                 run.figures.setdefault(*read)
         yield run
 
@@ -509,6 +746,8 @@ def _columns(
                 run.figures.setdefault(*read)
         if run.figures:
             runs.append(run)
+    if whole := [run for run in runs if _OF_WHOLE_REQUESTS.match(plain(run.label))]:
+        runs = whole[:1]  # the others are times of its parts
     for run in runs:
         run.single = len(runs) == 1
         yield run
@@ -520,6 +759,9 @@ def _matrix(head: Sequence[str], body: Sequence[tuple[Line, list[str]]], by_load
         index
         for index, title in enumerate(head)
         if index and not (_NO_RUN.search(title) or NO_MEASUREMENT.search(title))
+    ]
+    columns = [
+        index for index in columns if any(value(cells[index], "rate", None) for _, cells in body if index < len(cells))
     ]
     for line, cells in body:
         rates = [(index, value(cells[index], "rate", None)) for index in columns if index < len(cells)]

@@ -24,6 +24,9 @@ STARTS = {
 }
 
 
+NEGATIVE = "a time below zero: the clock was set during the run"
+
+
 def _count(text: str) -> int:
     return int(text.replace(",", ""))
 
@@ -39,6 +42,8 @@ def _trend(block: SummaryBlock, match: re.Match[str]) -> None:
     times = {name: go_time_us(value) for name, value in found}
     block.mean_us, block.max_us = times.get("avg"), times.get("max")
     block.said.setdefault("requests", None)
+    if any(value.startswith("-") for _, value in found):
+        block.said["extra"] = (*block.said.get("extra", ()), NEGATIVE)
     for name, value in times.items():
         level = {"med": "50", "max": "100"}.get(name) or (name[2:-1] if name.startswith("p(") else "")
         if re.fullmatch(F, level):
@@ -48,6 +53,19 @@ def _trend(block: SummaryBlock, match: re.Match[str]) -> None:
 def _complains(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take a line of k6's log that is no information."""
     block.said["diagnostics"] = (*block.said.get("diagnostics", ()), match[1])
+
+
+def _failed_of_k6(block: SummaryBlock, match: re.Match[str]) -> None:
+    """Take how many requests failed, and of how many where that is printed."""
+    block.said["non_2xx"] = _count(match[1])
+    if match[2] and block.said.get("requests") is None:
+        block.said["requests"] = _count(match[2])
+
+
+def _threshold(block: SummaryBlock, match: re.Match[str]) -> None:
+    """Take a percentile of the requests that k6 prints beside a threshold of theirs."""
+    if block.section == "http_req_duration":
+        block.add_row(match[1], go_time_us(match[2]))
 
 
 def _waiting(block: SummaryBlock, match: re.Match[str]) -> None:
@@ -134,21 +152,23 @@ TAKERS: Takers = compiled(
     {
         "k6": (
             (r"^\s*\* \S+: ([\d.]+) iterations/s for ", _paced),
+            (r"^\s*(\{.*\}|[a-z][a-z_]+(?:\{.*\})?)\s*$", lambda b, m: setattr(b, "section", m[1])),
+            (r"^\s*[✓✗] 'p\((\d{2}(?:\.\d+)?)\)\s?<=?\s?\d+' p\(\1\)=(\S+)", _threshold),
             (r"^\s*(?:WARN|ERRO)\[\d+\]\s+(\S.{0,200})", _complains),
             (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", lambda b, m: b.said.update(closed_loop=True)),
             (r"^\s*(?:[✓✗√\u00d7] )?http_req_duration\.*\s*:\s+(avg=.*)", _trend),
             (r"^\s*http_req_waiting\.*\s*:\s+(avg=.*)", _waiting),
             (
-                rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?{_COUNT}",
-                lambda b, m: b.said.update(non_2xx=_count(m[1])),
+                rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?\(?{_COUNT}(?: out of {_COUNT})?",
+                _failed_of_k6,
             ),
             (
-                rf"^\s*http_reqs\.*\s*:\s+{_COUNT}\s+({_THOUSANDS}|\d{{1,15}}(?:\.\d{{1,12}})?)/s",
+                rf"^\s*http_reqs\.*\s*:\s+{_COUNT}\s+\(?({_THOUSANDS}|\d{{1,15}}(?:\.\d{{1,12}})?)/s",
                 _requests_of_k6,
             ),
             (
                 rf"^\s*dropped_iterations\.*\s*:\s+{N}",
-                lambda b, m: b.said.update(extra=(f"dropped_iterations: {m[1]}",)),
+                lambda b, m: b.said.update(extra=(*b.said.get("extra", ()), f"dropped_iterations: {m[1]}")),
             ),
             (rf"^\s*vus_max\.*\s*:\s+{N}", lambda b, m: b.said.update(connections=int(m[1]))),
             (r"^\s*(?:iteration\w*|vus|data_sent|\{ expected_response:true \})\.*\s*:", lambda b, m: None),

@@ -59,6 +59,8 @@ class SummaryBlock:
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed
         said = dict(self.said)
         bad += self._without_body()
+        if said.get("requests") and self.sizes.get("failed", 0) > said["requests"]:
+            said["non_2xx"] = self.sizes["failed"]  # the figures contradict each other
         said.setdefault("non_2xx", bad or None)
         if self.codes:
             said.setdefault("requests", sum(self.codes.values()) + self.failed)

@@ -13,6 +13,7 @@ from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.other_tools import MEAN_OF_INTERVALS
 from runners.readers.outputs import Output
+from runners.readers.scenario_tools import NEGATIVE
 from runners.readers.severity import Severity
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
@@ -37,7 +38,8 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
         return
     slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
     reckoned = requests / elapsed
-    if abs(reckoned - rate) <= slack * reckoned + 0.01:
+    last_digit = 0.5 if output.tool == "loadtest" else 0.01
+    if abs(reckoned - rate) <= slack * reckoned + last_digit:
         return
     text = (
         f"{write.count(requests)} requests in {write.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
@@ -109,6 +111,8 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
             {"mean_us": stats.mean, "max_us": most},
         )
     yield from _impossible_mean(output)
+    if NEGATIVE in report.extra:
+        yield NEGATIVE, {}
     if report.requests_per_s == 0 and highest:
         yield f"responses took up to {write.latency(highest)} at a rate of 0/s", {"requests_per_s": 0}
     yield from _missing_from_histogram(output)

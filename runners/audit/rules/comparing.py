@@ -162,7 +162,8 @@ _HEADING = re.compile(
     r"|setup|clon|run))"
     r"|(?:优化|改造|改进|优化处理)[前后]|性能对比|结果对比|对比(?:结果|分析|测试)|(?:개선|적용|도입|최적화"
     r"|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교"
-    r"|(?:改善|最適化|導入|変更)[前後]|比較結果|性能比較|(?:antes|después|depois) (?:y|e|de|vs)\b|\bcomparativ[ao]\b"
+    r"|(?:改善|最適化|導入|変更)[前後]|比較結果|性能比較|(?:antes|después|despues|depois) (?:y|e|del?|do|da|vs)\b"
+    r"|\bcomparativ[ao]\b"
     r"|\bбез к[еэ]ша\b|\bcomparing\b|\bvs\.?\s|\bversus\b|\b(?:performance|benchmark|results?|latency"
     r"|throughput)\b.*\bcompar(?:ison|ed)\b"
     r"|\bcomparison (?:of|with|to|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
@@ -192,10 +193,12 @@ _CHANGE_HEAD = re.compile(
 )
 #: The head of a column that names what is set beside each other, and that of one which says how fast each is.
 _ALTERNATIVES = re.compile(
-    r"^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|server type"
+    r"^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|servers?"
+    r"|server type|backends?|versions?"
     r"|web servers?|databases?|strateg(?:y|ies)|approach(?:es)?|configurations?|stacks?|фреймворки?|языки?"
     r"|реализаци[яи]|библиотек[аи]|вариант"
-    r"|框架|语言|实现|方案|プログラム言語|フレームワーク|実装|언어|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?|linguage(?:m|ns))[*_`\s]*$",
+    r"|框架|语言|实现|方案|プログラム言語|フレームワーク|実装|언어|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?"
+    r"|linguage(?:m|ns))[*_`\s]*$",
     re.IGNORECASE,
 )
 _HOW_FAST = re.compile(
@@ -203,7 +206,12 @@ _HOW_FAST = re.compile(
     r"|mean)\b|запросов|задержк|延迟|吞吐|响应|耗时|応答|スループット|응답|처리량|latencia|latência|vazão",
     re.IGNORECASE,
 )
-_TABLE_RULE = re.compile(r"^[\s|:+=-]*-{3,}[\s|:+=-]*$")
+MOST_ROWS = 30
+#: A name that is no endpoint, load, percentile or state of a run.
+_A_THING = re.compile(
+    r"^(?!(?:GET|POST|PUT|DELETE|PATCH)\b|p\d{2}|avg|mean|median|max|min|total|run\b|test\b)[^\W\d_/][^|/]{1,40}$", re.I
+)
+_TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*\|?\s*$|^[\s|:+=-]*-{3,}[\s|:+=-]*$")
 #: Why a report was made: `a small project to compare threads and coroutines`.
 _AIM = re.compile(
     r"\b(?:to compare|(?:benchmark|performance|load)(?: tests?)? (?:between|comparing|comparison of))\b[^.|]{0,60}"
@@ -217,11 +225,13 @@ _WITH_OR_WITHOUT = tuple(
     for pattern in (
         r"\b(?:(?P<without>without|no|без|sin|sem|ohne|sans)|(?P<with>with|со?|con|com|mit|avec))[ -](?:the |a )?"
         r"(?P<what>[^\W\d]{3})[^\W\d]",
-        r"(?:(?P<without>[无無]|没有|[不未](?:使用|加|带|开启?|用))|(?P<with>(?<![没沒])有|添加|增加|加入|引入|(?<![不未])使用"
+        r"(?:(?P<without>[无無]|没有|[不未](?:使用|加|带|开启?|用))|(?P<with>(?<![没沒])有|添加|增加|加入|引入"
+        r"|(?<![不未])使用"
         r"|(?<![不未])开启))\s?(?P<what>[\u4e00-\u9fff]{2}|[a-z]{3})",
         r"(?P<what>[\uac00-\ud7af]{2}|[a-z]{3})[\uac00-\ud7af\w]*?\s?"
         r"(?:(?P<without>미적용|미사용|없음|없이|비활성화)|(?P<with>적용|사용|있음|활성화))",
-        r"(?P<what>[\u3040-\u30ff\u4e00-\u9fff]{2}|[a-z]{3})[\u3040-\u30ff\u4e00-\u9fff\w]*?(?:(?P<without>なし|無し|無効)"
+        r"(?P<what>[\u3040-\u30ff\u4e00-\u9fff]{2}"
+        r"|[a-z]{3})[\u3040-\u30ff\u4e00-\u9fff\w]*?(?:(?P<without>なし|無し|無効)"
         r"|(?P<with>あり|有り|有効))",
     )
 )
@@ -256,7 +266,8 @@ _LANGUAGES = (
             rf"|变[快慢高低]|差距|{_BETTER_ZH}"
         ),
         re.compile(
-            rf"{_BY_HOW_MUCH}|\d\s?倍|[两三四五六七八九十数]倍|{_BETTER_ZH}|明显|显著|大幅|相比|相较|对比|优化[前后]|之[前后]的"
+            rf"{_BY_HOW_MUCH}|\d\s?倍|[两三四五六七八九十数]倍|{_BETTER_ZH}|明显|显著|大幅|相比|相较|对比"
+            rf"|优化[前后]|之[前后]的"
             rf"|原来"
         ),
         re.compile(r"应该|预计|预期|可以|建议|目标|期望|如果|随着|越[高多大]|(?:高|低|大|小)于\s?[\d<>=≤≥]|超过\s?\d"),
@@ -277,7 +288,8 @@ _LANGUAGES = (
     ),
     _Language(  # Spanish and Portuguese
         re.compile(
-            rf"(?i){_FIGURE_ANYWHERE}|\b(?:latencias?|latências?|rendimiento|desempenho|vazão|tiempos? de respuesta"
+            rf"(?i){_FIGURE_ANYWHERE}|\b(?:performance|response times?|latencias?|latências?|rendimiento|desempenho"
+            rf"|vazão|tiempos? de respuesta"
             r"|tempos? de resposta|solicitudes por segundo|requisições por segundo)\b"
         ),
         re.compile(
@@ -287,7 +299,7 @@ _LANGUAGES = (
         ),
         re.compile(
             rf"{_BY_HOW_MUCH}|\d\s?ve(?:ces|zes)\b|(?i:\b(?:respecto a|comparad[oa]|en comparación|que (?:el|la|o"
-            rf"|a)|frente a)\b)"
+            rf"|a)|frente a|significativamente|la mitad|o dobro|el doble|diferencia de)\b)"
         ),
         re.compile(
             r"(?i)\b(?:debe\w*|debería|podría|deve\w*|poderia|objetivo|meta|recomiend\w+|recomend\w+|esperad[oa]"
@@ -300,11 +312,11 @@ _LANGUAGES = (
 def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     """Find where one state is called better or worse than another, by line and by the words that say it."""
     sides: dict[str, set[str]] = {}
-    for sentence, after in zip(said, (*said[1:], Sentence(-1, "")), strict=False):
+    for index, (sentence, after) in enumerate(zip(said, (*said[1:], Sentence(-1, "")), strict=False)):
         text = sentence.text
         if _is_heading(text) or (text.count("|") > 1 and (_CHANGE_HEAD.search(text) or _two_states(text))):
             yield sentence.line, text.strip("#| ")
-        elif _TABLE_RULE.match(after.text) and _sets_alternatives(text):
+        elif _TABLE_RULE.match(after.text) and (_sets_alternatives(text) or _names_things(said, index)):
             yield sentence.line, text.strip("| ")
         elif _completes(text, sides):
             yield sentence.line, text.strip("#*:- ")
@@ -338,6 +350,18 @@ def _sets_alternatives(row: str) -> bool:
     kinds = [index for index, cell in enumerate(cells) if _ALTERNATIVES.match(cell)]
     fast = any(_HOW_FAST.search(cell) for cell in cells[kinds[0] + 1 :]) if kinds else False
     return fast and kinds[0] <= 1 and not _ADVISED.search(row)
+
+
+def _names_things(said: Sequence[Sentence], head: int) -> bool:
+    """Tell whether the rows of a table whose first head is empty name things, and its columns say how fast each is."""
+    first, *heads = said[head].text.strip().removeprefix("|").removesuffix("|").split("|")
+    rows = []
+    for row in said[head + 2 : head + 2 + MOST_ROWS]:
+        if row.text.count("|") < 2:
+            break
+        rows.append(row.text.strip().removeprefix("|").split("|")[0].strip(" *`_"))
+    things = [name for name in rows if _A_THING.match(name) and not _HOW_FAST.search(name)]
+    return not first.strip() and len(things) == len(rows) > 1 and sum(1 for cell in heads if _HOW_FAST.search(cell)) > 1
 
 
 def _two_states(row: str) -> bool:

@@ -11,8 +11,9 @@ from runners.audit.figures import achieved_rps, at
 from runners.audit.reports import is_report
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules.comparing import comparing, opposed
+from runners.audit.rules.quantity import REPEATED
 from runners.audit.rules.sentences import sentences
-from runners.audit.rules.subjects import ranked, subjects
+from runners.audit.rules.subjects import alternatives, ranked, subjects, variants
 from runners.readers import context, write
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
@@ -24,7 +25,8 @@ FEW_REPEATS = 3
 MOST_COMPARED = 100  # outputs of one script that a later one is compared with
 #: Past forms of "removed, replaced, changed ...": the audit reads English and Russian here, and nothing else.
 _CHANGED = re.compile(
-    r"\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote|itten)"
+    r"\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote"
+    r"|itten)"
     r"|(?:убран|замен[её]н|добавлен|измен[её]н|увеличен|уменьшен|отключ[её]н|включ[её]н|переписан|удал[её]н)[аоы]?"
     r"|(?:убрал|заменил|добавил|изменил|увеличил|уменьшил|отключил|включил|переписал|удалил)[аи]?)\b",
     re.IGNORECASE,
@@ -84,14 +86,22 @@ def _in_words(group: Group) -> Iterator[Seen]:
     prose, report = sentences(first.prose), is_report(first)
     said = next(comparing(prose) if report else opposed(prose), None)
     if said is None and report:
-        said = next(ranked(prose, subjects(group)), None)
+        things = subjects(group)
+        said = next(ranked(prose, things), None)
+        pair = alternatives(things) or variants(group)
+        if said is None and pair:
+            said = first.line, " and ".join(pair)
     label, settings = "", Counter[tuple[object, ...]]()
     for output in group:
         above = [line.text for line in output.text_above if not report and line.text.rstrip("* ").endswith(":")]
         label = above[-1] if above else label
         settings[label, *_setting(output)] += 1
     repeated = sum(times for times in settings.values() if times >= FEW_REPEATS)
-    if said is None or repeated > len(group) / 2:
+    if (
+        said is None
+        or repeated > len(group) / 2
+        or (report and any(REPEATED.search(line.text) for line in first.prose))
+    ):
         return
     line, phrase = said
     text = f"line {line} compares ({phrase!r}) runs that were made once each: their spread is not known"

@@ -22,6 +22,7 @@ from runners.audit.rules.sentences import (
     explained_by_jit,
     gains,
     held,
+    miscounted,
     quotes,
     sentences,
 )
@@ -73,6 +74,7 @@ SAME_PERCENT = 0.15  # a summary rounds what its section says by less
 TYPICAL_LEVELS = (0.5, 0.9, 0.99)
 ENOUGH_ROWS = 4  # outputs that agree in this many percentiles are one output
 MOST_COMPARED = 60
+SAME_RATES = 3  # that differ from one another
 
 #: What a reader needs to know of a run, and the words by which a document says it.
 _SAID = r"[\s:=|*]{1,6}"
@@ -86,17 +88,19 @@ _CONDITIONS = {
     r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight))[ -]?(?:\w+[ -])?cores?\b|\bmulti-?core\b"
     r"|\bCPUs?\W{0,3}[:=|](?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
-    r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核"
+    r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核|\bR[3579][ -]?\d{4}"
     rf"|{_INSTANCE}",
     "memory": r"\d\s?(?:[GM]i?B?|ГБ|Гб)\s?(?:of )?(?:\w+ )?RAM\b|\bRAM\b[^\w%]{1,8}(?:\w+ )?[~≈]?\d+ ?[GMГ]|ОЗУ"
     r"|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
     r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)|\d\s?Gi?B\s.{0,20}\bv?CPUs?\b"
     rf"|(?:\bmemory(?: limit| size)?|\bmemoria|内存|메모리|メモリ){_SAID}\d"
-    rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|{_INSTANCE}",
+    rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|\d\s?核\s?\d{{1,3}}\s?G|内存\W{{1,4}}\d|\bmem_limit\W{{1,4}}\d"
+    rf"|\bCPUs?\b.{{1,9}}\d\s?Gi?B\b|\bR[3579][ -]?\d{{4}} \d+ ?G\b|{_INSTANCE}",
     "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache|прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
     r"|暖機|calentamiento"
     r"|aquecimento",
-    "where the generator ran": r"localhost|127\.0\.0\.1|\bgenerator ran\b"
+    "where the generator ran": r"localhost|127\.0\.0\.1|\b0\.0\.0\.0:\d|\bgenerator ran\b|\bhost machine\b"
+    r"|\bsingle-node host\b"
     r"|\bclients? (?:was|were|is|ran|runs)(?: running)? [io]n\b|\b(?:same|another|separate|local) (?:\w+ )?"
     r"(?:machine|host|instance|server|laptop)"
     r"|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
@@ -110,7 +114,11 @@ _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",
     "JDK": r"\bJDK\b|openjdk|\bjava (?:version|\d)|GraalVM|\bJava \d",
 }
-_JVM = re.compile(r"\bjava\b|\bjvm\b|async-profiler|asprof|one[-.]nio|\bG1\b|\bjit\b", re.IGNORECASE)
+_JVM = re.compile(
+    r"\bjava\b|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof|one[-.]nio"
+    r"|\bG1\b|\bjit\b",
+    re.IGNORECASE,
+)
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}
 SEVERAL = 3  # conditions that are not stated; fewer were forgotten, and are a note, unless the machine is among them
 _OF_THE_MACHINE = {"processor and cores", "memory"}
@@ -203,6 +211,23 @@ def _same_output(group: Group) -> Iterator[Seen]:
                 said = f"given there for {say(one)} and here for {say(other)}"
                 yield Seen(second, f"it is the output of {first.place} once more, {said}", {"first": first.place})
                 break
+    yield from _same_rates(group)
+
+
+def _same_rates(group: Group) -> Iterator[Seen]:
+    """Find columns of rates that two machines or settings have in common to the last digit."""
+    columns: dict[str, list[Output]] = {}
+    for output in group:
+        if output.report.retold and achieved_rps(output) and not _rows(output):
+            series = re.sub(r" \(\d[\d., ]*\)$", "", output.label)  # without its connections
+            columns.setdefault(series, []).append(output)
+    known = [(label, runs) for label, runs in columns.items() if len({achieved_rps(run) for run in runs}) >= SAME_RATES]
+    for (label, runs), (other, same) in combinations(known[:MOST_COMPARED], 2):
+        if [achieved_rps(run) for run in runs] == [achieved_rps(run) for run in same]:
+            text = (
+                f"its rates are those of {label!r} at line {runs[0].line} once more, and are given here for {other!r}"
+            )
+            yield Seen(same[0], text, {"first": runs[0].place})
 
 
 def _connections(count: float) -> str:
@@ -215,7 +240,8 @@ def _near(value: float | None, other: float, by: float = SAME_FIGURE) -> bool:
 
 def _misquoted(group: Group) -> Iterator[Seen]:
     """A percentile or a mean in a sentence that has another figure than the output that it is of."""
-    for quote in quotes(sentences(group[0].prose)):
+    whole = not any(output.report.retold for output in group)  # else the text retells what its tables give
+    for quote in quotes(sentences(group[0].prose), short=whole):
         found = _mean_contradicted(group, quote) if quote.level is None else _contradicted(group, quote, quote.level)
         if found:
             output, printed_us = found
@@ -343,7 +369,7 @@ def _overturned(group: Group) -> Iterator[Seen]:
             reached = f"{write.rate(achieved)} were achieved" if (achieved := achieved_rps(last)) else "a queue grew"
             yield Seen(last, f"line {line} says that {write.rate(rate)} are held: {reached}", {"said_at_line": line})
     yield from _compared_with_errors(group, said)
-    for line, text in (*_against_tables(group, said, compared), *_against_itself(said)):
+    for line, text in (*_against_tables(group, said, compared), *_against_itself(said), *miscounted(said)):
         yield Seen(group[0], f"line {line} {text}", {"said_at_line": line})
     things = subjects(group)
     for verdict in (*verdicts(said, things), *bests(said, things)):

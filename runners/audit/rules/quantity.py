@@ -24,7 +24,7 @@ WHOLE_RUN = 0.9
 _LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
 FEW_REPEATS = 3
 #: What an author says of runs whose outputs he does not show.
-_REPEATED = re.compile(
+REPEATED = re.compile(
     r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst)\b.{0,12} (?:from|of|over) (?:\w+ )?"
     r"(?:[3-9]|\d{2}|three|four|five|ten) runs\b"
     r"|\b(?:each .{0,40}\b(?:run|ran|executed|measured)|repeated|ran each \w+)"
@@ -32,6 +32,7 @@ _REPEATED = re.compile(
     r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:runs|rounds|repetitions|trials) (?:each|per|of each|for each)\b"
     r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:benchmarks|tests|measurements|loads|runs) (?:are|were) (?:launched|run"
     r"|made|taken|executed)\b"
+    r"|\b(?:[3-9]|\d{2}|three|five|ten)-run (?:averages?|means?|medians?)\b"
     r"|(?:средн\w+|медиан\w+|лучш\w+) (?:по|из) (?:[3-9]|\d{2}|тр[её]м|тр[её]х|пяти) (?:запуск|прогон)\w*"
     r"|(?:测试?|测量|运行|执行|重复|压测|跑)了?\s?(?:[3-9三四五六七八九十]|\d{2})\s?[次遍轮]"
     r"|(?<![\d.])(?:[3-9三五十]|\d{2})\s?次(?:测试|运行)?的?(?:平均|中位)"
@@ -141,7 +142,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
 
 def _no_repeats(group: Group) -> Iterator[Seen]:
     """Find reports of a measurement whose settings were run once."""
-    if not tells(group) or any(_REPEATED.search(line.text) for line in group[0].prose):
+    if not tells(group) or any(REPEATED.search(line.text) for line in group[0].prose):
         return
     settings = Counter(_settings(output) for output in group)
     least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after

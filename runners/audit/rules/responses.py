@@ -40,6 +40,9 @@ _ERRORS_SAID = tuple(
         rf"(?:ошибок|доля ошибок|процент ошибок)[\s:=*\u2014-]{{1,5}}(?:составил\w* |около )?{_SHARE}",
         rf"(?:错误率|失败率|エラー率|失敗率|에러율|오류율|실패율)[^\d%<>\u2264。，.]{{0,8}}{_SHARE}",
         rf"(?:tasa|taxa|porcentaje|índice) de (?:error(?:es)?|erros?|fallos?|falhas?)[^\d%<>.]{{0,12}}{_SHARE}",
+        rf"{_SHARE} de (?:las |los |as )?(?:requests|solicitudes|peticiones|requisições) (?:fallan|fallid\w+|falh\w+)"
+        rf"|(?<![\w.,<>-]){_SHARE.replace('share', 'other')} de (?:error|fallos)",
+        r"http_req_failed.{1,60}?rate\s?=\s?(?P<count>0\.\d+|1(?:\.0+)?)(?![\d.])",
         r"(?<![\w.,<>-])(?P<count>\d{1,3}(?:,\d{3})+|\d{1,9}) (?:failed requests|requests (?:\w+ )?(?:failed|timed out)"
         r"|запрос\w* (?:упал\w*|заверш\w+ с ошибк\w+))\b",
     )
@@ -59,9 +62,9 @@ def _errors_as_successes(output: Output) -> Iterator[Seen]:
     if share:
         text = f"{write.percent(share)} of the responses are errors, and stand in rate and latency like the others"
         yield Seen(output, text, {"share": round(share, 6)}, Severity.WARNING if share < FEW else None)
-    if not errors or not requests or errors > requests:
+    if not errors or not requests:
         return
-    share = errors / requests
+    share = min(1.0, errors / requests)  # that there are more errors than requests is said elsewhere
     portion = write.percent(share) if share >= FEW else f"1 in {write.count(requests / errors)}"
     text = (
         f"{write.count(errors)} of {write.count(requests)} responses ({portion}) are not 2xx or 3xx, and "
@@ -101,8 +104,8 @@ def _said_in_words(group: Group) -> Iterator[tuple[int, str]]:
 
 def _number(match: re.Match[str]) -> float:
     named = match.groupdict()
-    count = named.get("count")
-    return float(count.replace(",", "")) if count else float((named.get("share") or "0").replace(",", "."))
+    count, share = named.get("count"), named.get("share") or named.get("other") or "0"
+    return float(count.replace(",", "")) if count else float(share.replace(",", "."))
 
 
 def _said_in_tables(group: Group) -> Iterator[tuple[int, str]]:

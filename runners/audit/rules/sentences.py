@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.audit.rules.tables import is_latency, level_of
+from runners.audit.rules.tables import Change, is_latency, level_of
 from runners.readers import context, units
 from runners.readers.documents import Line
 
@@ -93,6 +93,18 @@ _EVEN = re.compile(
     r"|стабильн\w+ (?:задержк\w+|врем\w+ ответа)|(?:задержк\w+|время ответа) стабильн\w+)\b",
     re.IGNORECASE,
 )
+_FIGURE = r"\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,4})?"
+_FROM_TO = re.compile(
+    rf"(?:\bfrom |\()~?(?P<was>{_FIGURE})\s?(?P<unit>[^\W\d_]{{1,5}}(?:/s)?)?\s?(?:->|\u2192|=>|vs\.?|to)\s?~?"
+    rf"(?P<became>{_FIGURE})\s?(?P<other>[^\W\d_]{{1,5}}(?:/s)?)?(?![\w.,]*\d)(?!\s?(?:->|\u2192|=>|vs))",
+    re.IGNORECASE,
+)
+_PERCENT_CHANGE = re.compile(
+    r"(?i)\b(?:improv\w+|dropp?(?:s|ed)?|fell|rose|grew|increas\w+|decreas\w+|reduc\w+|cut|down|up|by|of)\s(?:by "
+    r"|about |around |~)?"
+    r"(\d{1,3}(?:\.\d{1,2})?)\s?%|(?<![\w.])(\d{1,3}(?:\.\d{1,2})?)\s?% (?:faster|slower|higher|lower|improvement"
+    r"|reduction|increase|drop)"
+)
 _NO_ERRORS = re.compile(
     r"\b(?:zero|no|0) (?:(?:request|http|api|observed|reported|single|client) )?(?:errors?|failures|failed requests)\b"
     r"|\bwithout (?:any |a single )?(?:errors?|failures?)\b|\b(?:error|failure) rate (?:of |was |is |stayed at "
@@ -138,7 +150,18 @@ _WAYS = {
     "better": r"improved|improves|better|улучшил\w*|лучше",
     "worse": r"degraded|worse|regressed|ухудшил\w*|хуже",
 }
-_WAY = {way: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for way, words in _WAYS.items()}
+#: The same in Chinese, Japanese and Korean, which need no ends of words.
+_WAYS_CJK = {
+    "up": "增加|上升|증가|상승",
+    "down": "降低|下降|减少|감소",
+    "better": "提升|改善|缩短|优化了|개선|향상|단축|向上|短縮",
+    "worse": "恶化|变慢|악화|저하|悪化",
+}
+_WAY = {way: re.compile(rf"\b(?:{words})\b|{_WAYS_CJK[way]}", re.IGNORECASE) for way, words in _WAYS.items()}
+_NOT_SAID_CJK = re.compile(
+    r"필요|예상|목표|기대|권장|가능|계획|예정|방안|검토|위해|하면|않|없|못|建议|预计"
+    r"|预期|可以|应该|需要|如果|目标|计划|未|没有|无|不|必要|予定|期待|目標|ない"
+)
 _OPERATION = re.compile(
     r"\b(?:get|put|post|delete|scan|reads?|writes?|чтени\w|запис\w+|вставк\w)\b|/\w[\w/-]+", re.IGNORECASE
 )
@@ -227,12 +250,13 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
         yield text[start:], False
 
 
-def quotes(said: Sequence[Sentence]) -> Iterator[Quote]:
-    """Read the latencies that sentences give to percentiles and means."""
+def quotes(said: Sequence[Sentence], short: bool = True) -> Iterator[Quote]:
+    """Read the latencies that sentences give to percentiles and means; `short` says whether `p95 of 2 ms` counts."""
     for sentence in said:
         rates = {rate for rate in map(_rate, _RATE.finditer(sentence.text)) if rate}
         rate = rates.pop() if len(rates) == 1 else None
-        for match in (*_QUOTED.finditer(sentence.text), *_QUOTED_SHORT.finditer(sentence.text)):
+        brief = short and sentence.text.count("|") < 2
+        for match in (*_QUOTED.finditer(sentence.text), *(_QUOTED_SHORT.finditer(sentence.text) if brief else ())):
             level = _decimal(match["level"]) / 100
             if (value := _time_us(match)) and level > 0:
                 yield Quote(sentence.line, round(level, 9), value)
@@ -260,7 +284,7 @@ def gains(said: Sequence[Sentence]) -> Iterator[Gain]:
         latency, ways = is_latency(text), [way for way, words in _WAY.items() if words.search(text)]
         if latency is None or len(ways) != 1 or "|" in text or text.startswith("#"):
             continue
-        if PROFILE.search(text) or _NOT.search(text) or HOPED_FOR.search(text):
+        if PROFILE.search(text) or _NOT.search(text) or HOPED_FOR.search(text) or _NOT_SAID_CJK.search(text):
             continue
         rose = ways[0] == "up" or (ways[0] == ("worse" if latency else "better"))
         percents = {_decimal(found) for found in _BY_PERCENT.findall(text)}
@@ -301,6 +325,24 @@ def called_even(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
             _NOT.search(sentence.text) or HOPED_FOR.search(sentence.text)
         ):
             yield sentence.line, found[0]
+
+
+def miscounted(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
+    """Find the sentences that give a change in percent and its two figures, of which no way of reckoning gives it."""
+    for sentence in said:
+        text = re.sub(r"[*`_]", "", sentence.text)
+        pairs, percents = (
+            list(_FROM_TO.finditer(text)),
+            {match[1] or match[2] for match in _PERCENT_CHANGE.finditer(text)},
+        )
+        if len(pairs) != 1 or len(percents) != 1 or text.count("|") > 1 or HOPED_FOR.search(text):
+            continue
+        pair, percent = pairs[0], percents.pop()
+        if (pair["unit"] or "") not in ("", pair["other"] or ""):
+            continue
+        was, became = (float(pair[name].replace(",", "")) for name in ("was", "became"))
+        if was and became and was != became and Change(0, "", False, None, was, became, _decimal(percent)).contradicted:
+            yield sentence.line, f"gives {percent} % of {pair[0].strip('( )')}"
 
 
 def called_faultless(said: Sequence[Sentence]) -> Iterator[tuple[Sentence, str, bool]]:

@@ -44,6 +44,19 @@ response result results round rps run runs scenario sec second seconds server se
 smoke soak spike stage stats step stress summary test tests the thread threads throughput time to
 total user users vegeta vs vus with without wrk
 """
+_VARIANT = re.compile(
+    r"^(?P<of>[^()\uff08\uff09]*[^\W\d_]{2}[^()\uff08\uff09]*?)\s*[(\uff08](?=[^()\uff08\uff09]*[^\W\d_]{2})[^()\uff08\uff09]+[)\uff09]$"
+)
+_VERSION = re.compile(r"[-.]?v?\d[\d.]*$")
+#: Systems and languages that an author sets beside each other when he measures two of them.
+_TECHNOLOGY_WORDS = """
+actix actix-web apache aspnet axum bun caddy c# cassandra cpp deno django dragonfly echo elixir erlang
+express falcon fastapi fasthttp fastify fiber flask gin go golang gunicorn haproxy hono hyper hypercorn
+java jetty kafka keydb koa kotlin laravel mariadb memcached mongo mongodb mysql nest nestjs netty nginx
+node node.js nodejs php postgres postgresql python quarkus rabbitmq rails redis rocket ruby rust sanic
+scala spring sqlite starlette swoole tomcat tornado traefik undertow uvicorn valkey vertx warp webflux
+"""
+_TECHNOLOGIES = frozenset(_TECHNOLOGY_WORDS.split())
 _COMMON = frozenset(_COMMON_WORDS.split())
 #: By which one thing is called better or worse than others, in several languages.
 _RANKED = re.compile(
@@ -51,7 +64,8 @@ _RANKED = re.compile(
     r"|won|winner|beats?|superior|on par|as (?:fast|good|slow) as|(?:most|more|less|least) performant|twice)\b"
     r"|\b(?:быстре\w+|медленн\w+|лучш\w+|хуже|побежда\w+|победител\w+|опережа\w+|обгоня\w+|проигрыва\w+|превосход\w+"
     r"|уступа\w+|вдвое|втрое|сопоставим\w*)"
-    r"|最[快慢高低好佳速]|更[快慢高低好差]|[快慢优高低]于|领先|不如|差距|持平|가장|빠르|빨라|느리|우수|뛰어|上回|下回|最も"
+    r"|最[快慢高低好佳速]|更[快慢高低好差]|[快慢优高低]于|领先|不如|差距|持平|가장|빠르|빨라|느리|우수|뛰어"
+    r"|上回|下回|最も"
     r"|\b(?:m[áa]s|mais) (?:r[áa]pid|lent)|\b(?:mejor(?:es)?|melhor(?:es)?|peor|pior|supera\w*)\b"
     r"|\b(?:schnell(?:er|ste)|langsam(?:er|ste)|plus (?:rapide|lent))"
     r"|(?<![\w.])\d+(?:[.,]\d+)?\s?(?:[x\u00d7](?!\w)|times\b|倍|배|раза?\b)"
@@ -143,6 +157,26 @@ def ranked(said: Sequence[Sentence], things: Sequence[Subject]) -> Iterator[tupl
             on_load = measured or (concludes and not PROFILE.search(text))
             if on_load and any(_at(text, thing) is not None for thing in things):
                 yield sentence.line, words
+
+
+def alternatives(things: Sequence[Subject]) -> tuple[str, str] | None:
+    """Find two things that a document measured which are alternatives by their names: two technologies.
+
+    So are a thing and what its author made of it: `home page`, `home page (cache on + index)`.
+    """
+    known = [thing for thing in things if {_VERSION.sub("", word) for word in thing.words} <= _TECHNOLOGIES]
+    if len(known) > 1:
+        return known[0].name, known[1].name
+    return None
+
+
+def variants(group: Group) -> tuple[str, str] | None:
+    """Find two runs of which one is named like the other and, in brackets, what was changed of it."""
+    labels = {re.sub(r"\s*\([^()]*\)$", "", output.label).strip() for output in group if output.report.retold}
+    for label in sorted(labels):
+        if (made := _VARIANT.match(label)) and made["of"].strip() in labels:
+            return made["of"].strip(), label
+    return None
 
 
 def verdicts(said: Sequence[Sentence], things: Sequence[Subject]) -> Iterator[Verdict]:

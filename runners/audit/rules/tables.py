@@ -26,11 +26,14 @@ _PLAIN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "sec": "s"}
 _PERCENT = re.compile(r"(?P<sign>[+\u2212-]?)\s?~?(?P<number>\d+(?:[.,]\d+)?)\s?%")
 _LATENCY = re.compile(
     r"latenc|response time|\bp\d{2}|percentile|median|\d{2}(?:\.\d+)?(?:th|\s?%)|задерж|врем\w* (?:ответ|отклик)"
-    r"|(?:пер|про)[сц]ентил|медиан",
+    r"|(?:пер|про)[сц]ентил|медиан|응답 ?(?:시간|속도)|지연 ?시간|响应(?:时间|速度)|延迟|耗时|応答時間"
+    r"|レスポンスタイム",
     re.IGNORECASE,
 )
 _RATE = re.compile(
-    r"throughput|requests?\s?(?:/|per)\s?s|\breq/s|\brps\b|\bqps\b|\btps\b|пропускн|запрос\w* (?:в|/) ?с", re.I
+    r"throughput|requests?\s?(?:/|per)\s?s|\breq/s|\brps\b|\bqps\b|\btps\b|пропускн|запрос\w* (?:в|/) ?с|처리량|吞吐"
+    r"|スループット",
+    re.I,
 )
 _LEVEL = re.compile(r"\bp\s?(\d{2})(?:[.,]?(\d{1,3}))?\b|(\d{2}(?:[.,]\d+)?)\s?(?:%|th|-?й)", re.IGNORECASE)
 _MEDIAN = re.compile(r"\b(?:median|медиан\w+)\b", re.IGNORECASE)

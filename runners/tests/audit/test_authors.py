@@ -352,3 +352,19 @@ def test_what_k6_complains_of_stands_between_its_lines() -> None:
     figures += "     http_reqs..........: 100 1.5/s\n"
     assert "RUN003" in remarks(scenario + complaint + figures)
     assert "RUN003" not in remarks(scenario + figures)
+
+
+@pytest.mark.parametrize("built", ["./gradlew bootRun", "mvn package", "Its pool is Hikari.", "A Spring Boot service."])
+def test_a_server_on_the_jvm_is_known_by_what_builds_and_runs_it(built: str) -> None:
+    said = "We ran it on a shop.\nIt has 8 cores and 16 GB of RAM, and ran after a warm-up on localhost."
+    assert "heap" in remarks(f"# Report\n\n{said}\n{built}\n\n{CLOSED}")["RUN006"].seen.text
+    assert "RUN006" not in remarks(f"# Report\n\n{said}\n\n{CLOSED}")
+
+
+def test_pictures_of_figures_lack_no_percentile() -> None:
+    said = (
+        "# Report of k6\n\nWe ran it on a shop.\n\n## Two hundred users\n\n12 % of the requests failed.\n\n![](a.png)\n"
+    )
+    found = remarks(said)
+    assert "ERR001" in found
+    assert "RUN005" not in found

@@ -178,3 +178,36 @@ def test_headings_of_what_a_system_is_with_and_without_compare(without: str, hav
 )
 def test_a_sentence_that_ranks_what_the_document_sets_beside_each_other_compares(said: str, compares: bool) -> None:
     assert ("CMP003" in of_two(CLOSED, FASTER, said)) is compares
+
+
+RETOLD = f"{REPORT}\nMeasured with wrk.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("things", "compared"),
+    [
+        (("FastAPI", "Express"), True),
+        (("PostgreSQL 15", "MongoDB"), True),
+        (("Home page", "Home page (cache and index)"), True),
+        (("Home page", "Basket"), False),
+        (("GET /a", "GET /b"), False),
+    ],
+)
+def test_technologies_and_what_was_made_of_a_thing_are_set_beside_each_other(
+    things: tuple[str, str], compared: bool
+) -> None:
+    rows = "".join(f"| {thing} | {900 + len(thing)} req/s | 12 ms |\n" for thing in things)
+    assert ("CMP003" in remarks(f"{RETOLD}| Page | RPS | p99 |\n|---|---|---|\n{rows}")) is compared
+
+
+@pytest.mark.parametrize(("first", "compared"), [("Alpha", True), ("GET", False), ("p99", False)])
+def test_a_table_whose_first_head_is_empty_compares_things(first: str, compared: bool) -> None:
+    rows = f"| {first} | 900 req/s | 12 ms |\n| Beta | 800 req/s | 13 ms |\n"
+    found = remarks(f"{REPORT}\n{CLOSED}\n\n| | Throughput | Latency |\n|---|---|---|\n{rows}")
+    assert ("CMP003" in found) is compared
+
+
+def test_averages_of_several_runs_are_of_repeated_runs() -> None:
+    rows = "| FastAPI | 900 req/s | 12 ms |\n| Express | 800 req/s | 13 ms |\n"
+    table = f"| Page | RPS | p99 |\n|---|---|---|\n{rows}"
+    assert not {"CMP003", "SMP004"} & remarks(f"{RETOLD}Each row is a 3-run average.\n\n{table}").keys()

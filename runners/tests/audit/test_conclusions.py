@@ -99,6 +99,18 @@ def test_errors_are_not_compared_with_successes() -> None:
         ("p99 latency dropped by 75 %.\n\nIn all, p99 latency dropped by 50 %.", "says 50 % of p99, line 7 75 %"),
         ("p99 latency dropped by 75 %.\n\nIn all, p99 latency dropped by 74 %.", None),
         ("p99 latency of GET dropped by 75 %.\n\nOf PUT p99 latency dropped by 50 %.", None),
+        ("It improved by 80 % (from 100 ms to 60 ms).", "gives 80 % of from 100 ms to 60 ms"),
+        ("It improved by 40 % (from 100 ms to 60 ms).", None),
+        ("It is 67 % faster (100 ms → 60 ms).", None),
+        ("It improved by 80 % (from 100 ms to 60 s).", None),
+        (
+            f"{TABLE}| p99 응답 시간 | 40 ms | 60 ms | |\n\np99 응답 시간이 단축되었다.",
+            "says that p99 fell",
+        ),
+        (
+            f"{TABLE}| p99 응답 시간 | 40 ms | 20 ms | |\n\np99 응답 시간이 단축되었다.",
+            None,
+        ),
     ],
 )
 def test_a_text_is_held_against_its_own_tables_and_against_itself(said: str, overturned: str | None) -> None:
@@ -261,3 +273,10 @@ def test_one_output_for_two_numbers_of_connections_is_named() -> None:
     head = "# Load of k6\n\n| VUs | RPS | p50 | p90 | p95 | p99 |\n|---|---|---|---|---|---|\n"
     assert "DOC003" in remarks(head + rows.format("5.4 ms"))
     assert "DOC003" not in remarks(head + rows.format("5.5 ms"))
+
+
+def test_columns_of_the_same_rates_are_of_one_measurement() -> None:
+    rows = "| 64 | 8,101 req/s | {0} req/s |\n| 128 | 8,502 req/s | {1} req/s |\n| 256 | 8,603 req/s | 8,603 req/s |\n"
+    head = f"{REPORT}\nMeasured with wrk.\n\n## Requests per second\n\n| Connections | Big | Small |\n|---|---|---|\n"
+    assert "DOC003" in remarks(head + rows.format("8,101", "8,502"))
+    assert "DOC003" not in remarks(head + rows.format("8,101", "7,502"))

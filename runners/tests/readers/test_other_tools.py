@@ -348,6 +348,78 @@ def test_autocannon_is_read() -> None:
     assert "SUM001" not in codes  # its rate is the mean of one-second samples
 
 
+LOADTEST = """Target URL:          http://localhost:8080/
+Max time (s):        20
+Concurrency level:   10
+Agent:               keepalive
+Requests per second: 2000
+
+Completed requests:  3443
+Total errors:        4
+Total time:          20.006 s
+Requests per second: 172
+Mean latency:        90.1 ms
+
+Percentage of the requests served within a certain time
+  50%      89 ms
+  99%      148 ms
+ 100%      230 ms (longest request)
+"""
+
+
+@pytest.mark.parametrize("logged", ["", "[Wed Jan 19 2022 06:00:57 GMT-0500] INFO "])
+def test_loadtest_is_read_with_the_rate_that_it_offered(logged: str) -> None:
+    output = one_of("".join(f"{logged}{line}\n" for line in LOADTEST.splitlines()))
+    report = output.report
+    assert (output.tool, output.connections, output.offered_rps, report.requests_per_s) == ("loadtest", 10, 2000, 172)
+    assert (report.requests, report.non_2xx, report.latencies.at(0.99)) == (3443, 4, 148_000)
+    assert "RAT006" in {remark.code for remark in examine([output])}  # less than half of what was asked for
+
+
+def test_loadtest_without_a_rate_is_a_closed_loop() -> None:
+    output = one_of(LOADTEST.replace("Requests per second: 2000\n", ""))
+    assert (output.offered_rps, output.report.requests_per_s) == (None, 172)
+    assert "RAT004" in {remark.code for remark in examine([output])}
+
+
+def test_an_ab_that_broke_off_lacks_nothing_and_complains() -> None:
+    broken = """This is ApacheBench, Version 2.3
+Benchmarking 10.0.0.7 (be patient)
+apr_socket_recv: Connection timed out (110)
+Total of 990 requests completed
+"""
+    codes = {remark.code for remark in examine([one_of(broken)])}
+    assert "RUN003" in codes
+    assert "RUN005" not in codes
+
+
+K6_NOW = """     * default: 20 looping VUs for 1m0s (gracefulStop: 30s)
+
+  █ THRESHOLDS
+
+    http_req_duration
+    ✓ 'p(99)<500' p(99)=212.4ms
+
+  HTTP
+    http_req_duration....: avg=28.5ms min={least} med=2.61ms max=313ms p(90)=116.21ms p(95)=124ms
+    http_req_failed......: 2.00%  20 out of 1000
+    http_reqs............: 1000 33.1/s
+"""
+
+
+def test_k6s_thresholds_and_failures_out_of_a_number_are_read() -> None:
+    report = one_of(K6_NOW.format(least="1ms")).report
+    assert (report.requests, report.non_2xx, report.latencies.at(0.99)) == (1000, 20, 212_400)
+
+
+def test_a_time_below_zero_is_named() -> None:
+    found = {
+        least: {remark.code for remark in examine([one_of(K6_NOW.format(least=least))])} for least in ("1ms", "-9ms")
+    }
+    assert "SUM003" not in found["1ms"]
+    assert "SUM003" in found["-9ms"]
+
+
 def test_autocannon_lists_its_percentiles_when_it_is_asked_to() -> None:
     report = read("autocannon-9.0.0-latency").report
     assert report.latencies.at(0.9) == 3_000
