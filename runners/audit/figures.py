@@ -54,7 +54,7 @@ def is_open_loop(output: Output) -> bool:
 def fell_short(output: Output) -> bool:
     """Tell whether less was achieved than was offered, by more than the start of the run explains."""
     offered, achieved = output.offered_rps, responded_rps(output)
-    wanted = output.report.retold and output.command is not None  # the author gives the rate that he wanted
+    wanted = output.report.transcribed and output.command is not None  # the author gives the rate that he wanted
     if not (is_open_loop(output) or wanted) or not offered or achieved is None or achieved >= HELD * offered:
         return False
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
@@ -108,7 +108,7 @@ def has_queue(output: Output) -> bool:
     unknown = output.offered_rps is None or achieved_rps(output) is None
     return (
         unknown
-        and not output.report.retold
+        and not output.report.transcribed
         and largest >= QUEUE_US
         and median is not None
         and median >= QUEUE_SHARE * largest
@@ -131,7 +131,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
     counted = output.report.latencies.count
     if counted is not None:
         return counted, True
-    if output.tool == "wrk" or output.tool in OTHER_TOOLS or (output.report.retold and output.tool != "wrk2"):
+    if output.tool == "wrk" or output.tool in OTHER_TOOLS or (output.report.transcribed and output.tool != "wrk2"):
         return output.report.requests, True
     rate, duration = achieved_rps(output) or finite(output.offered_rps), finite(output.duration_s)
     if output.tool == "wrk2" and rate and duration and duration > warm_up_s(output):

@@ -47,7 +47,7 @@ _PUBLIC_SITE = re.compile(
 def is_report(output: Output) -> bool:
     """Tell whether an author says something about the output, or it is the console's record alone."""
     return bool(output.entry) or (
-        (output.report.retold or is_authored(output.prose)) and not _PUBLIC_SITE.search(output.report.url or "")
+        (output.report.transcribed or is_authored(output.prose)) and not _PUBLIC_SITE.search(output.report.url or "")
     )
 
 
@@ -74,7 +74,7 @@ _SAID_OF_IT = re.compile(
     r"|向上|低下|増加|減少|安定|改善|速|遅"
 )
 #: A measurement that its author tells of: in the first person, or as done.
-_TOLD = re.compile(
+_REPORTED = re.compile(
     r"(?i)\b(?:I|we)(?:'ve| have)? (?:\w+ )?(?:ran|run|tested|measured|benchmarked|compared|loaded|saw|see|got|found"
     r"|observed|executed|performed|noticed)\b"
     r"|\b(?:was|were|been|is|are) (?:\w+ )?(?:loaded|tested|measured|benchmarked|compared|executed|performed|launched"
@@ -88,7 +88,7 @@ _TOLD = re.compile(
     r"|rodamos|executei)\b"
 )
 #: Advice, hopes and explanations tell of no measurement.
-_NOT_TOLD = re.compile(
+_NOT_REPORTED = re.compile(
     r"(?i)\b(?:should|could|would|might|may|must|expected|targets?|goals?|thresholds?|recommend\w*|means?|indicates?"
     r"|refers to|represents?|you(?:r|'ll)? (?:can|should|will|get|see|need)|how to|if you)\b"
     r"|\b(?:должн\w+|нужно|ожида\w+|рекоменд\w+|требован\w+|означает)\b|应该|建议|预期|目标|可以|表示|指的是|是指"
@@ -126,7 +126,7 @@ def tells(group: Group) -> bool:
         return bool(first.entry)
     lines = [line.text for line in _outside_fences(first.prose)]
     said = [text for text in lines if is_prose(text) and not _STEP.search(text)]
-    if any(_is_told(text) for text in said):
+    if any(_is_reported(text) for text in said):
         return True
     if said and any(_HEADING.match(text) and _OF_A_REPORT.search(text) for text in lines):
         return True
@@ -134,10 +134,10 @@ def tells(group: Group) -> bool:
     return len(settings) >= LEAST_SETTINGS and any(_MACHINE.search(line.text) for line in first.prose)
 
 
-def _is_told(text: str) -> bool:
-    if _NOT_TOLD.search(text):
+def _is_reported(text: str) -> bool:
+    if _NOT_REPORTED.search(text):
         return False
-    return bool(_TOLD.search(text) or (_FIGURE.search(text) and _SAID_OF_IT.search(text)))
+    return bool(_REPORTED.search(text) or (_FIGURE.search(text) and _SAID_OF_IT.search(text)))
 
 
 def is_authored(prose: Sequence[Line]) -> bool:

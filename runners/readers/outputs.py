@@ -19,8 +19,8 @@ from runners.readers.documents import Document, Line, Problem, files_in, read_do
 from runners.readers.examples import begins, explains_a_tool, is_example
 from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
-from runners.readers.retold import NO_MEASUREMENT, by_rate, retold
 from runners.readers.tool_files import FileOutputs, read_tool_file
+from runners.readers.transcribed import NO_MEASUREMENT, by_rate, transcribed
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
 from runners.storage.schema import read_record
@@ -196,7 +196,7 @@ def outputs_of(document: Document) -> Found:
         for side in (lines, right):
             for report in find_in_lines((line.number, line.text) for line in side):
                 placed.append((at[report.first_line], None, report))
-    if not placed and (own := retold(document.lines)):
+    if not placed and (own := transcribed(document.lines)):
         columns, problems = own, []
     columns = [column for column in columns if not _is_aim(column)]
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
@@ -205,7 +205,7 @@ def outputs_of(document: Document) -> Found:
     placed = _k6s_loops(_one_tool(_rejoined(placed)), document.lines)
     trails, blocks = (context.headings(document.lines), begins(document.lines)) if placed else ([], [])
     outputs = []
-    prose = _prose(document.lines, [report for _, _, report in placed if not report.retold])
+    prose = _prose(document.lines, [report for _, _, report in placed if not report.transcribed])
     end = 0
     before = 0  # where the text above a table begins, for all its columns
     for position, column, report in placed:
@@ -213,10 +213,10 @@ def outputs_of(document: Document) -> Found:
             before = end
         above = document.lines[max(before, position - context.REACH_LINES) : position]
         of = column.of if column else 1
-        if column is not None and not report.retold:
+        if column is not None and not report.transcribed:
             report = replace(report, command=_command_above(above))
         stated = None
-        if not report.rate_rps and not report.retold:
+        if not report.rate_rps and not report.transcribed:
             stated = _stated_of(column, _stated(document.path, above, report, of, trails[position]))
         if report.tool == "Artillery":
             stated = context.scripted(document.lines[end:position], report.requests_per_s)
@@ -234,21 +234,21 @@ def outputs_of(document: Document) -> Found:
             trails[position],
             above,
             stated,
-            missing=_missing_of_retold(placed) if report.retold else missing(report),
+            missing=_missing_of_transcribed(placed) if report.transcribed else missing(report),
             prose=prose,
-            example=not report.retold
+            example=not report.transcribed
             and is_example(document.lines, blocks[position], position, where[cell, report.last_line]),
         )
         outputs.append(output)
         end = max(end, where[output.cell, report.last_line] + 1)
-    if 0 < len(outputs) <= MOST_SHOWN and not outputs[0].report.retold and explains_a_tool(document.lines):
+    if 0 < len(outputs) <= MOST_SHOWN and not outputs[0].report.transcribed and explains_a_tool(document.lines):
         outputs = [replace(output, example=True) for output in outputs]
     return Found(document.path, _pieces_too(outputs), (*document.problems, *problems, *not_read(document.lines)))
 
 
 def _is_aim(column: Column) -> bool:
     """Tell whether a column of a table of percentiles holds what its author aims at, and nobody measured."""
-    return not column.report.retold and NO_MEASUREMENT.search(column.label) is not None
+    return not column.report.transcribed and NO_MEASUREMENT.search(column.label) is not None
 
 
 def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
@@ -441,7 +441,7 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
     return tuple(lacks)
 
 
-def _missing_of_retold(placed: Sequence[tuple[int, Column | None, ConsoleReport]]) -> tuple[str, ...]:
+def _missing_of_transcribed(placed: Sequence[tuple[int, Column | None, ConsoleReport]]) -> tuple[str, ...]:
     """An author chooses his figures: only that a document gives no percentile above the median of any run is a lack."""
     levels = {level for _, _, report in placed for level, _ in report.latencies.rows if level < 1}
     if not any(report.requests_per_s or report.latency or report.latencies.rows for _, _, report in placed):

@@ -30,7 +30,7 @@ TERMS: dict[str, str] = {
     "inconclusive": r"can't be told from|no difference seen|that can be seen",
     "interleaved trials, randomised blocks": r"\btak(?:e|es|ing) turns\b|\btook turns\b|\bby turns\b|\bin turns\b",
     "rate step": r"\brungs?\b",
-    "experiment analyser, claim": r"\btellers?\b|\btellings?\b",
+    "experiment analyser, claim": r"\btellers?\b|\btellings?\b|\b(?:re|un)?told\b",
     "latency spike": r"\bexcursions?\b",
     "permutation test": r"\bshift by chance\b",
     "geometric mean, median of rounds": r"\btypically\b",

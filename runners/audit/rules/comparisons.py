@@ -111,7 +111,7 @@ def _in_words(group: Group) -> Iterator[Seen]:
 def _setting(output: Output) -> tuple[object, ...]:
     """What an output was run with; one that does not say is a setting of its own."""
     asked = (output.script, output.offered_rps, output.threads, output.connections, output.report.url)
-    if output.report.retold:
+    if output.report.transcribed:
         return (*asked, output.headings, output.label)
     return (*asked, output.headings) if any(asked) and output.columns == 1 else (output.line, output.column)
 
@@ -132,7 +132,7 @@ def _several_changes(group: Group) -> Iterator[Seen]:
             continue
         text = (
             f"{write.count(len(changes))} changes are named between it and {same.place} at the same {write.rate(rate)} "
-            f"({write.listed(changes)}): which of them did it can't be told"
+            f"({write.listed(changes)}): which of them did it is not known"
         )
         evidence: dict[str, write.Value] = {"before": same.place, "changes": len(changes)}
         yield Seen(output, text, evidence)

@@ -99,7 +99,7 @@ def _warm_up(output: Output) -> Iterator[Seen]:
 
 
 def _cut(output: Output) -> Iterator[Seen]:
-    of_several = output.column > 0 if output.report.retold else output.columns > 1
+    of_several = output.column > 0 if output.report.transcribed else output.columns > 1
     if not output.missing or of_several or _only_percentiles(output.report):
         return  # a bare table of percentiles is SMP002
     yield Seen(output, f"the output lacks {write.listed(output.missing)}", {"missing": len(output.missing)})

@@ -160,7 +160,7 @@ def _other_load(group: Group) -> Iterator[Seen]:
     for output in group:
         command, report = output.command, output.report
         ran = report.requests if output.tool == "ab" and not report.errors else None
-        connections = None if report.retold else (command.connections if command else None) or report.connections
+        connections = None if report.transcribed else (command.connections if command else None) or report.connections
         lines = [line for line in output.text_above[-2 * ABOVE_LINES :] if line.text.strip()][-ABOVE_LINES:]
         last = max((index for index, line in enumerate(lines) if line.text.startswith("#")), default=0)
         for line in lines[last:]:
@@ -218,7 +218,7 @@ def _same_rates(group: Group) -> Iterator[Seen]:
     """Find columns of rates that two machines or settings have in common to the last digit."""
     columns: dict[str, list[Output]] = {}
     for output in group:
-        if output.report.retold and achieved_rps(output) and not _rows(output):
+        if output.report.transcribed and achieved_rps(output) and not _rows(output):
             series = re.sub(r" \(\d[\d., ]*\)$", "", output.label)  # without its connections
             columns.setdefault(series, []).append(output)
     known = [(label, runs) for label, runs in columns.items() if len({achieved_rps(run) for run in runs}) >= SAME_RATES]
@@ -240,7 +240,7 @@ def _near(value: float | None, other: float, by: float = SAME_FIGURE) -> bool:
 
 def _misquoted(group: Group) -> Iterator[Seen]:
     """A percentile or a mean in a sentence that has another figure than the output that it is of."""
-    whole = not any(output.report.retold for output in group)  # else the text retells what its tables give
+    whole = not any(output.report.transcribed for output in group)  # else the text retells what its tables give
     for quote in quotes(sentences(group[0].prose), short=whole):
         found = _mean_contradicted(group, quote) if quote.level is None else _contradicted(group, quote, quote.level)
         if found:
@@ -264,7 +264,9 @@ def _misquoted(group: Group) -> Iterator[Seen]:
 
 def _means_as_percentiles(group: Group) -> Iterator[tuple[int, float, Output, float]]:
     """Find a row or column of a table that is named as a percentile, and whose figures are the means of outputs."""
-    means = [(output, stats.mean) for output in group if not output.report.retold and (stats := output.report.latency)]
+    means = [
+        (output, stats.mean) for output in group if not output.report.transcribed and (stats := output.report.latency)
+    ]
     known = [(output, mean) for output, mean in means if mean]
     for table in read(group[0].prose) if len(known) > 1 else ():
         rows = [(row[0], [(line, cell) for cell in row[1:]]) for line, row in table.rows]
@@ -295,7 +297,7 @@ def _means_as_percentiles(group: Group) -> Iterator[tuple[int, float, Output, fl
 
 def _miscopied(group: Group) -> Iterator[tuple[int, float, Output, float]]:
     """Find a rate in a table that no output has, where all others of its column are copied from all other outputs."""
-    printed = [(output, rate) for output in group if not output.report.retold and (rate := achieved_rps(output))]
+    printed = [(output, rate) for output in group if not output.report.transcribed and (rate := achieved_rps(output))]
     for table in read(group[0].prose) if len(printed) > 1 else ():
         for index, head in enumerate(table.head):
             figures = [(line, figure(row[index], head)) for line, row in table.rows if index < len(row)]

@@ -61,7 +61,7 @@ class Replay:
 def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
     """Key 1 alone is absent, or only the keys up to a power of ten were written.
 
-    Of a range that is not known only the written share can be told: random(1, K) <= m is a draw below m / K.
+    Of a range that is not known only the written share can be known: random(1, K) <= m is a draw below m / K.
     """
     known = ranges or ROUND
     found = [

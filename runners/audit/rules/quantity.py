@@ -79,7 +79,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{write.level(level)}": left for level, left in thin}
     quoted = {level for line in output.prose for level in _quoted(line.text)}
-    is_quoted = output.report.retold or bool(quoted & {level for level, _ in thin})
+    is_quoted = output.report.transcribed or bool(quoted & {level for level, _ in thin})
     yield Seen(output, text, evidence, None if is_quoted else Severity.NOTE)
 
 
@@ -94,16 +94,18 @@ def _no_count(output: Output) -> Iterator[Seen]:
         return
     if output.tool in OTHER_TOOLS and report.requests_per_s is not None:
         return
-    near = (line for line in output.prose if report.retold or abs(line.number - output.line) <= TABLE_LINES)
-    rates = (line for line in near if report.retold or line.text.count("|") > 1)
-    if (report.retold and report.requests_per_s is not None) or any(_RATE_OR_COUNT.search(line.text) for line in rates):
+    near = (line for line in output.prose if report.transcribed or abs(line.number - output.line) <= TABLE_LINES)
+    rates = (line for line in near if report.transcribed or line.text.count("|") > 1)
+    if (report.transcribed and report.requests_per_s is not None) or any(
+        _RATE_OR_COUNT.search(line.text) for line in rates
+    ):
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
     if highest is None or highest <= MEDIAN or any(_COUNTED.search(line.text) for line in output.prose):
         return
     text = (
         f"percentiles without their number of samples: whether {write.level(highest)} rests on ten responses or on one "
-        "can't be told"
+        "can't be known"
     )
     yield Seen(output, text, {"highest_percentile": highest, "rows": len(report.latencies.rows)})
 

@@ -309,7 +309,7 @@ def claims(said: Sequence[Sentence]) -> Iterator[Claim]:
             continue
         verb = faster or slower
         if verb is None or (old and old.start() < verb.start() and old.start() < new.start()):
-            continue  # whose the verb is can't be told
+            continue  # whose the verb is, is not known
         levels = [match for match in _AT_LEVEL.finditer(text) if match["level"] or match["short"]]
         level = None
         if len(levels) == 1:

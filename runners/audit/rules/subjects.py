@@ -172,7 +172,7 @@ def alternatives(things: Sequence[Subject]) -> tuple[str, str] | None:
 
 def variants(group: Group) -> tuple[str, str] | None:
     """Find two runs of which one is named like the other and, in brackets, what was changed of it."""
-    labels = {re.sub(r"\s*\([^()]*\)$", "", output.label).strip() for output in group if output.report.retold}
+    labels = {re.sub(r"\s*\([^()]*\)$", "", output.label).strip() for output in group if output.report.transcribed}
     for label in sorted(labels):
         if (made := _VARIANT.match(label)) and made["of"].strip() in labels:
             return made["of"].strip(), label

@@ -36,7 +36,7 @@ def timer_line(output: Output) -> TimerFit | None:
 
 
 def at_timer(output: Output) -> bool:
-    """Tell whether the median of an output is the generator's timer, or too near to it to be told from it."""
+    """Tell whether the median of an output is the generator's timer, or too near to it to be distinguished from it."""
     return any(True for _ in (*_generator_timer(output), *_below_resolution(output)))
 
 
@@ -86,7 +86,7 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (
         f"a {which} of {write.latency(typical)} is no more than {NEAR_TICKS:g} {tick}: how much of it is the server "
-        "can't be told"
+        "can't be known"
     )
     yield Seen(output, text, {f"{which}_us": round(typical, 1), "tick_us": TICK_US})
 

@@ -43,7 +43,7 @@ def figure(found: Compared, name: str) -> Figure:
     return next(each for each in found.figures if each.name == name)
 
 
-def test_repeats_that_lie_apart_are_told_apart_with_their_interval() -> None:
+def test_repeats_that_lie_apart_are_called_different_with_their_interval() -> None:
     found = one(outputs(*with_p90(9.2, 9.3, 9.4, 9.25)), outputs(*with_p90(11.1, 11.2, 11.3, 11.15)))
     p90 = figure(found, "p90")
     assert (p90.verdict, p90.basis, p90.runs) == ("higher", "runs", (4, 4))

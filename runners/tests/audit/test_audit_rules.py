@@ -202,7 +202,7 @@ def mixed(size_of_mixed: int) -> str:
     return "\n".join([run("put.lua", 118), run("get.lua", 84), run("put_get.lua", size_of_mixed)])
 
 
-def test_a_mixed_load_of_one_kind_is_told_from_a_mix() -> None:
+def test_a_mixed_load_of_one_kind_is_distinguished_from_a_mix() -> None:
     assert "ERR005" in codes(mixed(83))
     assert "ERR005" in codes(mixed(118))
     assert "ERR005" not in codes(mixed(101))

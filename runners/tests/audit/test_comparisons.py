@@ -59,7 +59,9 @@ SLOW = replaced(CLOSED, ("50%   10.02ms", "50%   10.12ms"))
         ("Baselines are kept to detect performance regressions.", False),
     ],
 )
-def test_comparisons_in_words_headings_and_tables_are_told_from_limits_and_hopes(said: str, compared: bool) -> None:
+def test_comparisons_in_words_headings_and_tables_are_distinguished_from_limits_and_hopes(
+    said: str, compared: bool
+) -> None:
     assert ("CMP003" in remarks(f"{REPORT}{said}\n\n{HEALTHY}")) is compared
 
 
@@ -180,7 +182,7 @@ def test_a_sentence_that_ranks_what_the_document_sets_beside_each_other_compares
     assert ("CMP003" in of_two(CLOSED, FASTER, said)) is compares
 
 
-RETOLD = f"{REPORT}\nMeasured with wrk.\n\n"
+TRANSCRIBED = f"{REPORT}\nMeasured with wrk.\n\n"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_technologies_and_what_was_made_of_a_thing_are_set_beside_each_other(
     things: tuple[str, str], compared: bool
 ) -> None:
     rows = "".join(f"| {thing} | {900 + len(thing)} req/s | 12 ms |\n" for thing in things)
-    assert ("CMP003" in remarks(f"{RETOLD}| Page | RPS | p99 |\n|---|---|---|\n{rows}")) is compared
+    assert ("CMP003" in remarks(f"{TRANSCRIBED}| Page | RPS | p99 |\n|---|---|---|\n{rows}")) is compared
 
 
 @pytest.mark.parametrize(("first", "compared"), [("Alpha", True), ("GET", False), ("p99", False)])
@@ -210,4 +212,4 @@ def test_a_table_whose_first_head_is_empty_compares_things(first: str, compared:
 def test_averages_of_several_runs_are_of_repeated_runs() -> None:
     rows = "| FastAPI | 900 req/s | 12 ms |\n| Express | 800 req/s | 13 ms |\n"
     table = f"| Page | RPS | p99 |\n|---|---|---|\n{rows}"
-    assert not {"CMP003", "SMP004"} & remarks(f"{RETOLD}Each row is a 3-run average.\n\n{table}").keys()
+    assert not {"CMP003", "SMP004"} & remarks(f"{TRANSCRIBED}Each row is a 3-run average.\n\n{table}").keys()

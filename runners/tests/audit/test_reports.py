@@ -42,7 +42,7 @@ from runners.tests.fixtures.outputs import CLOSED
         ("# Run\n\n```\nCompleted all of the requests\nand then it has ended\nwith nothing left over\n```\n", False),
     ],
 )
-def test_an_authors_report_is_told_from_headings_captions_and_fields(text: str, authored: bool) -> None:
+def test_an_authors_report_is_distinguished_from_headings_captions_and_fields(text: str, authored: bool) -> None:
     lines = [line for line in text_document(text).lines if line.text.strip()]
     assert is_authored(lines) is authored
 

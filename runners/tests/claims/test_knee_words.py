@@ -64,7 +64,7 @@ def lost(kind: Kind) -> Answer:
     return Answer(kind, math.nan, 1_000.0, math.nan, False, math.inf)
 
 
-def test_whose_ratio_to_the_first_may_be_one_is_not_told_from_it_and_the_rest_are_behind() -> None:
+def test_whose_ratio_to_the_first_may_be_one_is_not_distinguished_from_it_and_the_rest_are_behind() -> None:
     settings = [known("a", found(100, 90, 120)), known("b", found(200, 150, 250)), known("c", found(180, 140, 300))]
     text = ranked(RUN, "put", settings)
     begin, _, shares = text.partition("; below it lies a by ")

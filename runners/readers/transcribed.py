@@ -273,7 +273,7 @@ class _Run:
             else None
             if (paced and tool not in _NEVER_PACED) or tool in _MAY_BE_PACED
             else True,
-            retold=True,
+            transcribed=True,
             first_line=self.first_line,
             last_line=self.last_line,
         )
@@ -329,7 +329,7 @@ def named_tool(lines: Sequence[Line]) -> str | None:
     return found[0] if len(found) == 1 and found[0] != "another" else None
 
 
-def retold(lines: Sequence[Line]) -> list[Column]:
+def transcribed(lines: Sequence[Line]) -> list[Column]:
     """Read the runs that tables and lists retell, in order, as outputs of the tool that the document names."""
     tool = named_tool(lines)
     if kept := _kept(lines, tool):
@@ -523,7 +523,7 @@ def _kept(lines: Sequence[Line], tool: str | None) -> list[tuple[ConsoleReport, 
             tool="wrk2" if rated else "wrk",
             command=by,
             requests_per_s=float(match["rate"]),
-            retold=True,
+            transcribed=True,
             first_line=line.number,
             last_line=line.number,
         )

@@ -319,7 +319,7 @@ def test_tables_that_state_other_figures_of_one_run_are_one() -> None:
     assert output.report.latencies.rows == ((0.95, 5.9e6),)
 
 
-def test_a_run_that_is_told_twice_is_one() -> None:
+def test_a_run_that_is_reported_twice_is_one() -> None:
     assert len(outputs(f"{ROWS}\n## In detail\n\nAvg RPS: 35864\np50: 2 ms\np99: 5 ms\n")) == 2
 
 
@@ -337,7 +337,7 @@ def test_a_run_that_is_told_twice_is_one() -> None:
     ids=["no tool", "two tools", "expected", "target", "limits", "no unit", "another figure"],
 )
 def test_nothing_is_read_where_it_would_be_a_guess(text: str) -> None:
-    found = [output.report for output in outputs(text) if output.report.retold]
+    found = [output.report for output in outputs(text) if output.report.transcribed]
     assert not [report for report in found if report.latencies.rows or report.latency or report.requests_per_s]
 
 
@@ -348,7 +348,7 @@ def test_a_decimal_comma_that_may_be_thousands_is_left_out() -> None:
 
 def test_tables_beside_an_output_are_no_runs() -> None:
     found = outputs(f"{ROWS.replace('autocannon', 'wrk2')}\n```\n{HEALTHY}```\n")
-    assert not any(output.report.retold for output in found)
+    assert not any(output.report.transcribed for output in found)
 
 
 @pytest.mark.parametrize(
