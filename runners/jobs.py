@@ -155,9 +155,14 @@ class LocalRunner:
         shop, about = self._found[generator, own]
         with _printing_into(run):
             return Lab.open(
-                job.kind, job.parameters, resume=run.path if resume else None, folder=None if resume else run,
-                shop=shop, shown_in=self._shown_in, about=about,
-            )  # fmt: skip
+                job.kind,
+                job.parameters,
+                resume=run.path if resume else None,
+                folder=None if resume else run,
+                shop=shop,
+                shown_in=self._shown_in,
+                about=about,
+            )
 
 
 @contextlib.contextmanager

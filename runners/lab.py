@@ -100,10 +100,15 @@ class Lab:
 
     @classmethod
     def open(
-        cls, number: str, parameters: Mapping[str, object], resume: Path | str | None = None,
-        folder: RunFolder | None = None, shop: Workshop | None = None, shown_in: Sink | None = None,
+        cls,
+        number: str,
+        parameters: Mapping[str, object],
+        resume: Path | str | None = None,
+        folder: RunFolder | None = None,
+        shop: Workshop | None = None,
+        shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
-    ) -> Lab:  # fmt: skip
+    ) -> Lab:
         """Begin as `begin`.
 
         A campaign gives the new run's `folder`, its tools, where progress is shown, and what `circumstances` gave.
@@ -115,9 +120,11 @@ class Lab:
             cls._current.close()
         bar = Progress(planned_s(plan, checked), shown_in or sink(notebook=in_notebook()))
         shop = shop or prepare(
-            str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked),
+            str(checked.get("generator", "truepace")),
+            bar.say,
+            own_servers=not foreign(checked),
             profiled=bool(listed(checked.get("profile", ""))),
-        )  # fmt: skip
+        )
         opened = contextlib.ExitStack()
         send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
         hosts = opened.enter_context(node_hosts())

@@ -40,9 +40,15 @@ class Finding:
 
     @classmethod
     def of(
-        cls, code: str, severity: Severity, text: str, evidence: Mapping[str, Value], steps: tuple[str, ...] = (),
-        figure: str | None = None, remedy: str | None = None,
-    ) -> Finding:  # fmt: skip
+        cls,
+        code: str,
+        severity: Severity,
+        text: str,
+        evidence: Mapping[str, Value],
+        steps: tuple[str, ...] = (),
+        figure: str | None = None,
+        remedy: str | None = None,
+    ) -> Finding:
         """Make a finding of a text, which becomes a sentence."""
         return cls(code, severity, sentence(text), dict(evidence), steps, figure, remedy)
 

@@ -344,10 +344,15 @@ def stall(step: Step) -> Stall | None:
         freezes.append(Freeze(at_s, inside_s, min(whole_s, until_s - at_s) if beyond else whole_s, beyond))
     total = float(rows["total_count"].max()) if len(rows) else math.nan
     return Stall(
-        tool=facts.tool(step), rate_rps=facts.offered_rps(step), freezes=tuple(freezes),
-        waits_s=rows["value_us"].to_numpy(float) / 1e6, counts=total - rows["total_count"].to_numpy(float),
-        max_us=top.value, requests=total if len(rows) else facts.number(step, "completed"), censored=censored,
-    )  # fmt: skip
+        tool=facts.tool(step),
+        rate_rps=facts.offered_rps(step),
+        freezes=tuple(freezes),
+        waits_s=rows["value_us"].to_numpy(float) / 1e6,
+        counts=total - rows["total_count"].to_numpy(float),
+        max_us=top.value,
+        requests=total if len(rows) else facts.number(step, "completed"),
+        censored=censored,
+    )
 
 
 def stalls(steps: Sequence[Step]) -> list[Stall]:

@@ -211,9 +211,12 @@ def compare(
     shared = critical_value(max(1, len(others)), freedom, alpha, _least_correlation(inverse, there, others))
     own = treatments.index(control) if control is not None else -1
     return Effects(
-        baseline, len(kept), tuple(effect(index, shared) for index in others),
-        effect(own, critical_value(1, freedom, alpha)) if own in there else None, share,
-    )  # fmt: skip
+        baseline,
+        len(kept),
+        tuple(effect(index, shared) for index in others),
+        effect(own, critical_value(1, freedom, alpha)) if own in there else None,
+        share,
+    )
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:

@@ -115,10 +115,16 @@ class Fixture:
     def spec(self, name: str, flags: Sequence[str] = (), main_class: str = MAIN) -> ServerSpec:
         """How a server of this name is started. Both of a pair get the same cores."""
         return ServerSpec(
-            self.shop.jdk.java, self.shop.server.dist, "noop", self.folder / name / "server",
-            self.folder / name / "data", cpus=self.server_cpus, taskset=machine.taskset(), main_class=main_class,
+            self.shop.jdk.java,
+            self.shop.server.dist,
+            "noop",
+            self.folder / name / "server",
+            self.folder / name / "data",
+            cpus=self.server_cpus,
+            taskset=machine.taskset(),
+            main_class=main_class,
             server_flags=tuple(flags),
-        )  # fmt: skip
+        )
 
     @contextmanager
     def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
@@ -132,9 +138,13 @@ class Fixture:
             server.stop()
 
     def load(
-        self, target: Sequence[str], duration_s: float = DURATION_S, connections: int = CONNECTIONS,
-        rate_rps: int | None = None, warmup_s: float = WARMUP_S,
-    ) -> Result:  # fmt: skip
+        self,
+        target: Sequence[str],
+        duration_s: float = DURATION_S,
+        connections: int = CONNECTIONS,
+        rate_rps: int | None = None,
+        warmup_s: float = WARMUP_S,
+    ) -> Result:
         """One run of our generator against a target (an address, or flags and a script with what it needs); its JSON.
 
         A closed loop if no rate is given.
@@ -160,9 +170,13 @@ class Fixture:
 
 
 def command(
-    target: Sequence[str], duration_s: float, connections: int, rate_rps: int | None, out: Path,
+    target: Sequence[str],
+    duration_s: float,
+    connections: int,
+    rate_rps: int | None,
+    out: Path,
     warmup_s: float = WARMUP_S,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """The generator's command line for one run."""
     rate = ["-R", str(rate_rps)] if rate_rps else []
     flags = ["-t1", f"-c{connections}", f"-d{duration_s:g}s", "--warmup", f"{warmup_s:g}s", *rate, "--json", str(out)]

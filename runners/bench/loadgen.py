@@ -137,9 +137,14 @@ def _interleave(rounds: int, *clients: Callable[[], Result]) -> list[list[Result
 
 
 def _row(
-    name: str, unit: str, ours: list[Result], peer: list[Result], take: Callable[[Result], float], goal: float,
+    name: str,
+    unit: str,
+    ours: list[Result],
+    peer: list[Result],
+    take: Callable[[Result], float],
+    goal: float,
     note: str = "",
-) -> Row:  # fmt: skip
+) -> Row:
     return Row(name, unit, tuple(map(take, ours)), tuple(map(take, peer)), "<=", goal, note)
 
 

@@ -76,8 +76,10 @@ def judged(stalls: pd.DataFrame, events: Sequence[Span]) -> Planted:
     between = begins[:-1] + np.diff(begins) / 2
     lengths = ends - begins
     return Planted(
-        len(events), sum(map(left_out, begins, ends)), sum(map(left_out, between, between + lengths[:-1])),
-    )  # fmt: skip
+        len(events),
+        sum(map(left_out, begins, ends)),
+        sum(map(left_out, between, between + lengths[:-1])),
+    )
 
 
 def _sleep() -> None:
@@ -137,9 +139,13 @@ def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFram
     witness = StallWitness(STALL_WITNESS)
     with Activity(activity, [os.getpid()], ROOT), witness.beside([cpu], file) as watched:
         done = subprocess.run(
-            pinned(command, (cpu,), machine.taskset()), capture_output=True, text=True, timeout=SECONDS + _TIMEOUT_S,
-            cwd=ROOT if command[0] == sys.executable else folder, check=True,
-        )  # fmt: skip
+            pinned(command, (cpu,), machine.taskset()),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS + _TIMEOUT_S,
+            cwd=ROOT if command[0] == sys.executable else folder,
+            check=True,
+        )
     (record,) = watched
     return record.note or read(file, activity, done.stdout)
 

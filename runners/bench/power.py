@@ -143,9 +143,13 @@ def engine(on: Fixture, name: str) -> Iterator[Running]:
 
 
 def shared(
-    on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int,
+    on: Fixture,
+    sides: Sequence[Running],
+    design: Design,
+    interleave: str,
+    seed: int,
     left_out: list[float] | None = None,
-) -> dict[str, Start]:  # fmt: skip
+) -> dict[str, Start]:
     """Load all sides, by request or one after the other; gives every quantity of the load.
 
     `left_out` takes the share of time in which the machine stood still, where that is known.

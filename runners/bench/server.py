@@ -129,9 +129,14 @@ class Comparison:
 
 @contextmanager
 def warm(
-    on: Fixture, spec: ServerSpec, target: Callable[[RunningServer], list[str]] = one_key, compile_s: int = COMPILE_S,
-    connections: int = CONNECTIONS, *, write: bool = False,
-) -> Iterator[RunningServer]:  # fmt: skip
+    on: Fixture,
+    spec: ServerSpec,
+    target: Callable[[RunningServer], list[str]] = one_key,
+    compile_s: int = COMPILE_S,
+    connections: int = CONNECTIONS,
+    *,
+    write: bool = False,
+) -> Iterator[RunningServer]:
     """Run a server whose code is compiled."""
     with on.running(spec) as server:
         if write:

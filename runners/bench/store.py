@@ -210,10 +210,18 @@ def measure(request: Request) -> None:
             bench.cpu = next(reversed(usable_cpus()), None)
             bench.witness, bench.no_witness = find_witness(bench.cpu, folder)
         keep(
-            "store", measured(bench), machine=facts, java=jdk.version, flags=FLAGS, server_sources=build.source_hash,
-            keys=request.plan.keys, rewrites=request.plan.rewrites, configurations=configurations,
-            took_s=course.took_s, figures=lambda: figures,
-        )  # fmt: skip
+            "store",
+            measured(bench),
+            machine=facts,
+            java=jdk.version,
+            flags=FLAGS,
+            server_sources=build.source_hash,
+            keys=request.plan.keys,
+            rewrites=request.plan.rewrites,
+            configurations=configurations,
+            took_s=course.took_s,
+            figures=lambda: figures,
+        )
 
 
 def main(arguments: Sequence[str]) -> int:

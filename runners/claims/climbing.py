@@ -172,9 +172,13 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
     """One ladder from its rate steps, as their metadata describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     return Ladder(
-        name, tuple(steps), Objective.parse(about.objective) if about.objective else None, about.search,
-        about.published, _base(about.base),
-    )  # fmt: skip
+        name,
+        tuple(steps),
+        Objective.parse(about.objective) if about.objective else None,
+        about.search,
+        about.published,
+        _base(about.base),
+    )
 
 
 def _base(about: LadderBase | None) -> Base | None:

@@ -68,9 +68,14 @@ def _missed(run: Run) -> Iterator[Finding]:
         f"({'; '.join(named_here)}); one more, the pool, was changed before the first"
     )
     yield Finding.of(
-        "M11", Severity.ERROR, text, {"changes": len(named_here) + 1},
-        ("report-5/put-12000-pool", "report-5/put-ladder"), None, "Change one thing at a time, in interleaved rounds.",
-    )  # fmt: skip
+        "M11",
+        Severity.ERROR,
+        text,
+        {"changes": len(named_here) + 1},
+        ("report-5/put-12000-pool", "report-5/put-ladder"),
+        None,
+        "Change one thing at a time, in interleaved rounds.",
+    )
     given = list(named([*_PUT_COLUMNS, *_GET_COLUMNS]))
     silent = [name for name, output in given if output.report.requests_per_s is None]
     if silent:
@@ -80,8 +85,14 @@ def _missed(run: Run) -> Iterator[Finding]:
             "response"
         )
         yield Finding.of(
-            "M12", Severity.WARNING, text, {"rates": len(silent)}, tuple(silent), None, "Keep the whole output.",
-        )  # fmt: skip
+            "M12",
+            Severity.WARNING,
+            text,
+            {"rates": len(silent)},
+            tuple(silent),
+            None,
+            "Keep the whole output.",
+        )
     yield from _tick(run)
 
 
@@ -284,9 +295,13 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
     if held < facts.HELD:
         text += f"; no evidence: a profiled load kept {write.percent(held)} of its offered rate"
     yield Finding.of(
-        "H08", Severity.NOTE if held >= facts.HELD else Severity.WARNING, text, evidence,
-        tuple(one.step.name for one in found), LOCK_ANCHOR,
-    )  # fmt: skip
+        "H08",
+        Severity.NOTE if held >= facts.HELD else Severity.WARNING,
+        text,
+        evidence,
+        tuple(one.step.name for one in found),
+        LOCK_ANCHOR,
+    )
 
 
 RENDEZVOUS, OBJECTS_HASH = "rendezvous", "objects-hash"

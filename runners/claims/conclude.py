@@ -151,9 +151,14 @@ def _unsteady(step: Step) -> Iterator[Finding]:
         text = f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
         text += write.growth(seen.drift)
         yield Finding.of(
-            "S01", Severity.WARNING, text, {"seconds": seen.seconds, "drift": seen.drift}, (step.name,),
-            Anchor.timeline(step.workload), "Warm up longer, or run a larger size.",
-        )  # fmt: skip
+            "S01",
+            Severity.WARNING,
+            text,
+            {"seconds": seen.seconds, "drift": seen.drift},
+            (step.name,),
+            Anchor.timeline(step.workload),
+            "Warm up longer, or run a larger size.",
+        )
 
 
 def _head(step: Step, seen: Steadiness) -> Finding | None:

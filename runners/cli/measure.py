@@ -198,9 +198,13 @@ def profile(target: Path, as_json: bool, parameters: tuple[str, ...], **named: o
 @RESUME
 @PARAMETERS
 def knee(
-    target: Path | None, as_json: bool, flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...],
+    target: Path | None,
+    as_json: bool,
+    flags: tuple[str, ...],
+    resume: Path | None,
+    parameters: tuple[str, ...],
     **named: object,
-) -> None:  # fmt: skip
+) -> None:
     """Find the highest rate that meets an objective, e.g. `lab knee --engine lsm --objective "p99<=10ms"`."""
     from runners.cli.work import find_knee
 
@@ -291,11 +295,23 @@ if TYPE_CHECKING:
 @RESUME
 @PARAMETERS
 def compare(
-    runs: tuple[Path, ...], targets: tuple[Path, ...], engines: tuple[str, ...], as_json: bool, a: tuple[str, ...],
-    b: tuple[str, ...], despite: tuple[str, ...], output: Path | None, baseline: str | None, limits: tuple[str, ...],
-    inconclusive: str, markdown: Path | None, form: str | None, resume: Path | None, parameters: tuple[str, ...],
+    runs: tuple[Path, ...],
+    targets: tuple[Path, ...],
+    engines: tuple[str, ...],
+    as_json: bool,
+    a: tuple[str, ...],
+    b: tuple[str, ...],
+    despite: tuple[str, ...],
+    output: Path | None,
+    baseline: str | None,
+    limits: tuple[str, ...],
+    inconclusive: str,
+    markdown: Path | None,
+    form: str | None,
+    resume: Path | None,
+    parameters: tuple[str, ...],
     **named: object,
-) -> None:  # fmt: skip
+) -> None:
     """Compare two runs, or measure two settings by one schedule: `lab compare --engine lsm --engine rocksdb`.
 
     Given files, compare the first one's outputs with those of each other: `lab compare before.txt after.txt`.

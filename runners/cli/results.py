@@ -90,9 +90,14 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
 @click.option("--ignore", multiple=True, metavar="CODES", help="All but these rules.")
 @click.option("--explain", metavar="CODE", help="Print the page of a rule.")
 def audit(
-    paths: tuple[Path, ...], form: str, as_json: bool, output: Path | None, select: tuple[str, ...],
-    ignore: tuple[str, ...], explain: str | None,
-) -> None:  # fmt: skip
+    paths: tuple[Path, ...],
+    form: str,
+    as_json: bool,
+    output: Path | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    explain: str | None,
+) -> None:
     """Find every load generator's output in files, folders or run folders, and say what is wrong with it.
 
     Reads Markdown, text, HTML and notebooks in any language: a line a theme and document, details in JSON and HTML.

@@ -125,9 +125,12 @@ def compare_with_revision(
 
 
 def compare_with_runs(
-    given: Mapping[str, object], target: Path, baseline: Path, limits: Sequence[ChangeLimit],
+    given: Mapping[str, object],
+    target: Path,
+    baseline: Path,
+    limits: Sequence[ChangeLimit],
     despite: Sequence[str] = (),
-) -> tuple[Judgement, ...]:  # fmt: skip
+) -> tuple[Judgement, ...]:
     """Load a target as the kept runs of `lab load` in a folder were, as often as they, and judge the change by limits.
 
     Raises PlanError where there is no such run, or where more than the server differs.

@@ -186,9 +186,14 @@ class CampaignFile:
             for _, name, kind, parameters in block:
                 address, planned_s = appraise(kind, parameters, repeat)
                 job = Job(
-                    name=name, kind=kind, parameters=parameters, repeat=repeat, planned_s=planned_s, address=address,
+                    name=name,
+                    kind=kind,
+                    parameters=parameters,
+                    repeat=repeat,
+                    planned_s=planned_s,
+                    address=address,
                     report=self.campaign.report,
-                )  # fmt: skip
+                )
                 jobs.setdefault(job.folder, job)
         return tuple(jobs.values())
 

@@ -64,9 +64,14 @@ class Workload:
 def random_gets(keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0) -> Workload:
     """GET of random keys of a filled store: all that it asks for are there."""
     return Workload(
-        "get", SCRIPTS / "get_random.lua", filled_keys=keys, filled_value_bytes=value_bytes, arguments=(str(keys),),
-        published_rates=published_rates, rewrites=rewrites,
-    )  # fmt: skip
+        "get",
+        SCRIPTS / "get_random.lua",
+        filled_keys=keys,
+        filled_value_bytes=value_bytes,
+        arguments=(str(keys),),
+        published_rates=published_rates,
+        rewrites=rewrites,
+    )
 
 
 #: Report 1: the id counts from 1, the value is its digits.

@@ -141,11 +141,14 @@ def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions
 def _trial(stage: Stage, loop: Loop, connections: int, size: LoopSize) -> Trial:
     published = stage.published.get(loop.name)
     return Trial(
-        f"{stage.name}-{loop.name}-{connections}", LOOP, loop.workload, None,
+        f"{stage.name}-{loop.name}-{connections}",
+        LOOP,
+        loop.workload,
+        None,
         Shape(connections, connections, size.seconds(stage, loop), 0.0),
         label=f"{stage.title}: {loop.name} x {connections}",
         loop=_about(loop, f"report-2/{published}-{connections}" if published else None),
-    )  # fmt: skip
+    )
 
 
 def _about(loop: Loop, published: str | None = None) -> ClosedLoop:

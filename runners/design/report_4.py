@@ -39,9 +39,13 @@ PUT_SMALL = _put("put-small", SMALL_BYTES, published_rates=("report-4/put-30000"
 def get(size: str) -> Workload:
     """GET of random keys; the store is as large as published in the full size, smaller in the others."""
     return Workload(
-        "get", _GET, filled_keys=STORED_KEYS[size], filled_value_bytes=LARGE_BYTES, arguments=(str(ASKED_KEYS[size]),),
+        "get",
+        _GET,
+        filled_keys=STORED_KEYS[size],
+        filled_value_bytes=LARGE_BYTES,
+        arguments=(str(ASKED_KEYS[size]),),
         published_rates=("report-4/get-20000", "report-4/get-25000"),
-    )  # fmt: skip
+    )
 
 
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:

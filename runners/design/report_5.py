@@ -137,9 +137,12 @@ def apart(name: str, cores: int) -> Setting:
     """
     whole = sharded(NEW, cores) if name == SHARDED else replicated(name, cores)
     return Setting(
-        name, ENGINE, tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal"))),
-        processes=NODES, all_cores=True,
-    )  # fmt: skip
+        name,
+        ENGINE,
+        tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal"))),
+        processes=NODES,
+        all_cores=True,
+    )
 
 
 def _node(pool: int) -> tuple[str, ...]:

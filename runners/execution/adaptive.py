@@ -77,7 +77,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         control=block.control_setting.name if block.control_setting else "",
         reference=block.reference.name if block.reference else "", primary=block.primary, until=block.until,
         slice_s=block.slice_s,
-    )  # fmt: skip  # fmt: skip
+    )  # fmt: skip
     measured = list[Step]()
     for start in sessions:
         measured += yield Request(start, interleaved=about)

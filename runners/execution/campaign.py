@@ -143,9 +143,13 @@ class Ended:
 
 
 def carry_out(
-    jobs: Sequence[Job], runner: Runner, results: Results, watch: Watch, minutes: float | None = None,
+    jobs: Sequence[Job],
+    runner: Runner,
+    results: Results,
+    watch: Watch,
+    minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
-) -> Ended:  # fmt: skip
+) -> Ended:
     """Measure the jobs that have no result yet, in order, until the next does not fit into the budget.
 
     Call it within `results.held()`. Raises MeasureError where the folder can no longer be written to.

@@ -60,13 +60,19 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
     """What the store takes when its background work is done, beside what it was given."""
     settled_s = rest(server, REST_BOUND_S)
     filled = replace(
-        record.fill, given_bytes=(1 + workload.rewrites) * workload.filled_bytes, live_bytes=workload.filled_bytes,
-        settled_s=settled_s, data_bytes=disk_bytes(server.data) if server.data else None,
-    )  # fmt: skip
+        record.fill,
+        given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
+        live_bytes=workload.filled_bytes,
+        settled_s=settled_s,
+        data_bytes=disk_bytes(server.data) if server.data else None,
+    )
     return replace(
-        record, fill=filled, store_after=store_status(server.status()), statistics_after=statistics(server),
+        record,
+        fill=filled,
+        store_after=store_status(server.status()),
+        statistics_after=statistics(server),
         process_after=processes(server.pids),
-    )  # fmt: skip
+    )
 
 
 def _paced(trial: Trial, load: LoadSpec) -> str:
@@ -91,24 +97,37 @@ class Measurement:
     """Takes the steps of one run, all with the same instrument."""
 
     def __init__(
-        self, shop: Workshop, generator: str, generator_cpus: tuple[int, ...] | None, size: Size, folder: RunFolder,
-        progress: Progress, send: Sender = run_load,
-    ) -> None:  # fmt: skip
+        self,
+        shop: Workshop,
+        generator: str,
+        generator_cpus: tuple[int, ...] | None,
+        size: Size,
+        folder: RunFolder,
+        progress: Progress,
+        send: Sender = run_load,
+    ) -> None:
         self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
         self._instrument = Instrument(
             self._generator(generator),
-            Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None, generator_cpus,
-            machine.taskset(), Recorder(shop.java) if shop.java else None,
-            StallWitness(TRUEPACE.with_name("stall-witness")), send,
-        )  # fmt: skip
+            Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
+            generator_cpus,
+            machine.taskset(),
+            Recorder(shop.java) if shop.java else None,
+            StallWitness(TRUEPACE.with_name("stall-witness")),
+            send,
+        )
         self._measure = measure_step
         self._taken: dict[str, Step] = {}
 
     def step(
-        self, trial: Trial, server: Target, profile: ProfileSpec | None = None,
-        more: Mapping[str, object] | None = None, beside: Callable[[float], Happening | None] = lambda _lead_s: None,
+        self,
+        trial: Trial,
+        server: Target,
+        profile: ProfileSpec | None = None,
+        more: Mapping[str, object] | None = None,
+        beside: Callable[[float], Happening | None] = lambda _lead_s: None,
         load: LoadSpec | None = None,
-    ) -> Step:  # fmt: skip
+    ) -> Step:
         """Measure a trial and keep it as a step, with the fields `more` of its record. Says so when it is not valid.
 
         `beside` gives, from the seconds for which a load is sent before it is recorded, what happens meanwhile. `load`
@@ -152,11 +171,17 @@ class Measurement:
         shape, rate = trial.shape, trial.rate
         warmup_s, duration_s = self._size.times_s(trial.role, open_loop=rate is not None)
         return LoadSpec(
-            server.url + trial.workload.path, trial.workload.script, rate.rps if rate else None,
+            server.url + trial.workload.path,
+            trial.workload.script,
+            rate.rps if rate else None,
             duration_s if shape.duration_s is None else shape.duration_s,
-            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s, shape.connections, shape.threads,
-            shape.requests, trial.workload.arguments, parts_rps=trial.sweep.parts_rps if trial.sweep else (),
-        )  # fmt: skip
+            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
+            shape.connections,
+            shape.threads,
+            shape.requests,
+            trial.workload.arguments,
+            parts_rps=trial.sweep.parts_rps if trial.sweep else (),
+        )
 
     def has_generator(self, name: str) -> bool:
         """Whether a generator of that name was found on this machine."""
@@ -212,9 +237,14 @@ class Measurement:
                 own_requests = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
                 sent = workload.fill_with or own_requests
                 load = LoadSpec(
-                    server.url, sent.script, None, max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
-                    connections=FILL_CONNECTIONS, requests=times * keys, script_arguments=sent.arguments,
-                )  # fmt: skip
+                    server.url,
+                    sent.script,
+                    None,
+                    max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
+                    connections=FILL_CONNECTIONS,
+                    requests=times * keys,
+                    script_arguments=sent.arguments,
+                )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._instrument, recorder=None, generator=self._generator("truepace"))
                 measured = measure_step(folder, server, load, own, tick=tick)
@@ -274,9 +304,13 @@ def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str
     if (asked := trial.loop) is not None:
         watch, hz = TcpWatch(), timer_hz()
         about = LoopRecord(
-            stage=stage[0], stage_title=stage[1], published=asked.published, drawn_keys=asked.drawn_keys,
-            held_keys=asked.held_keys, kernel_hz=hz,
-        )  # fmt: skip
+            stage=stage[0],
+            stage_title=stage[1],
+            published=asked.published,
+            drawn_keys=asked.drawn_keys,
+            held_keys=asked.held_keys,
+            kernel_hz=hz,
+        )
         return Happening(watch.begin, lambda: None, lambda _folder: {"loop": replace(about, tcp=watch.gained() or {})})
     if len(kills) > 1 or (kills and freezes):
         cause = "it kills a node and has another fault too"
@@ -333,9 +367,11 @@ def compiler_s(pid: int) -> float | None:
 
 
 def await_rest(
-    read_s: Callable[[], float | None], bound_s: float, clock: Callable[[], float] = time.monotonic,
+    read_s: Callable[[], float | None],
+    bound_s: float,
+    clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> float | None:  # fmt: skip
+) -> float | None:
     """Wait until the compiler rests from one look to the next; give the seconds that took, None when it never did.
 
     `read_s` gives its CPU seconds so far. A thread of it that ended makes a sum smaller, which counts as rest.
@@ -359,9 +395,17 @@ REST_S = 2.0
 
 
 def warm_up(
-    measurement: Measurement, name: str, server: Target, workload: Workload, shape: Shape, whole_s: float, *,
-    kind: str = KIND, more: Mapping[str, object] | None = None, clock: Callable[[], float] = time.monotonic,
-) -> Step:  # fmt: skip
+    measurement: Measurement,
+    name: str,
+    server: Target,
+    workload: Workload,
+    shape: Shape,
+    whole_s: float,
+    *,
+    kind: str = KIND,
+    more: Mapping[str, object] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Step:
     """A closed loop on a warm server: the last of as many as it takes; those before are kept under steps/superseded/.
 
     They end when the compiler rests at the end of one, or with the last that ends within WARM_BOUND times `whole_s`.

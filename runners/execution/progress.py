@@ -74,9 +74,11 @@ class Follower:
         self._times = (stolen_s, all_s)
         passed_s = all_s - all_before_s
         return Moment(
-            sum(counts.values()) / (len(slices) / 10), percentile(counts, 0.5), percentile(counts, 0.99),
+            sum(counts.values()) / (len(slices) / 10),
+            percentile(counts, 0.5),
+            percentile(counts, 0.99),
             (stolen_s - stolen_before_s) / passed_s if passed_s > 0 else 0.0,
-        )  # fmt: skip
+        )
 
     def _lines(self, path: Path) -> list[str]:
         with path.open(encoding="ascii", errors="replace") as file:
@@ -186,9 +188,12 @@ class BarSink:
 
     def __init__(self, out: TextIO) -> None:
         self._bar: tqdm[None] = tqdm(
-            total=1.0, file=out, leave=False, dynamic_ncols=True,
+            total=1.0,
+            file=out,
+            leave=False,
+            dynamic_ncols=True,
             bar_format="{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}",
-        )  # fmt: skip
+        )
 
     def show(self, event: Event) -> None:
         self._bar.total = event.total_s

@@ -41,9 +41,15 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     found = list[Block]()
     for name, workload, keys in loads:
         fixed = FixedRate(
-            name, f"{workload.label}: every {what} at one rate", treatments, workload, size,
-            rate_rps=float(asked["rate_rps"]), profile=events, questions=keys,
-        )  # fmt: skip
+            name,
+            f"{workload.label}: every {what} at one rate",
+            treatments,
+            workload,
+            size,
+            rate_rps=float(asked["rate_rps"]),
+            profile=events,
+            questions=keys,
+        )
         found.append(fixed)
         if not targets and len(treatments) > 1 and name in COMPARED[size.name]:
             found.append(fixed.compared(f"{name}-compared", STARTS[size.name], MARGIN, ("engines",)))

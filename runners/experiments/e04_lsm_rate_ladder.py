@@ -41,10 +41,18 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
     def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> Block:
         return FixedRate(
-            "cold-and-warm", f"{what} from the first request of a new server, then the same on the warm one", settings,
-            warm, size, rate_rps=float(asked["rate_rps"]), connections=connections, profile=events,
-            share=report_4.SHARE, cold=cold, questions=("flush-tail", "compaction-tail", "cold"),
-        )  # fmt: skip
+            "cold-and-warm",
+            f"{what} from the first request of a new server, then the same on the warm one",
+            settings,
+            warm,
+            size,
+            rate_rps=float(asked["rate_rps"]),
+            connections=connections,
+            profile=events,
+            share=report_4.SHARE,
+            cold=cold,
+            questions=("flush-tail", "compaction-tail", "cold"),
+        )
 
     if targets := targets_of(str(asked["target"])):
         loads = shared_workloads(targets)

@@ -74,12 +74,16 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 def _death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
     times = report_5.OUTAGE_TIMES[size]
     return FaultInjection(
-        f"{name}-death", f"{name}: one of three nodes is killed under load, and started again",
-        report_5.apart(name, cores), report_5.put(size),
+        f"{name}-death",
+        f"{name}: one of three nodes is killed under load, and started again",
+        report_5.apart(name, cores),
+        report_5.put(size),
         (KillNode(report_5.NODES, times.kill_at_s, times.launch_at_s),),
-        Shape(connections, 1, times.load_s, times.warmup_s), warm_up_s=times.warm_s, share=report_5.OUTAGE_SHARE,
+        Shape(connections, 1, times.load_s, times.warmup_s),
+        warm_up_s=times.warm_s,
+        share=report_5.OUTAGE_SHARE,
         questions=(f"{'sharded' if name == report_5.SHARDED else 'copies'}-death",),
-    )  # fmt: skip
+    )
 
 
 def fails(subject: str) -> Answering:

@@ -171,9 +171,13 @@ class _Spread:
 
 
 def spread(
-    jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, minutes: float | None = None,
+    jobs: Sequence[Job],
+    fleet: Fleet,
+    results: Results,
+    watch: Watch,
+    minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
-) -> Ended:  # fmt: skip
+) -> Ended:
     """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
 
     A host that is lost takes part again once it responds, and one that joins later does too. Raises MeasureError where

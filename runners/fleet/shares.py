@@ -143,9 +143,13 @@ class LocalSeat:
 
 
 def send_share(
-    order: Order, generator: Generator, host: str, halted: Callable[[], bool], cpus: Sequence[int] | None = None,
+    order: Order,
+    generator: Generator,
+    host: str,
+    halted: Callable[[], bool],
+    cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
-) -> Part:  # fmt: skip
+) -> Part:
     """Send a share of a load from this host, observed where the host is not the server's. Raises MeasureError."""
     if generator.version != order.version:
         cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
@@ -176,8 +180,12 @@ def send_share(
         record = ShareRecord(
             host=host,
             generator=GeneratorRecord(
-                tool=generator.name, version=generator.version, command=outcome.command,
-                exit_code=outcome.exit_code, cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
+                tool=generator.name,
+                version=generator.version,
+                command=outcome.command,
+                exit_code=outcome.exit_code,
+                cpu_s=outcome.cpu_s,
+                cpus=tuple(cpus) if cpus else None,
             ),
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
@@ -186,7 +194,7 @@ def send_share(
             network=NetworkRecord(sent_segments=sent, repeated_segments=repeated),
             machine=machine.facts() if order.observed else {},
             witness=watched[0] if watched else None,
-        )  # fmt: skip
+        )
         there = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
         kept = {name: content for name, content in there.items() if name not in scripts}
         return Part(record, int(report["start_unix_us"]), kept)
@@ -237,9 +245,15 @@ class SharedSender:
         self.seats = tuple(seats)
 
     def __call__(
-        self, generator: Generator, spec: LoadSpec, files: LoadFiles, *, cpus: Sequence[int] | None = None,
-        taskset: Path | None = None, tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
-    ) -> LoadOutcome:  # fmt: skip
+        self,
+        generator: Generator,
+        spec: LoadSpec,
+        files: LoadFiles,
+        *,
+        cpus: Sequence[int] | None = None,
+        taskset: Path | None = None,
+        tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
+    ) -> LoadOutcome:
         """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
         if spec.rate_rps is None and spec.requests is not None:
             return run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
@@ -278,11 +292,13 @@ class SharedSender:
             stepped_ns = clock.stepped_ns(after, (ended_ns - began_ns) / 1e9)
             sent, seen = part.record.network, {"round_trips_us": network.round_trips_us, "failed": network.failed}
             own = msgspec.structs.replace(
-                part.record, folder=folder.path.name, stalled_ms=_stalled_ms(folder, start_us, spec.duration_s),
+                part.record,
+                folder=folder.path.name,
+                stalled_ms=_stalled_ms(folder, start_us, spec.duration_s),
                 began_us=float(clock.ours_us(part.start_unix_us) - start_us),
                 clock=None if isinstance(seats[place - 1], LocalSeat) else clock.record(stepped_ns),
                 network=msgspec.structs.replace(sent, **seen),
-            )  # fmt: skip
+            )
             records.append(own)
         from runners.fleet.merge import merge  # not above: a host's event loop waits for what that imports
 
@@ -341,9 +357,11 @@ def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
     connections = spec.connections // seats
     for place in range(seats):
         yield dataclasses.replace(
-            spec, connections=connections, threads=min(spec.threads, connections),
+            spec,
+            connections=connections,
+            threads=min(spec.threads, connections),
             share=(place + 1, seats) if spec.rate_rps is not None and seats > 1 else None,
-        )  # fmt: skip
+        )
 
 
 def _sent(
@@ -476,7 +494,9 @@ class Clock:
     def record(self, stepped_ns: int = 0) -> ClockRecord:
         """As a step's record holds it; `stepped_ns`: by how much one of the two was set meanwhile."""
         return ClockRecord(
-            offset_us=self.offset_ns / _NS_IN_US, uncertainty_us=self.uncertainty_ns / _NS_IN_US,
-            round_trip_us=self.round_trip_ns / _NS_IN_US, exchanges=self.exchanges,
+            offset_us=self.offset_ns / _NS_IN_US,
+            uncertainty_us=self.uncertainty_ns / _NS_IN_US,
+            round_trip_us=self.round_trip_ns / _NS_IN_US,
+            exchanges=self.exchanges,
             stepped_us=stepped_ns / _NS_IN_US,
-        )  # fmt: skip
+        )

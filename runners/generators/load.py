@@ -138,9 +138,14 @@ def planned_s(generator: Generator, spec: LoadSpec) -> float:
 
 
 def run_load(
-    generator: Generator, spec: LoadSpec, files: LoadFiles, *, cpus: Sequence[int] | None = None,
-    taskset: Path | None = None, tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
-) -> LoadOutcome:  # fmt: skip
+    generator: Generator,
+    spec: LoadSpec,
+    files: LoadFiles,
+    *,
+    cpus: Sequence[int] | None = None,
+    taskset: Path | None = None,
+    tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
+) -> LoadOutcome:
     """Run the generator to its end.
 
     `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early, and

@@ -66,9 +66,13 @@ class Guards:
                 self._socket, theirs = socket.socketpair()
                 with theirs:
                     self._program = subprocess.Popen(
-                        [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())], stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()], process_group=0, cwd="/",
-                    )  # fmt: skip
+                        [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        pass_fds=[theirs.fileno()],
+                        process_group=0,
+                        cwd="/",
+                    )
             socket.send_fds(self._socket, [b"+"], [own_end.fileno(), *streams])
 
 
@@ -200,10 +204,15 @@ class Child:
 
 
 def start(
-    command: Sequence[str], *, stdout: IO[bytes] | int = subprocess.DEVNULL,
-    stderr: IO[bytes] | int = subprocess.DEVNULL, env: Mapping[str, str] | None = None, grace_s: float = GRACE_S,
-    directory: Path = ROOT, stop_signal: str = "SIGTERM",
-) -> Child:  # fmt: skip
+    command: Sequence[str],
+    *,
+    stdout: IO[bytes] | int = subprocess.DEVNULL,
+    stderr: IO[bytes] | int = subprocess.DEVNULL,
+    env: Mapping[str, str] | None = None,
+    grace_s: float = GRACE_S,
+    directory: Path = ROOT,
+    stop_signal: str = "SIGTERM",
+) -> Child:
     """Start `command` under a guard, in the project's folder or another. Raises ToolError when it can't be started."""
     order = {
         "command": list(command), "directory": str(directory), "environment": dict(os.environ if env is None else env),

@@ -126,12 +126,15 @@ class LoadReport:
             requests = _section(report.document, "requests")
             rows.append(
                 {
-                    "target": name, "offered_rps": report.document.get("offered_rps"),
-                    "achieved_rps": report.document.get("achieved_rps"), "scheduled": requests.get("scheduled"),
-                    "completed": requests.get("completed"), "served": report.completed,
+                    "target": name,
+                    "offered_rps": report.document.get("offered_rps"),
+                    "achieved_rps": report.document.get("achieved_rps"),
+                    "scheduled": requests.get("scheduled"),
+                    "completed": requests.get("completed"),
+                    "served": report.completed,
                     "non_2xx": _section(report.document, "errors").get("status"),
                 }
-            )  # fmt: skip
+            )
         return frame("targets", rows)
 
     def status_frame(self) -> pd.DataFrame:

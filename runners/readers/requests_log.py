@@ -61,9 +61,13 @@ def read_requests_log(path: Path) -> RequestsLog:
     if len(rows) and int(rows["target"].max()) >= len(targets):
         raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
     return RequestsLog(
-        _frame(rows, targets, description["tags"]), targets, int(description["start_unix_us"]),
-        str(description["receive_clock"]), description["block_slots"], torn,
-    )  # fmt: skip
+        _frame(rows, targets, description["tags"]),
+        targets,
+        int(description["start_unix_us"]),
+        str(description["receive_clock"]),
+        description["block_slots"],
+        torn,
+    )
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
@@ -136,14 +140,21 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
 
     return pd.DataFrame(
         {
-            "slot": rows["slot"], "t_s": rows["intended_ns"] / 1e9, "target": named(rows["target"], targets),
-            "predecessor": named(rows["predecessor"], targets), "operation": named(rows["tag"], tuple(tags), first=1),
-            "wait_us": rows["wait_ns"] / 1e3, "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
-            "service_us": rows["service_ns"] / 1e3, "read_us": rows["read_ns"] / 1e3,
-            "written_bytes": rows["written_bytes"], "read_bytes": rows["read_bytes"], "status": rows["status"],
+            "slot": rows["slot"],
+            "t_s": rows["intended_ns"] / 1e9,
+            "target": named(rows["target"], targets),
+            "predecessor": named(rows["predecessor"], targets),
+            "operation": named(rows["tag"], tuple(tags), first=1),
+            "wait_us": rows["wait_ns"] / 1e3,
+            "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
+            "service_us": rows["service_ns"] / 1e3,
+            "read_us": rows["read_ns"] / 1e3,
+            "written_bytes": rows["written_bytes"],
+            "read_bytes": rows["read_bytes"],
+            "status": rows["status"],
             "fate": named(rows["fate"], FATES),
         }
-    )  # fmt: skip
+    )
 
 
 #: A response that comes so long after its step's end still counts to its achieved rate.

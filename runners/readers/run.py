@@ -131,9 +131,13 @@ class Run:
         return self.folder.name
 
     def find(
-        self, *, kind: str = "load", subject: str | None = None, workload: str | None = None,
+        self,
+        *,
+        kind: str = "load",
+        subject: str | None = None,
+        workload: str | None = None,
         profiled: bool | None = None,
-    ) -> list[Step]:  # fmt: skip
+    ) -> list[Step]:
         """Steps that match what is given."""
         return [
             step

@@ -110,11 +110,16 @@ class Samples:
             low, high = self.bounds(level)
             rows.append(
                 {
-                    "kind": kind, "percentile": level, "value_us": self.percentile(level), "low_us": low,
-                    "high_us": high, "samples_beyond": beyond(self.total, level),
-                    "at_least": most_us != self.at_rank(position), "most_us": most_us,
+                    "kind": kind,
+                    "percentile": level,
+                    "value_us": self.percentile(level),
+                    "low_us": low,
+                    "high_us": high,
+                    "samples_beyond": beyond(self.total, level),
+                    "at_least": most_us != self.at_rank(position),
+                    "most_us": most_us,
                 }
-            )  # fmt: skip
+            )
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:

@@ -183,9 +183,11 @@ def effective_samples(stacks: pd.DataFrame, event: str, recorded: int | None) ->
 
 
 def shares_frame(
-    stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, rules: Classifier | None = None,
+    stacks: pd.DataFrame,
+    recorded: Mapping[str, int] | None = None,
+    rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
 
     `timed` is the `samples` frame: with it the bounds know how shares vary over time.

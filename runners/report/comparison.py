@@ -200,9 +200,11 @@ def interleaved_table(found: Comparison, most: int = 99) -> Table:
             row.quantity.label,
             f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}",
             f"{facts.engine_name(row.treatment)} {absolute(row.quantity, row.treatment_value)}",
-            row.change, row.said, control.change if control else write.DASH,
+            row.change,
+            row.said,
+            control.change if control else write.DASH,
             absolute(row.quantity, idle) if idle is not None else write.DASH,
-        )  # fmt: skip
+        )
 
     note = f"The primary quantity stands first; a change within {write.given_share(found.margin)} would not matter."
     if found.reference:
@@ -230,6 +232,10 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
             place = anchor(found.name)
             figures = (Shown(place, interleaved_picture(found), interleaved_data(found)),)
             yield Section(
-                f"{place}-section", f"Treatments {FORMS[found.form]}: {found.name}", " ".join(fresh),
-                conclusion.about(place), figures, tables=(interleaved_table(found, MOST_ROWS),),
-            )  # fmt: skip
+                f"{place}-section",
+                f"Treatments {FORMS[found.form]}: {found.name}",
+                " ".join(fresh),
+                conclusion.about(place),
+                figures,
+                tables=(interleaved_table(found, MOST_ROWS),),
+            )

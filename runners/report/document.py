@@ -132,10 +132,19 @@ def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
     left = MOST_FIGURES - len(first) - sum(graph.other is None for part in parts for graph in part.graphs)
     parts = _limited(parts, left)
     made = Document(
-        run, conclusion, conclusion.answers, findings, first, (), "", tuple(parts),
-        tuple(_limits(run, conclusion)), once(conclusion.next_steps)[:MOST_NEXT], tuple(_commands(run)),
+        run,
+        conclusion,
+        conclusion.answers,
+        findings,
+        first,
+        (),
+        "",
+        tuple(parts),
+        tuple(_limits(run, conclusion)),
+        once(conclusion.next_steps)[:MOST_NEXT],
+        tuple(_commands(run)),
         tuple(notices(run, has_sections=bool(own))),
-    )  # fmt: skip
+    )
     checks = (*conclusion.checks, figures_and_prose(made))
     return replace(made, wrong=tuple(_wrong(checks, conclusion)), well=_well(checks))
 

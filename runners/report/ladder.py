@@ -154,9 +154,14 @@ def _latencies(
         for column, face in (("p99_us", style.VERMILION), ("p50_us", "none")):
             name = f"published {column[:3]}"
             axes.scatter(
-                there["rate_rps"], there[column], 34, marker="D", facecolors=face, edgecolors=style.VERMILION,
+                there["rate_rps"],
+                there[column],
+                34,
+                marker="D",
+                facecolors=face,
+                edgecolors=style.VERMILION,
                 label=name,
-            )  # fmt: skip
+            )
         seen += [value for column in ("p50_us", "p99_us") for value in there[column] if value > 0]
     limits = found.objective.latencies if found.objective else ()
     for level, limit in limits:

@@ -116,9 +116,14 @@ def _line(axes: Axes, line: Curve) -> None:
     if sure.any() and (~sure).any():
         where = int(np.flatnonzero(sure)[-1])
         axes.plot(
-            line.x[where], line.value_us[where], marker="|", markersize=9, markeredgewidth=1.6, color=line.colour,
+            line.x[where],
+            line.value_us[where],
+            marker="|",
+            markersize=9,
+            markeredgewidth=1.6,
+            color=line.colour,
             alpha=line.alpha,
-        )  # fmt: skip
+        )
 
 
 def _floor_curve(floor: Step, loads: Sequence[Step]) -> Curve | None:
@@ -148,10 +153,17 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         name, missing = style.engine_name(step.subject), tables.count(censored)
         axes.annotate(
-            f"{name}: {missing} without a response, beyond this line at least", (x, 0.99 - 0.05 * row),
-            xycoords=("data", "axes fraction"), xytext=(-4, 0), textcoords="offset points", ha="right", va="top",
-            fontsize=7.5, color=colour, bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
-        )  # fmt: skip
+            f"{name}: {missing} without a response, beyond this line at least",
+            (x, 0.99 - 0.05 * row),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=7.5,
+            color=colour,
+            bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
+        )
         row += 1
 
 

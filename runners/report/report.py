@@ -155,10 +155,15 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     templates = environment(autoescape=False)
     templates.finalize = markdown.escape
     templates.globals.update(
-        path=markdown.path, table=lambda given: markdown.table(given, page.place), fenced=markdown.fenced,
-        bold=markdown.bold, italic=markdown.italic, findings=markdown.findings,
-        figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt, kept), archived=kept is not None,
-    )  # fmt: skip
+        path=markdown.path,
+        table=lambda given: markdown.table(given, page.place),
+        fenced=markdown.fenced,
+        bold=markdown.bold,
+        italic=markdown.italic,
+        findings=markdown.findings,
+        figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt, kept),
+        archived=kept is not None,
+    )
     text = templates.get_template("report.md.j2").render(**_context(page))
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -276,12 +281,15 @@ def _chart(axes: Axes) -> dict[str, object] | None:
             continue
         series.append(
             {
-                "label": label, "colour": _colour(line), "points": line.get_linestyle() in ("None", "none", ""),
+                "label": label,
+                "colour": _colour(line),
+                "points": line.get_linestyle() in ("None", "none", ""),
                 "hollow": hollow,
                 "dash": {"--": [6, 3], ":": [2, 3], "-.": [6, 3, 2, 3]}.get(str(line.get_linestyle()), []),
-                "x": [x for x, _ in pairs], "y": [y for _, y in pairs],
+                "x": [x for x, _ in pairs],
+                "y": [y for _, y in pairs],
             }
-        )  # fmt: skip
+        )
     if not series:
         return None
     return {

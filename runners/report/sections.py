@@ -339,11 +339,13 @@ def trend_table(found: Sequence[Trend]) -> Table:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
         changed = (f"{_ratio(each.ratio)} with {trend.frame['run'].iloc[each.index]}" for each in trend.found)
         return (
-            trend.title, trend.machine_class,
+            trend.title,
+            trend.machine_class,
             write.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
-            trend.written(float(values.median())), trend.written(float(values.iloc[-1])),
+            trend.written(float(values.median())),
+            trend.written(float(values.iloc[-1])),
             trend.why_not or "; ".join(changed) or "no change",
-        )  # fmt: skip
+        )
 
     head = ("trend", "machine", "runs", "median", "last", "changes of level")
     return Table("Trends", head, tuple(map(row, found)), numeric=False)

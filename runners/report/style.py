@@ -376,9 +376,16 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
         if low < us < high:
             axes.axhline(us, zorder=1, **drawn)
             axes.annotate(
-                f"floor {write.level(level)} {tables.latency(us)}", (1, us), (-3, 1.5), ("axes fraction", "data"),
-                "offset points", fontsize=6.5, color=QUIET, ha="right", va="bottom",
-            )  # fmt: skip
+                f"floor {write.level(level)} {tables.latency(us)}",
+                (1, us),
+                (-3, 1.5),
+                ("axes fraction", "data"),
+                "offset points",
+                fontsize=6.5,
+                color=QUIET,
+                ha="right",
+                va="bottom",
+            )
     axes.set_ylim(low, high)
     return Line2D([], [], label=label(floor, loads), **drawn)
 

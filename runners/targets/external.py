@@ -131,9 +131,14 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
 
 
 def launch(
-    file: TargetFile, folder: Path, cpus: Sequence[int] | None = None, taskset: Path | None = None, name: str = "",
-    engine: str = EXTERNAL, listen: str = LOOPBACK,
-) -> RunningTarget:  # fmt: skip
+    file: TargetFile,
+    folder: Path,
+    cpus: Sequence[int] | None = None,
+    taskset: Path | None = None,
+    name: str = "",
+    engine: str = EXTERNAL,
+    listen: str = LOOPBACK,
+) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
     `cpus` are those of the lab's servers; its own go first. `name` is what reports call this process, if not by the
@@ -165,9 +170,13 @@ def launch(
         with running.log.open("wb") as log:
             try:
                 running.child = start(
-                    command, stdout=log, stderr=log, env=environment, directory=file.directory,
+                    command,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    directory=file.directory,
                     stop_signal=target.stop_signal,
-                )  # fmt: skip
+                )
             except ToolError as error:
                 raise PlanError(f"{file.path}, key command", f"{error.thing} {error.cause}", error.remedy) from error
     try:
@@ -190,9 +199,13 @@ def build(file: TargetFile, log: Path) -> None:
 
 
 def _to_its_end(
-    where: str, command: Sequence[str], file: TargetFile, log: Path, environment: Mapping[str, str] | None = None,
+    where: str,
+    command: Sequence[str],
+    file: TargetFile,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Run a command in the target's folder until it ends. Raises PlanError with its last lines when it fails."""
     try:
         with log.open("wb") as out:

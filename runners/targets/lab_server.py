@@ -128,9 +128,11 @@ class RunningServer:
 
     def record(self) -> ServerRecord:
         return ServerRecord(
-            command=tuple(self.command), cpus=self.spec.cpus or None, ready=self.ready,
+            command=tuple(self.command),
+            cpus=self.spec.cpus or None,
+            ready=self.ready,
             jvm_flags=tuple(self.spec.jvm_flags()),
-        )  # fmt: skip
+        )
 
     def status(self) -> dict[str, Any]:
         """GET /v0/status, after checking that the process which responds is the one that we started.
@@ -197,9 +199,12 @@ def _read_ready_line(child: Child, timeout_s: float) -> bytes:
 
 
 def launch(
-    spec: ServerSpec, command: Sequence[str] | None = None, timeout_s: float = READY_TIMEOUT_S, *,
+    spec: ServerSpec,
+    command: Sequence[str] | None = None,
+    timeout_s: float = READY_TIMEOUT_S,
+    *,
     under_load: bool = False,
-) -> RunningServer:  # fmt: skip
+) -> RunningServer:
     """Start the server and wait for its ready line. Raises ServerError with its last log lines.
 
     Until it is ready its compiler may use every core, unless a load is running meanwhile.

@@ -151,9 +151,14 @@ def _alone(path: Path, say: Say) -> Iterator[None]:
 
 
 def _build(
-    stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
+    stamp: Path,
+    wanted: str,
+    products: Sequence[Path],
+    tool: tuple[str, str],
+    make: Callable[[Path], None],
+    say: Say,
     force: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Make products by a tool, unless they are there and their stamp is the wanted one. Raises ToolError."""
 
     def fresh() -> bool:

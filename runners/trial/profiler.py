@@ -67,9 +67,11 @@ class ProfileSpec:
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
         return cls(
-            events, int(max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))),
-            int(max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, alloc_bytes))), duration_s,
-        )  # fmt: skip
+            events,
+            int(max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))),
+            int(max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, alloc_bytes))),
+            duration_s,
+        )
 
     def agent_options(self, recording: Path, log: Path) -> str:
         options = ["start", "jfr", f"file={recording}", f"log={log}"]

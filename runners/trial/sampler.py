@@ -136,9 +136,13 @@ class JvmSampler:
             list(pool.map(graph, seen))
             adding_up.result()
         return ProfileRecord(
-            engine=str(about["engine"] or ""), version=str(about["version"] or ""), interval_ns=spec.cpu_interval_ns,
-            alloc_interval_bytes=spec.alloc_interval_bytes, samples=counts, settings=settings,
-        )  # fmt: skip
+            engine=str(about["engine"] or ""),
+            version=str(about["version"] or ""),
+            interval_ns=spec.cpu_interval_ns,
+            alloc_interval_bytes=spec.alloc_interval_bytes,
+            samples=counts,
+            settings=settings,
+        )
 
 
 @dataclass(slots=True)

@@ -86,11 +86,16 @@ class _Counters:
             if value is not None and (start := before[key]) is not None and value >= start
         }
         return TargetRecord(
-            name=target.name, engine=server.engine, weight=target.weight, cpu_s=cpu_s, background_cpu_s=background_s,
+            name=target.name,
+            engine=server.engine,
+            weight=target.weight,
+            cpu_s=cpu_s,
+            background_cpu_s=background_s,
             rss_bytes=processes(tree(server.pids)).rss_anon_bytes,
             disk_bytes=store_status(server.status()).disk_bytes if server.alive() else None,
-            server=server.record(), **risen,
-        )  # fmt: skip
+            server=server.record(),
+            **risen,
+        )
 
     def _counted(self) -> dict[str, int | None]:
         found: dict[str, int | None] = {"allocated_bytes": None} | dataclasses.asdict(activity(self._server.pids))
@@ -100,9 +105,14 @@ class _Counters:
 
 
 def measure_step(
-    folder: StepFolder, server: Target, load: LoadSpec, instrument: Instrument, profile: ProfileSpec | None = None,
-    tick: Tick = lambda _elapsed_s: None, show: Tick = lambda _elapsed_s: None,
-) -> StepRecord:  # fmt: skip
+    folder: StepFolder,
+    server: Target,
+    load: LoadSpec,
+    instrument: Instrument,
+    profile: ProfileSpec | None = None,
+    tick: Tick = lambda _elapsed_s: None,
+    show: Tick = lambda _elapsed_s: None,
+) -> StepRecord:
     """Measure into `folder`; gives the record of the trial without what it is for and without a verdict.
 
     The server's identity is checked before the load. A server that dies under load ends the load early and is named
@@ -166,21 +176,30 @@ def measure_step(
             raise
     targets = tuple(counters[target.name].end(target) for target in load.targets if target.name in counters)
     record = replace(
-        _record(server, load, instrument, outcome), profiled=_events_of(recorded, profile) if profile else (),
-        store_before=store_status(before), cluster_before=before.get("cluster") or {}, profiler_note=recorded.note,
-        events_recorded=isinstance(server, Jvm), events_note=events.note, others=activity.busiest(),
-        witness=watched[0] if watched else None, targets=targets,
-    )  # fmt: skip
+        _record(server, load, instrument, outcome),
+        profiled=_events_of(recorded, profile) if profile else (),
+        store_before=store_status(before),
+        cluster_before=before.get("cluster") or {},
+        profiler_note=recorded.note,
+        events_recorded=isinstance(server, Jvm),
+        events_note=events.note,
+        others=activity.busiest(),
+        witness=watched[0] if watched else None,
+        targets=targets,
+    )
     if not server.alive():
         reason = f"the server died under load (exit code {server.exit_code()})"
         log = tuple(log_tail(server.log).splitlines())
         return replace(record, invalid_reasons=(reason,), server_log_tail=log)
     after = server.status()
     record = replace(
-        record, invalid_reasons=("interrupted",) if outcome.interrupted else (), store_after=store_status(after),
-        cluster_after=after.get("cluster") or {}, statistics_after=statistics(server),
+        record,
+        invalid_reasons=("interrupted",) if outcome.interrupted else (),
+        store_after=store_status(after),
+        cluster_after=after.get("cluster") or {},
+        statistics_after=statistics(server),
         process_after=processes(tree(server.pids)),
-    )  # fmt: skip
+    )
     if instrument.recorder is not None and folder.causes_recording.exists():
         with events.noting():
             instrument.recorder.convert(folder.causes_recording, folder.events)
@@ -271,15 +290,27 @@ def _profiling(
 
 def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:
     generator = GeneratorRecord(
-        tool=instrument.generator.name, version=instrument.generator.version, command=outcome.command,
-        exit_code=outcome.exit_code, cpu_s=outcome.cpu_s, cpus=instrument.cpus or None,
-    )  # fmt: skip
+        tool=instrument.generator.name,
+        version=instrument.generator.version,
+        command=outcome.command,
+        exit_code=outcome.exit_code,
+        cpu_s=outcome.cpu_s,
+        cpus=instrument.cpus or None,
+    )
     return StepRecord(
-        engine=server.engine, treatment=server.subject, started_unix_us=outcome.started_unix_us,
-        ended_unix_us=outcome.ended_unix_us, offered_rps=load.rate_rps, connections=load.connections,
-        threads=load.threads, warmup_s=load.warmup_s, duration_s=load.duration_s, generator=generator,
-        shares=outcome.shares, server=server.record(),
-    )  # fmt: skip
+        engine=server.engine,
+        treatment=server.subject,
+        started_unix_us=outcome.started_unix_us,
+        ended_unix_us=outcome.ended_unix_us,
+        offered_rps=load.rate_rps,
+        connections=load.connections,
+        threads=load.threads,
+        warmup_s=load.warmup_s,
+        duration_s=load.duration_s,
+        generator=generator,
+        shares=outcome.shares,
+        server=server.record(),
+    )
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
