@@ -36,7 +36,8 @@ from runners.execution.batch import continued
 from runners.execution.executor import NOOP, Executor, Servers
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress, Sink, sink
-from runners.experiments.registry import HISTORY_QUESTIONS, blocks_of, planned_s, questions_of_run
+from runners.experiments import e08_history
+from runners.experiments.registry import blocks_of, planned_s, questions_of_run
 from runners.fleet.shares import node_hosts, sending
 from runners.generators.load import Sender, run_load
 from runners.readers import write
@@ -369,4 +370,4 @@ class Past:
     def conclude(self) -> Concluded:
         """Write report.html and report.md, and give the conclusion to be shown."""
         self.folder.finish("complete")
-        return _shown(self.folder, write_report(self.folder, HISTORY_QUESTIONS))
+        return _shown(self.folder, write_report(self.folder, e08_history.QUESTIONS))

@@ -14,10 +14,7 @@ from typing import Any
 
 import msgspec
 
-from runners.analysis.quantities import QUANTITIES, Quantity
-from runners.claims import interleaved
-from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict
-from runners.claims.trends import JUDGED, SENTINEL, Trend, trends_of
+from runners.claims.questions import Asked, Verdict
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import (
     COMPARE,
@@ -27,7 +24,6 @@ from runners.design.experiment import (
     TARGET_COMPARE,
     Experiment,
     Value,
-    compared,
     listed,
     setting_of,
     workload_of,
@@ -46,59 +42,16 @@ from runners.experiments import (
     e05_sharded_cluster,
     e06_storage_engines,
     e07_ablations,
+    e08_history,
+    e09_compare,
 )
-from runners.readers import write
 from runners.storage.run_folder import REFERENCE
-
-
-def _changed(sentinel: bool) -> Asked:
-    """Did trends change their level: those of the machine's sentinel, or those of the servers?"""
-
-    def wanted(trend: Trend) -> bool:
-        return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
-
-    def answer(evidence: Evidence) -> Answer | None:
-        found = [trend for trend in trends_of(evidence.run) or () if wanted(trend)]
-        looked = [trend for trend in found if not trend.why_not]
-        if not found:
-            return None
-        moved = [trend for trend in looked if trend.found]
-        effect = f"{write.count(len(moved))} of {write.several(len(looked), 'trend')} that are long enough"
-        confidence = f"{write.several(max((len(t.frame) for t in found), default=0), 'run')} at most"
-        if not looked:
-            return Answer(Verdict.INCONCLUSIVE, effect, confidence, found[0].why_not, figure="trends")
-        return Answer(Verdict.YES if moved else Verdict.NO, effect, confidence, figure="trends")
-
-    text = "Did the machine change while the runs were made?" if sentinel else "Did a server's figure change its level?"
-    return Asked(Question("machine" if sentinel else "servers", text), answer)
-
-
-HISTORY_QUESTIONS = (_changed(sentinel=False), _changed(sentinel=True))
-
-
-def compare(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The one block: both settings, a second process of the first, and a server that does nothing."""
-    return (compared(asked),)
-
-
-def _differs(quantity: Quantity) -> Asked:
-    """Do the two treatments differ in a quantity?"""
-
-    def answer(evidence: Evidence) -> Answer | None:
-        finding = interleaved.finding_on(evidence.findings, quantity.name)
-        return interleaved.answer_of(finding) if finding is not None else None
-
-    return Asked(Question(quantity.name, f"Do the two treatments differ in {quantity.label}?"), answer)
-
-
-COMPARE_QUESTIONS = tuple(_differs(quantity) for quantity in sorted(QUANTITIES, key=lambda each: each.name != "p50_us"))
-
 
 QUESTIONS: dict[str, tuple[Asked, ...]] = {
     "00": e00_instrument.QUESTIONS, "01": e01_single_connection.QUESTIONS, "02": e02_closed_loop_jdk.QUESTIONS,
     "03": e03_executor_and_selectors.QUESTIONS, "04": e04_lsm_rate_ladder.QUESTIONS,
     "05": e05_sharded_cluster.QUESTIONS, "06": e06_storage_engines.QUESTIONS, "07": e07_ablations.QUESTIONS,
-    "08": HISTORY_QUESTIONS, "09": COMPARE_QUESTIONS,
+    "08": e08_history.QUESTIONS, "09": e09_compare.QUESTIONS,
 }  # fmt: skip
 
 
@@ -149,8 +102,8 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
     "00": e00_instrument.blocks, "01": e01_single_connection.blocks, "02": e02_closed_loop_jdk.blocks,
     "03": e03_executor_and_selectors.blocks, "04": e04_lsm_rate_ladder.blocks, "05": e05_sharded_cluster.blocks,
-    "06": e06_storage_engines.blocks, "07": e07_ablations.blocks, COMPARE.number: compare,
-    TARGET_COMPARE.number: compare, KNEE.number: knee, LOAD.number: load,
+    "06": e06_storage_engines.blocks, "07": e07_ablations.blocks, COMPARE.number: e09_compare.blocks,
+    TARGET_COMPARE.number: e09_compare.blocks, KNEE.number: knee, LOAD.number: load,
 }  # fmt: skip
 
 
