@@ -26,7 +26,19 @@ UNITS_US = {
     "초": 1e6,
 }
 TIME_UNIT = "|".join(sorted(UNITS_US, key=len, reverse=True))
-RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s(?:ec)?"
+_A_COUNT = (
+    r"(?:http )?(?:req(?:uest)?s?|ops?|operations?|messages?|msgs?|tx|txns?|transactions?|queries|events?|orders?|hits"
+    r"|calls|запрос\w*|операци\w+|сообщени\w+|событи\w+|peticiones|solicitudes|requisições|requêtes|anfragen|istek)"
+)
+RATE_UNIT = (
+    rf"{_A_COUNT}\s?(?:/|per |в |por |par |pro )\s?"
+    r"(?:s(?:ec(?:ond)?)?\b|с(?:ек\w*)?\b|sn\b|segundo|seconde|sekunde)|[rqt]ps|ops|r/s|/s(?:ec)?"
+)
+_MINUTE_RATE = re.compile(
+    rf"^[~\u2248\u7ea6\u7d04]?\s?(?P<number>\d[\d,]*(?:\.\d+)?)\s?(?P<kilo>k)?\s?"
+    rf"(?:(?:{_A_COUNT})?\s?(?:/|per )\s?(?:min(?:ute)?|мин|dk|分钟?|분)|rpm|tpm)\b",
+    re.IGNORECASE,
+)
 _COUNTED = r"(?:[개건회次个件回]|шт\.?)"  # of what a language counts by a word of its own
 _MINUTES = re.compile(
     r"^(?P<minutes>\d{1,3}(?:\.\d{1,3})?)\s?(?:m(?=\s?\d)|mins?|minutes?|мин|分钟?|분)\.?"
@@ -49,7 +61,8 @@ _OF_LATENCY = re.compile(
     r"|врем\w+"
     r"|запроса|обработки|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta"
     r"|respuesta|overall|total"
-    r"|http|d[aeo]|del|of|the"
+    r"|http|d[aeo]|del|of|the|yanıt|gecikme|süresi|antwortzeit|latenz|réponse|temps|waktu|respon|thời gian|phản hồi"
+    r"|độ trễ"
     r"|e2e|end-to-end|per request|each request)\b)|延迟|响应时间|耗时|応答時間|レイテンシ"
     r"|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
     r"|[()\[\]:,]",
@@ -62,20 +75,25 @@ _STATISTICS = (
     (
         "median",
         re.compile(
-            r"^(?:median|med|медиана|медианн\w+|mediana(?: median)?|médiane|median p50|p50 median|中位数|中央値|중간값"
+            r"^(?:median|med|medyan|trung vị|медиана|медианн\w+|mediana(?: median)?|médiane|median p50|p50 median"
+            r"|中位数|中央値|중간값"
             r"|중앙값)$"
         ),
     ),
     (
         "mean_us",
         re.compile(
-            r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균|平均每个请求)"
+            r"^(?:avg\.?|average|mean|ortalama|moyenne?|durchschnitt(?:lich)?|mittelwert|rata-rata|trung bình"
+            r"|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균|平均每个请求)"
             r"(?: mean| avg)?$"
         ),
     ),
     (
         "max_us",
-        re.compile(r"^(?:max\.?|maximum|макс\w*|máxim[oa]|máx\.?|slowest|longest|最大值?|最慢|最慢的一个|最长|최대)$"),
+        re.compile(
+            r"^(?:max\.?|maximum|макс\w*|máxim[oa]|máx\.?|slowest|longest|maximal|maximaal|en yüksek|maksimum"
+            r"|tối đa|最大值?|最慢|最慢的一个|最长|최대)$"
+        ),
     ),
 )
 #: What distinguishes the rate that was achieved from one that was offered, hoped for or reached for a moment.
@@ -132,7 +150,8 @@ _NAMES = (
             r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|(?:процент |доля |количество "
             r"|число )?неудачн\w+(?: запрос\w+)?"
             r"|fallos(?: http)?|errores|erros"
-            r"|(?:tasa|taxa)(?: de)? (?:error(?:es)?|erros?|fallos|falhas?)|taux d'(?:erreurs?|échec)|fehler(?:rate"
+            r"|(?:tasa|taxa)(?: de)? (?:error(?:es)?|erros?|fallos|falhas?)|taux d'(?:erreurs?|échec)|hata(?: oranı"
+            r"| sayısı)?|başarısız(?: istek)?|tỷ lệ lỗi|tingkat (?:error|kesalahan)|fehler(?:rate"
             r"|quote)"
             r"|(?:solicitudes|peticiones) fallidas|requisições (?:com falha|falhas)|requêtes (?:échouées|en échec))$"
         ),
@@ -158,6 +177,26 @@ _NAMES = (
             r"|^동시 ?(?:접속자|사용자|연결)(?: ?수)?$|^同時(?:接続|ユーザー)数$"
         ),
     ),
+)
+#: What says of all figures of a document that nobody measured them, and headings of sections that say it of theirs.
+SIMULATED = re.compile(
+    r"(?i)^#{1,6}\s.*[(\uff08\[](?:simulated|시뮬레이션|模拟(?:数据)?|仿真|シミュレーション|симуляци\w+"
+    r"|simulad\w+)[)\uff09\]]"
+    r"|\b(?:values|numbers|figures|results|metrics)\b.{0,30}\bare \**(?:illustrative|simulated|estimate[sd]"
+    r"|hypothetical|made up|placeholders?|projected|examples)\b"
+)
+EXPECTED = re.compile(
+    r"(?i)[(\uff08\[](?:expected|projected|estimated|illustrative|example|예시|示例|пример|estimad\w+|exemplo|ejemplo)"
+    r"[)\uff09\]]|예상|预估|预期|想定|\b(?:expected|projected|estimated) (?:results?|performance|metrics|output)\b"
+)
+NO_MEASUREMENT = re.compile(
+    r"(?i)\b(?:targets?|goals?|slos?|slas?|thresholds?|expected|estimated|projected|objectives?|limits?|criteria"
+    r"|requirements?|budgets?|change|improvement|delta|diff|example|theoretical"
+    r"|цел[ьи]|порог\w*|ожида\w+|критери\w+|требовани\w+|изменени\w+|прирост\w*|crit[eé]rios?|metas?)\b"
+    r"|目标|指标要求|标准|基準|목표|기준"
+)
+HOPED = re.compile(
+    r"(?i)\b(?:should|must|would|could|up to|expect\w*|warm-?up|ramp\w*|должн\w+|до \d)\b|应该|预计|목표|예상|해야|예열"
 )
 _ASIDE = re.compile(r"\s*\((?!\w{0,3}\d|[a-zµμ/]{1,5}\))[^()]*\)|\s*\(\d+t, ?\d+c\)|\s+#\s.*$")
 #: A count of responses by their status: `503 Server Busy`, `HTTP 429`, `4xx`; a number of users is none.
@@ -204,6 +243,8 @@ def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> 
     """
     bare = re.sub(r"[*`]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip()
     of_time = name.startswith("p:") or name.endswith("_us")
+    if name in ("rate", "throughput", "requests") and (each := _MINUTE_RATE.match(bare)):
+        return "rate", float(each["number"].replace(",", "")) * (1000 if each["kilo"] else 1) / 60
     if about := _ROUGH.match(bare):
         if not rough or not (of_time or name in ("rate", "throughput")):
             return None

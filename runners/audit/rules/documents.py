@@ -120,7 +120,7 @@ _JVM = re.compile(
     re.IGNORECASE,
 )
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}
-SEVERAL = 3  # conditions that are not stated; fewer were forgotten, and are a note, unless the machine is among them
+SEVERAL = 4  # conditions that are not stated; fewer were forgotten, and are a note, unless the machine is among them
 _OF_THE_MACHINE = {"processor and cores", "memory"}
 
 

@@ -90,15 +90,14 @@ def _quoted(text: str) -> set[float]:
 
 def _no_count(output: Output) -> Iterator[Seen]:
     report = output.report
-    if not report.latencies.rows or report.latencies.count is not None or report.requests is not None:
+    if report.transcribed or not report.latencies.rows:
+        return  # an author's own table may leave out what another section, or a linked page, gives
+    if report.latencies.count is not None or report.requests is not None:
         return
     if output.tool in OTHER_TOOLS and report.requests_per_s is not None:
         return
-    near = (line for line in output.prose if report.transcribed or abs(line.number - output.line) <= TABLE_LINES)
-    rates = (line for line in near if report.transcribed or line.text.count("|") > 1)
-    if (report.transcribed and report.requests_per_s is not None) or any(
-        _RATE_OR_COUNT.search(line.text) for line in rates
-    ):
+    near = (line for line in output.prose if abs(line.number - output.line) <= TABLE_LINES)
+    if any(line.text.count("|") > 1 and _RATE_OR_COUNT.search(line.text) for line in near):
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
     if highest is None or highest <= MEDIAN or any(_COUNTED.search(line.text) for line in output.prose):

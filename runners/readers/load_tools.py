@@ -1,0 +1,94 @@
+"""Which load tool a document speaks of or calls, and whether its requests are sent on a schedule."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from runners.readers.documents import Line
+from runners.readers.wrk_console import LONGEST_LINE
+
+#: What stands before the short name of a tool, so that it is no other word.
+_BY = r"(?i:\b(?:with|using|via|by|tools?:|инструмент:?)\s\**|用 ?|工具[:\uff1a为是] ?)"
+TOOLS = {
+    name: re.compile(pattern, re.ASCII)  # a name may stand between characters of a language without spaces
+    for name, pattern in {
+        "k6": r"(?i)\bk6\b|\bhttp_req_duration\b|\b\d+ ?VUs?\b|\bVUs?:? \d",
+        "autocannon": r"(?i)\bautocannon\b",
+        "wrk": r"(?<![\w-])wrk\b",
+        "wrk2": r"\bwrk2\b",
+        "ab": rf"(?i:apache ?bench)|`ab`|\bab -[nckt]\b|{_BY}ab\b",
+        "hey": rf"`hey`|\[hey\]|rakyll/hey|\bhey (?:-[nczqm]\b|commands?\b|load\b|runs?\b)|{_BY}hey\b",
+        "oha": rf"`oha`|\boha (?:-[nczq]\b|https?://)|hatoo/oha|{_BY}oha\b",
+        "bombardier": r"(?i)\bbombardier\b",
+        "vegeta": r"(?i)\bvegeta\b",
+        "Gatling": r"(?i)\bgatling\b",
+        "JMeter": r"(?i)\bjmeter\b",
+        "NBomber": r"(?i)\bnbomber\b",
+        "Locust": r"(?i)\blocust\b",
+        "Artillery": r"(?i)\bartillery\b",
+        "siege": r"(?i)\bsiege\b",
+        "rewrk": r"\brewrk\b",
+        "go-wrk": r"\bgo-wrk\b",
+        "loadtest": r"\bloadtest (?:https?://|-[cnt] \d)|npmjs\.com/package/loadtest",
+        "another": r"(?i)\b(?:tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
+    }.items()
+}
+#: A line that says with what was measured; where it names several, the first is the one.
+_TOOL_FIELD = re.compile(
+    r"(?i)^[\s|>*+-]*(?:\*\*)?(?:(?:load|test|benchmark)(?:ing)? )?(?:tools?|инструмент\w*|测试工具"
+    r"|压测工具|工具|테스트 도구|도구|ツール"
+    r"|herramientas?|ferramentas?|tooling|outils?)(?:\*\*)?\s*[:\uff1a|]"
+)
+#: A command that runs a tool, by which the one that made the figures is known where a document names several.
+_CALLED = re.compile(
+    r"(?<![\w/.-])(?P<tool>wrk2?|ab|hey|oha|bombardier|autocannon|siege|rewrk|go-wrk|k6|vegeta|locust|artillery"
+    r"|jmeter|loadtest)"
+    r"\s+(?:run\b|attack\b|quick\b|-{1,2}[a-zA-Z]|https?://)",
+    re.ASCII,
+)
+_NAME = {name.lower(): name for name in TOOLS}
+#: What made the figures of a document that names several tools and calls none of them alone.
+OF_SEVERAL = "one of several tools"
+#: Tools that send requests on a schedule, or whose reports do not tell whether they do.
+MAY_BE_PACED = frozenset({"Artillery", "Gatling", "NBomber", "loadtest", "vegeta", "wrk2"})
+NEVER_PACED = frozenset({"ab", "go-wrk", "hey", "rewrk", "siege", "wrk"})
+_BY_RATE = re.compile(
+    r"(?i)arrival[- ]?rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
+    r"|(?-i:-e RATE=\d|\bRATE=\d)"
+    r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
+)
+#: Loads whose rate grows during the run: its mean is below the highest one that was offered.
+RAMPS = re.compile(r"(?i)ramping-arrival-rate|rampTo\b")
+
+
+def called(text: str) -> set[str]:
+    """Find the load tools that a text calls by a command."""
+    return {_NAME[match["tool"]] for match in _CALLED.finditer(text)}
+
+
+def named(text: str) -> list[str]:
+    return [name for name, pattern in TOOLS.items() if pattern.search(text)]
+
+
+def named_tool(lines: Sequence[Line]) -> str | None:
+    """Name the one load tool that a document speaks of, or of several the one that it calls; None where none is."""
+    text = text_of(lines)
+    found = named(text)
+    if len(found) > 1:
+        fields = [name for line in lines if _TOOL_FIELD.match(line.text) for name in named(line.text)]
+        called = Counter(_NAME[match["tool"]] for match in _CALLED.finditer(text))
+        most = max(called.values(), default=0)
+        often = [name for name in found if called[name] == most and 2 * most > called.total()]
+        found = [name for name in found if fields and name == fields[0]] or often
+    return found[0] if len(found) == 1 and found[0] != "another" else None
+
+
+def by_rate(lines: Sequence[Line]) -> bool:
+    """Tell whether a document says that requests are sent at a rate, whenever the responses come."""
+    return any(len(line.text) <= LONGEST_LINE and _BY_RATE.search(line.text) for line in lines)
+
+
+def text_of(lines: Sequence[Line]) -> str:
+    return "\n".join(line.text for line in lines if len(line.text) <= LONGEST_LINE)
