@@ -62,7 +62,8 @@ def started() -> list[psutil.Process]:
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if alive(process.pid) and str(GUARD) not in process.cmdline():
+            command = process.cmdline()  # of a process that is ending it is empty: its memory is gone already
+            if alive(process.pid) and command and str(GUARD) not in command:
                 found.append(process)
     return found
 

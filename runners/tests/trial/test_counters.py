@@ -109,7 +109,7 @@ def test_threads_of_the_background_count_with_what_they_used_after_their_end_too
 @pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
 def test_a_process_beside_the_load_is_known_by_its_name_and_one_of_the_load_is_none_of_them(tmp_path: Path) -> None:
     path = tmp_path / "activity.jsonl"
-    spin = ["-c", "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"]
+    spin = ["-c", "import time\ninput()\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"]
     for name in ("disturber", "of-the-load"):
         (tmp_path / name).symlink_to(sys.executable)
     with contextlib.ExitStack() as running:
@@ -120,6 +120,10 @@ def test_a_process_beside_the_load_is_known_by_its_name_and_one_of_the_load_is_n
             for name in ("of-the-load", "disturber")
         )
         with Activity(path, (own.pid,), tmp_path):
+            for each in (own, other):
+                assert each.stdin is not None and each.stdout is not None
+                each.stdin.write(b"\n")
+                each.stdin.flush()
             for each in (own, other):
                 assert each.stdout is not None
                 each.stdout.readline()
