@@ -52,6 +52,7 @@ _VALUE = re.compile(
     rf"\s?(?P<unit>%|{RATE_UNIT}|{TIME_UNIT})?{_COUNTED}?(?P<rest>{_REMARK}|\s+\D*)?$",
     re.IGNORECASE,
 )
+_OUT_OF = re.compile(r"%\s*[,(]\s*\d[\d,]*\s?(?:out of|of|/|из)\s?\d[\d,]*\)?(?: requests)?$")
 _ROUGH = re.compile(
     r"^(?:[~\u2248\u223c\u7ea6\u7d04]|(?:около|примерно|about|approx\.?|circa|environ|aprox\.?)\s)\s?", re.I
 )
@@ -70,6 +71,11 @@ _OF_LATENCY = re.compile(
 _P = re.compile(
     r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?(?:\s?[-\u2013/]\s?\d{2}(?:th|\u00ba|\u00b0|-?й)?)?$"
     r"|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|º|%)(?:\s?(?:ile|line))?(?:\s?p\d{2})?$"
+)
+#: A percentile of some of the requests; not of another figure.
+_P_OF_SOME = re.compile(
+    r"^(?!.*(?:\biter|\bgroup|\bws|\bcpu|mem|\blag|\bsize|queue|blocked|connecting|sending|receiving|waiting|\btls|heap"
+    r"|\bgc|age\b|delta|diff))[\w/.-]+(?: [\w/.-]+){0,2} p(9\d)$"
 )
 _STATISTICS = (
     (
@@ -187,7 +193,10 @@ SIMULATED = re.compile(
 )
 EXPECTED = re.compile(
     r"(?i)[(\uff08\[](?:expected|projected|estimated|illustrative|example|예시|示例|пример|estimad\w+|exemplo|ejemplo)"
-    r"[)\uff09\]]|예상|预估|预期|想定|\b(?:expected|projected|estimated) (?:results?|performance|metrics|output)\b"
+    r"[)\uff09\]]|예상|预估|预期|想定|期待される|(?:출력|결과)(?: ?결과)? ?(?:해석|예시)|出力例|结果解读"
+    r"|\b(?:interpreting|understanding"
+    r"|reading|how to read) (?:the )?(?:output|results?|summary)\b|\btemplates?\b|템플릿|テンプレート|模板|шаблон"
+    r"|\b(?:expected|projected|estimated) (?:results?|performance|metrics|output)\b"
 )
 NO_MEASUREMENT = re.compile(
     r"(?i)\b(?:targets?|goals?|slos?|slas?|thresholds?|expected|estimated|projected|objectives?|limits?|criteria"
@@ -210,8 +219,11 @@ _CLASSES = re.compile(r"\b([1-5])xx\s*[:=-]\s*(\d[\d,]{0,14})")
 LEAST_CLASSES = 2  # of one line
 
 
-def figure_name(text: str) -> tuple[str, float | None] | None:
-    """Understand what a figure is called, and the microseconds of the unit that its name holds."""
+def figure_name(text: str, of_some: bool = False) -> tuple[str, float | None] | None:
+    """Understand what a figure is called, and the microseconds of the unit that its name holds.
+
+    `of_some` says whether a percentile of some of the requests (`login p95`) counts too.
+    """
     name = plain(text)
     unit = UNIT_IN_NAME.search(name)
     scale = UNITS_US[unit[1] or unit[2]] if unit else None
@@ -233,7 +245,11 @@ def figure_name(text: str) -> tuple[str, float | None] | None:
     for key, pattern in _STATISTICS:
         if pattern.match(rest):
             return ("p:0.5" if key == "median" else key), scale
-    return next(filter(None, map(figure_name, name.split(" / "))), None) if " / " in name else None
+    if " / " in name:
+        return next(filter(None, map(figure_name, name.split(" / "))), None)
+    if of_some and (level := _P_OF_SOME.match(rest)):
+        return f"p:0.{level[1]}", scale  # `login p95`, `읽기 P95`
+    return None
 
 
 def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> tuple[str, float] | None:
@@ -251,6 +267,8 @@ def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> 
         bare = bare[about.end() :]
     if of_time and (both := _MINUTES.match(bare)):
         return name, (float(both["minutes"]) * 60 + float(both["seconds"] or 0)) * 1e6
+    if name in ("errors", "success"):
+        bare = _OUT_OF.sub("%", bare)
     match = _VALUE.match(bare)
     if match is None:
         return None
@@ -267,6 +285,8 @@ def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> 
     if unit == "%":
         return ("error_share", number / 100) if name == "errors" and number <= 100 else None
     is_rate = bool(unit) and unit not in UNITS_US
+    if name == "requests" and is_rate:
+        return "rate", number
     if name in ("rate", "throughput", "offered"):
         final = "offered" if name == "offered" else "rate"
         plain_rate = not unit and name != "throughput" and not has_words(match["rest"])

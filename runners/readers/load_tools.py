@@ -57,6 +57,7 @@ NEVER_PACED = frozenset({"ab", "go-wrk", "hey", "rewrk", "siege", "wrk"})
 _BY_RATE = re.compile(
     r"(?i)arrival[- ]?rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
     r"|(?-i:-e RATE=\d|\bRATE=\d)"
+    r"|(?:配置|升到|维持|최대|offered|arrival)[^|。.]{0,16}\d\s?(?:[rqt]ps|req/s|iters?/s)\b"
     r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
 )
 #: Loads whose rate grows during the run: its mean is below the highest one that was offered.

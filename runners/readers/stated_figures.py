@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.readers.documents import Line
-from runners.readers.figure_names import TIME_UNIT, UNITS_US
+from runners.readers.figure_names import EXPECTED, TIME_UNIT, UNITS_US
 from runners.readers.wrk_console import LONGEST_LINE
 
 _COUNTED = (
@@ -98,7 +98,8 @@ def stated_figures(lines: Sequence[Line]) -> list[Stated]:
     if not any(_OF_A_LOAD.search(text) for text in named):
         return []
     found = list(_figures(lines))
-    return found if len(found) >= LEAST_FIGURES else []
+    enough = 1 if _OF_RESULTS.search(" ".join(named[:1])) else LEAST_FIGURES
+    return found if len(found) >= enough else []
 
 
 def _figures(lines: Sequence[Line]) -> Iterator[Stated]:
@@ -128,7 +129,7 @@ def _figures(lines: Sequence[Line]) -> Iterator[Stated]:
         elif _RULE.match(text) or not head:
             head = head or cells
             continue
-        if trail and _NOT_MEASURED.search(trail[-1][1]):
+        if any(EXPECTED.search(title) for _, title in trail) or (trail and _NOT_MEASURED.search(trail[-1][1])):
             continue
         results = _OF_RESULTS.search(below) is not None
         heading = trail[-1][1] if trail else ""

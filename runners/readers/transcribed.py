@@ -63,7 +63,10 @@ _OTHER_METRIC = re.compile(
     r"^(?:http_req_(?!duration)\w+|iteration_duration|data_\w+|group_duration|vus\w*|checks\w*)$"
 )
 _RULE = re.compile(r"^[\s|:+=-]*$")
-_ITEM = re.compile(r"^\s*(?:[-*+]\s+)?(?P<name>[^:|\uff1a]{1,48})[:\uff1a]\s*(?=[^|]*\w)(?P<value>[^|]{1,90})$")
+_ITEM = re.compile(
+    r"^\s*(?:[-*+]\s+)?(?P<name>[^:|\uff1a]{1,48}?)(?:[:\uff1a]|(?<=[a-z\d])=(?=\d))\s*(?=[^|]*\w)(?P<value>[^"
+    r"|]{1,90})$"
+)
 _A_RUN = re.compile(r"(?i)^(?:run|iteration|attempt|trial|round|прогон|запуск|попытка|№|#)?\s?#?\d{1,2}$")
 _A_RUN_HEAD = re.compile(
     r"^(?:#|№|no\.?|runs?|iterations?|attempts?|trials?|rounds?|tests? ?#|прогон|запуск|попытка|回|次)$"
@@ -93,7 +96,7 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
     paced = by_rate(lines)
     ramped = any(len(line.text) <= LONGEST_LINE and RAMPS.search(line.text) for line in lines)
     runs = _once([run for run in _joined(_runs(lines, reading)) if run.is_run(bare)])
-    if not runs and not explains_a_tool(lines):
+    if not runs and not explains_a_tool(lines) and not _is_unfilled(lines):
         runs = in_text(lines, tool, _runs(lines, _Reading(False, None)))
         runs = runs or (stated(lines) if tool != "wrk2" else [])
     rates = {match[1] for line in lines for match in _RATE_OF_SCRIPT.finditer(line.text[:LONGEST_LINE])}
@@ -110,6 +113,24 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
             run.figures.pop("threads", None)  # they may be the server's
         reports.append((run, run.report(_of_heading(run) or tool if tool == OF_SEVERAL else tool, paced, only)))
     return [Column(report, run.label, index, len(runs), run.cell) for index, (run, report) in enumerate(reports)]
+
+
+def _is_unfilled(lines: Sequence[Line]) -> bool:
+    """Tell whether a table of figures is still to be filled in, so that what a document says is no measurement."""
+    rows: list[list[str]] = []
+    for line in (*lines, Line(-1, "")):
+        text = line.text if len(line.text) <= LONGEST_LINE else ""
+        if _is_row(text):
+            cells = [cell.strip() for cell in text.strip().removeprefix("|").removesuffix("|").split("|")]
+            rows += [] if _RULE.match(text) else [cells]
+            continue
+        head, *body = rows or [[]]
+        figures = sum(1 for cell in (*head, *(row[0] for row in body)) if figure_name(cell))
+        values = [cell for row in body for cell in row[1:]]
+        if figures >= LEAST_FIGURES and values and not any(re.search(r"\d", cell) for cell in values):
+            return True
+        rows = []
+    return False
 
 
 def _of_heading(run: Run) -> str:
@@ -223,7 +244,7 @@ def _table(lines: Sequence[Line], heading: str, caption: str, reading: _Reading)
     if len(rows) < LEAST_FIGURES:
         return
     (first, head), *body = rows
-    across = {index: named for index, cell in enumerate(head) if (named := figure_name(cell))}
+    across = {index: found for index, cell in enumerate(head) if (found := figure_name(cell, of_some=True))}
     across |= _offered_and_achieved(head, body) | _durations(head, body)
     exact = not reading.planned and _is_exact(across, body)
     rate_alone = (

@@ -126,7 +126,7 @@ def _failing(lines: Sequence[Line]) -> list[Run]:
             heading = text.strip("# ")
         elif len(text) > LONGEST_LINE or text.count("|") > 1 or HOPED.search(text) or EXPECTED.search(heading):
             continue
-        elif share := _FAILED_SHARE.search(text):
+        elif (share := _FAILED_SHARE.search(text)) and not _BOUNDED.search(text):
             figures = {"error_share": float((share["before"] or share["after"]).replace(",", ".")) / 100}
             found.append(Run(heading, line.number, line.number, line.cell, figures, single=True))
     return found

@@ -74,3 +74,18 @@ def test_counts_by_the_class_of_their_status_stand_in_one_line() -> None:
     assert status_classes("2xx: 20  3xx: 0  4xx: 1,826  5xx: 0  errors: 0")["status:4:4xx"] == 1_826
     assert status_classes("4xx: 5") == {}
     assert status_classes("2xx: 5, then 2xx: 7") == {}
+
+
+def test_a_percentile_of_some_requests_counts_where_it_may() -> None:
+    assert figure_name("login p95", of_some=True) == ("p:0.95", None)
+    assert figure_name("읽기 P95", of_some=True) == ("p:0.95", None)
+    assert figure_name("login p95") is None
+    for other in ("CPU p95", "consumer lag p99", "heap usage p95"):
+        assert figure_name(other, of_some=True) is None
+
+
+def test_rates_by_the_minute_and_shares_of_a_count_are_values() -> None:
+    assert value("~4,200/min", "rate", None) == ("rate", 70.0)
+    assert value("1.2k req/min", "requests", None) == ("rate", 20.0)
+    assert value("98.31/s", "requests", None) == ("rate", 98.31)
+    assert value("0.50%, 3 out of 600", "errors", None) == ("error_share", 0.005)

@@ -99,3 +99,15 @@ def test_a_report_of_which_nothing_else_is_read_is_one_of_a_run() -> None:
         ("After", 3e3),
     ]
     assert not outputs(f"# Load testing\n\nThe shop was loaded with a script.\n\n{said}\n")
+
+
+def test_a_table_that_is_to_be_filled_in_says_that_nothing_was_measured() -> None:
+    said = "# Load test\n\nBy k6.\n\nError rate: 2%. A call took a latency of 100 ms at 300 req/s.\n\n"
+    for cell in ("-", "", "TODO"):
+        assert not outputs(f"{said}| Metric | Value |\n|---|---|\n| p95 | {cell} |\n| Requests/sec | {cell} |\n")
+    assert outputs(f"{said}| Metric | Value |\n|---|---|\n| p95 | 12 ms |\n| Requests/sec | 300 |\n")
+
+
+def test_figures_below_a_heading_that_explains_an_output_are_none() -> None:
+    for heading in ("Interpreting results", "예상 결과", "출력 결과 해석", "結果のテンプレート"):
+        assert figures(f"## {heading}\n\n- p95 latency: 40 ms\n- Throughput: 1200 req/s") == []
