@@ -13,6 +13,7 @@ import re
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from runners.targets.base import Cluster
 from runners.targets.lab_server import RunningServer
 
 
-class _Planned:
+class _Planned(ABC):
     """What happens on a plan that begins with `begin`, on a thread of its own."""
 
     _thread: threading.Thread | None = None
@@ -40,8 +41,9 @@ class _Planned:
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
             self._thread.start()
 
+    @abstractmethod
     def _run(self, began: float) -> None:
-        raise NotImplementedError
+        """Carry the plan out; `began` is by the monotonic clock."""
 
     def _join(self) -> None:
         if self._thread is not None:
