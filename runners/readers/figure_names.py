@@ -40,6 +40,13 @@ _MINUTE_RATE = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = r"(?:[개건회次个件回]|шт\.?)"  # of what a language counts by a word of its own
+#: How long a run took: `1 Hour`, `3m 20s`, `90 seconds`, `9m0s`; a part that stands in brackets says nothing.
+_DURATION = re.compile(
+    r"^(?:(?P<hours>\d{1,2}(?:\.\d)?)\s?(?:h|hrs?|hours?|ч|час\w*|小时|시간|時間)\.?\s?)?"
+    r"(?:(?P<minutes>\d{1,3}(?:\.\d{1,2})?)\s?(?:m|mins?|minutes?|мин\w*|分钟?|분)\.?\s?)?"
+    r"(?:(?P<seconds>\d{1,5}(?:\.\d{1,4})?)\s?(?:s|secs?|seconds?|с|сек\w*|秒|초)\.?)?\s*(?:\([^()]*\))?$",
+    re.IGNORECASE,
+)
 _MINUTES = re.compile(
     r"^(?P<minutes>\d{1,3}(?:\.\d{1,3})?)\s?(?:m(?=\s?\d)|mins?|minutes?|мин|分钟?|분)\.?"
     r"(?:\s?(?P<seconds>\d{1,2}(?:\.\d+)?)\s?(?:s|sec|с|сек|秒|초))?(?!\w)[^\d|]*$"
@@ -138,7 +145,6 @@ _NAMES = (
         re.compile(
             r"^(?:(?:total|completed?|number of|all|#)\s?)?(?:http\s)?(?:requests|reqs|http_reqs)"
             r"(?:\s(?:sent|made|processed|completed|executed|count))?$|^#?\s?samples$"
-            r"|^(?:количество итераций|total iterations|iterations)$"
             r"|^(?:всего|число|количество|общее (?:число|количество)) запросов$|^总请求数?$|^请求总数$"
             r"|^(?:http)?リクエスト(?:総)?数$|^총 ?요청(?: ?수)?$"
             r"|^(?:total de )?(?:solicitudes|requisições|peticiones)$"
@@ -169,6 +175,17 @@ _NAMES = (
             r"|успешност\w|успешны[хе](?: запрос\w+)?"
             r"|(?:процент|доля) успешных(?: запрос\w+)?|(?:请求)?成功[率数]?|成功リクエスト数|성공(?:률|율)?(?: ?요청)?"
             r"|(?:tasa|taxa)(?: de)? (?:éxito|sucesso)|taux de (?:succès|réussite))$"
+        ),
+    ),
+    ("iterations", re.compile(r"^(?:количество итераций|(?:total )?iterations|イテレーション)$")),
+    (
+        "duration",
+        re.compile(
+            r"^(?:(?:test|total|run|running|execution|actual)\s)?(?:duration|time taken|run ?time|elapsed(?: time)?)$"
+            r"|^(?:длительность|продолжительность)(?: теста| прогона)?$|^(?:压测|测试|持续|运行|总)(?:时长|时间)$"
+            r"|^时长$"
+            r"|^(?:총 ?)?(?:실행|테스트|측정|진행) ?시간$|^(?:テスト|実行|計測)時間$"
+            r"|^duraci[oó]n$|^duração$|^durée$|^dauer$"
         ),
     ),
     ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
@@ -261,6 +278,11 @@ def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> 
     of_time = name.startswith("p:") or name.endswith("_us")
     if name in ("rate", "throughput", "requests") and (each := _MINUTE_RATE.match(bare)):
         return "rate", float(each["number"].replace(",", "")) * (1000 if each["kilo"] else 1) / 60
+    if name == "duration":
+        took = _DURATION.match(bare)
+        parts = [float(part or 0) for part in took.groups()] if took else []
+        total = sum(part * unit for part, unit in zip(parts, (3600, 60, 1), strict=True)) if parts else 0.0
+        return (name, total) if total else None
     if about := _ROUGH.match(bare):
         if not rough or not (of_time or name in ("rate", "throughput")):
             return None

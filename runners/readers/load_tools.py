@@ -37,7 +37,7 @@ TOOLS = {
 }
 #: A line that says with what was measured; where it names several, the first is the one.
 _TOOL_FIELD = re.compile(
-    r"(?i)^[\s|>*+-]*(?:\*\*)?(?:(?:load|test|benchmark)(?:ing)? )?(?:tools?|инструмент\w*|测试工具"
+    r"(?i)^[\s|>*+#-]*(?:\*\*)?(?:(?:load|test|benchmark)(?:ing)? )?(?:tools?|инструмент\w*|测试工具"
     r"|压测工具|工具|테스트 도구|도구|ツール"
     r"|herramientas?|ferramentas?|tooling|outils?)(?:\*\*)?\s*[:\uff1a|]"
 )
@@ -59,6 +59,10 @@ _BY_RATE = re.compile(
     r"|(?-i:-e RATE=\d|\bRATE=\d)"
     r"|(?:配置|升到|维持|최대|offered|arrival)[^|。.]{0,16}\d\s?(?:[rqt]ps|req/s|iters?/s)\b"
     r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
+)
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_OF_USERS = re.compile(
+    r"(?i)\d\s?k?\+?\s(?:VUs?|(?:virtual |concurrent )?users|closed[- ]loop|пользовател\w+|usuarios|usuários)\b"
 )
 #: Loads whose rate grows during the run: its mean is below the highest one that was offered.
 RAMPS = re.compile(r"(?i)ramping-arrival-rate|rampTo\b")
@@ -89,6 +93,43 @@ def named_tool(lines: Sequence[Line]) -> str | None:
 def by_rate(lines: Sequence[Line]) -> bool:
     """Tell whether a document says that requests are sent at a rate, whenever the responses come."""
     return any(len(line.text) <= LONGEST_LINE and _BY_RATE.search(line.text) for line in lines)
+
+
+def by_rate_at(lines: Sequence[Line], first: int, last: int) -> bool:
+    """Tell whether the requests of a run are sent at a rate: by its own lines, its section, else by the document.
+
+    `first` and `last` are the lines that give the run's figures; what says how many users there were says that they
+    wait.
+    """
+    heads = headings(lines)
+    begin = max((number for number in heads if number <= first), default=0)
+    end = min((number for number in heads if number > last), default=lines[-1].number + 1 if lines else 0)
+    for near in ((first, last + 1), (begin, end)):
+        own = [line for line in lines if near[0] <= line.number < near[1]]
+        if by_rate(own):
+            return True
+        if any(len(line.text) <= LONGEST_LINE and _OF_USERS.search(line.text) for line in own):
+            return False  # whoever waits is sent nothing more
+    return by_rate(lines)
+
+
+def headings(lines: Sequence[Line]) -> list[int]:
+    """Give the lines at which headings stand."""
+    return [line.number for line in lines if len(line.text) <= LONGEST_LINE and _HEADING.match(line.text)]
+
+
+def loads(lines: Sequence[Line]) -> list[int]:
+    """Give the lines that say of another load than that above them: the first ones of a section that do."""
+    at: list[int] = []
+    open_section = False
+    for line in lines:
+        if len(line.text) > LONGEST_LINE:
+            continue
+        open_section = open_section or _HEADING.match(line.text) is not None
+        if open_section and (_OF_USERS.search(line.text) or _BY_RATE.search(line.text)):
+            at.append(line.number)
+            open_section = False
+    return at
 
 
 def text_of(lines: Sequence[Line]) -> str:

@@ -57,7 +57,7 @@ _NOT_MEASURED = re.compile(
     r"|目标|要求|标准|基準|目標|阈值|预期|预计|应该|如果|超时|限流|목표|기준|예상|제한|임계|타임아웃|만약|想定|べき"
     r"|制限"
 )
-_OF_RESULTS = re.compile(
+OF_RESULTS = re.compile(
     r"(?i)\b(?:results?|findings|measurements?|measured|observ(?:ed|ations?)|achieved|actual|benchmarks?|resultad[oa]s?"
     r"|résultats?|ergebnis\w*|sonuç\w*|hasil|kết quả|summary|conclusions?)\b|результат\w*|замер\w*|итог\w*|вывод\w*"
     r"|结果"
@@ -98,7 +98,7 @@ def stated_figures(lines: Sequence[Line]) -> list[Stated]:
     if not any(_OF_A_LOAD.search(text) for text in named):
         return []
     found = list(_figures(lines))
-    enough = 1 if _OF_RESULTS.search(" ".join(named[:1])) else LEAST_FIGURES
+    enough = 1 if OF_RESULTS.search(" ".join(named[:1])) else LEAST_FIGURES
     return found if len(found) >= enough else []
 
 
@@ -131,7 +131,7 @@ def _figures(lines: Sequence[Line]) -> Iterator[Stated]:
             continue
         if any(EXPECTED.search(title) for _, title in trail) or (trail and _NOT_MEASURED.search(trail[-1][1])):
             continue
-        results = _OF_RESULTS.search(below) is not None
+        results = OF_RESULTS.search(below) is not None
         heading = trail[-1][1] if trail else ""
         for name, piece in _pieces(head, cells) if cells else [("", text)]:
             if not _NOT_MEASURED.search(f"{name} {piece}"):

@@ -32,6 +32,7 @@ from runners.readers.figure_names import (
     NO_MEASUREMENT,
     RATE_UNIT,
     SIMULATED,
+    TIME_UNIT,
     UNIT_IN_NAME,
     UNITS_US,
     figure_name,
@@ -39,8 +40,20 @@ from runners.readers.figure_names import (
     status_classes,
     value,
 )
-from runners.readers.load_tools import OF_SEVERAL, RAMPS, by_rate, called, named, named_tool, text_of
+from runners.readers.load_tools import (
+    OF_SEVERAL,
+    RAMPS,
+    by_rate,
+    by_rate_at,
+    called,
+    headings,
+    loads,
+    named,
+    named_tool,
+    text_of,
+)
 from runners.readers.percentile_tables import Column
+from runners.readers.stated_figures import OF_RESULTS
 from runners.readers.transcribed_run import LEAST_FIGURES, Run
 from runners.readers.transcribed_text import in_text, inline, stated
 from runners.readers.wrk_console import LONGEST_LINE, clean
@@ -78,6 +91,11 @@ _WHOLE_MILLISECONDS = frozenset({"ab", "Gatling", "JMeter", "Locust"})  # as the
 _RATE_OF_SCRIPT = re.compile(r"(?:-e |^\s*)RATE=(\d{1,6})\b")
 ROUND_RPS = 50.0  # of which a planned rate is a multiple
 _USERS = re.compile(r"^(?:vus?|virtual users|users|пользовател\w+|usuarios|usuários|vu ?수?)$")
+#: How a document writes a fraction: where with a point, a comma in a time stands between thousands.
+_DECIMAL_POINT = re.compile(rf"\d\.\d{{1,2}}\s?(?:%|{TIME_UNIT})(?!\w)|\d,\d{{3}},\d{{3}}|\d,\d{{3}}\.\d")
+_DECIMAL_COMMA = re.compile(rf"\d,\d{{1,2}}\s?(?:%|{TIME_UNIT})(?!\w)")
+_GROUPED_TIME = re.compile(r"(?<![\d.,])(\d{1,3}),(\d{3})(?=[*`]{0,2}\s?(?:ms|мс|us|µs)(?!\w))")
+LEAST_TABS = 2  # in each row of a table
 LEAST_KEPT = 2  # one may be quoted for any reason
 NEAR_LINES = 30  # tables further apart are of two runs
 NAME_COLUMNS = 2  # the names of figures stand in one of the first columns
@@ -85,6 +103,7 @@ NAME_COLUMNS = 2  # the names of figures stand in one of the first columns
 
 def transcribed(lines: Sequence[Line]) -> list[Column]:
     """Read the runs that tables and lists retell, in order, as outputs of the tool that the document names."""
+    lines = _spelled(lines)
     of_several = OF_SEVERAL if set(named(text_of(lines))) - {"another"} else None
     tool = named_tool(lines) or of_several
     if kept := _kept(lines, tool):
@@ -94,8 +113,9 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
     bare = tool in called(text_of(lines))
     reading = _Reading(bare, 1e3 if tool in _WHOLE_MILLISECONDS else None)
     paced = by_rate(lines)
+    several = paced and len(headings(lines)) > 1
     ramped = any(len(line.text) <= LONGEST_LINE and RAMPS.search(line.text) for line in lines)
-    runs = _once([run for run in _joined(_runs(lines, reading)) if run.is_run(bare)])
+    runs = _once([run for run in _joined(_runs(lines, reading), loads(lines)) if run.is_run(bare)])
     if not runs and not explains_a_tool(lines) and not _is_unfilled(lines):
         runs = in_text(lines, tool, _runs(lines, _Reading(False, None)))
         runs = runs or (stated(lines) if tool != "wrk2" else [])
@@ -111,8 +131,25 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
             run.figures.pop("offered", None)
         if not bare:
             run.figures.pop("threads", None)  # they may be the server's
-        reports.append((run, run.report(_of_heading(run) or tool if tool == OF_SEVERAL else tool, paced, only)))
+        at_rate = by_rate_at(lines, run.first_line, run.last_line) if several else paced
+        reports.append((run, run.report(_of_heading(run) or tool if tool == OF_SEVERAL else tool, at_rate, only)))
     return [Column(report, run.label, index, len(runs), run.cell) for index, (run, report) in enumerate(reports)]
+
+
+def _spelled(lines: Sequence[Line]) -> list[Line]:
+    """Put tables whose cells tabs part, and times with a comma between thousands, as others write them."""
+    written = [line.text for line in lines if len(line.text) <= LONGEST_LINE]
+    grouped = any(map(_DECIMAL_POINT.search, written)) and not any(map(_DECIMAL_COMMA.search, written))
+    spelled = []
+    for line in lines:
+        text = line.text
+        if len(text) <= LONGEST_LINE:
+            if text.count("\t") >= LEAST_TABS and "|" not in text and not text.startswith("\t"):
+                text = f"| {' | '.join(text.split(chr(9)))} |"
+            if grouped:
+                text = _GROUPED_TIME.sub(r"\1\2", text)
+        spelled.append(line if text == line.text else replace(line, text=text))
+    return spelled
 
 
 def _is_unfilled(lines: Sequence[Line]) -> bool:
@@ -202,7 +239,8 @@ def _runs(lines: Sequence[Line], reading: _Reading) -> Iterator[Run]:
             depth = len(mark[1])
             trail = [*((above, title) for above, title in trail if above < depth), (depth, text)]
         heading = trail[-1][1] if trail else ""
-        measured = not (NO_MEASUREMENT.search(heading) or any(EXPECTED.search(title) for _, title in trail))
+        wanted = NO_MEASUREMENT.search(heading) and not OF_RESULTS.search(heading)  # `SLO & results` holds both
+        measured = not (wanted or any(EXPECTED.search(title) for _, title in trail))
         end = position
         while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _is_row(lines[end].text):
             end += 1
@@ -245,18 +283,21 @@ def _table(lines: Sequence[Line], heading: str, caption: str, reading: _Reading)
         return
     (first, head), *body = rows
     across = {index: found for index, cell in enumerate(head) if (found := figure_name(cell, of_some=True))}
+    taking = {index: across.pop(index) for index, (name, _) in list(across.items()) if name == "duration"}
     across |= _offered_and_achieved(head, body) | _durations(head, body)
     exact = not reading.planned and _is_exact(across, body)
     rate_alone = (
         (reading.bare or exact) and len(body) >= LEAST_FIGURES and any(name == "rate" for name, _ in across.values())
     )
     if len(across) >= LEAST_FIGURES or rate_alone:
+        across = {**taking, **across}
         for run in _rows(head, across, body, caption, reading.default_us):
             run.of_rates = exact
             run.by_users = any(_USERS.match(plain(cell)) for cell in head) and "offered" not in run.figures
             yield run
         return
-    has_names = any(figure_name(cell) for _, cells in body for cell in cells[:NAME_COLUMNS])
+    named = [figure_name(cell) for _, cells in body for cell in cells[:NAME_COLUMNS]]
+    has_names = any(found and found[0] != "duration" for found in named)
     by_load = [*across] == [0] and across[0][0] == "connections"
     units = [cell for _, cells in body for cell in cells[1:] if re.search(rf"(?i)\d\s?k?(?:{RATE_UNIT})$", plain(cell))]
     if (
@@ -410,8 +451,8 @@ def _list(lines: Sequence[Line]) -> Iterator[Run]:
         yield run
 
 
-def _joined(runs: Iterator[Run]) -> Iterator[Run]:
-    """Take small tables that follow one another and state other figures as of one run."""
+def _joined(runs: Iterator[Run], loads_at: Sequence[int]) -> Iterator[Run]:
+    """Take small tables that follow one another and state other figures as of one run, if no other load is stated."""
     before: Run | None = None
     for run in runs:
         if (
@@ -420,7 +461,8 @@ def _joined(runs: Iterator[Run]) -> Iterator[Run]:
             and run.single
             and run.first_line - before.last_line <= NEAR_LINES
             and before.cell == run.cell
-            and not before.figures.keys() & run.figures.keys()
+            and before.figures.keys() & run.figures.keys() <= {"duration"}
+            and not any(before.last_line < number < run.first_line for number in loads_at)
         ):
             before.figures |= run.figures
             before.last_line = run.last_line

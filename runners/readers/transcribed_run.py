@@ -29,8 +29,9 @@ class Run:
 
     def is_run(self, bare: bool) -> bool:
         """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
-        latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in self.figures)
-        enough = latencies >= LEAST_LATENCY_FIGURES and len(self.figures) >= LEAST_FIGURES
+        figures = self.figures.keys() - {"duration"}
+        latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in figures)
+        enough = latencies >= LEAST_LATENCY_FIGURES and len(figures) >= LEAST_FIGURES
         return enough or ((bare or self.of_rates) and not self.single and "rate" in self.figures)
 
     def report(self, tool: str, paced: bool | None, command: CommandLine | None) -> ConsoleReport:
@@ -38,7 +39,9 @@ class Run:
         said = self.figures
         rows = tuple(sorted((float(name[2:]), value) for name, value in said.items() if name.startswith("p:")))
         by_class = self._responses_by_class()
-        requests = round(said["requests"]) if "requests" in said else None
+        counted = said.get("requests", said.get("iterations"))
+        requests = round(counted) if counted is not None else None
+        elapsed_s = said.get("duration") if "iterations" not in said else None  # several requests each
         if requests is None and len(by_class) > 1 and "2" in by_class:
             requests = round(sum(by_class.values()))
         errors = round(said["errors"]) if "errors" in said else _failed(by_class, requests)
@@ -65,6 +68,7 @@ class Run:
             latency=None if mean is None and largest is None else ThreadStats(mean, None, largest, None),
             latencies=Latencies(None, rows),
             requests=requests,
+            elapsed_s=elapsed_s,
             non_2xx=errors,
             error_share=share if requests is None else None,
             socket_errors=SocketErrors(0, 0, 0, timed_out) if timed_out and tool in ("wrk", "wrk2") else None,

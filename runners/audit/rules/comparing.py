@@ -97,7 +97,8 @@ _CHANGED = (
 )
 #: A limit or a load is no state: `more than 5 ms`, `higher than at 100 connections`.
 _A_LIMIT = (
-    r"(?!\s*(?:[\d~<>=≈$]|(?:at|with|under|for) (?:\d|lower|higher|low|high|less|more)|expected|usual|ever|it|1 ))"
+    r"(?!\s*(?:[\d~<>=≈$]|(?:at|with|under|for) (?:\d|lower|higher|low|high|less|more)|expected|usual|ever|it|1 "
+    r"|(?:this|that|these)\b))"
 )
 #: Words that alone say that two states are compared.
 _COMPARES_EN = re.compile(
@@ -158,8 +159,8 @@ _WITH_LOAD = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b(?! (?:you|we|run|start|begin|install))|\bafter\b(?! (?:install"
-    r"|setup|clon|run))"
+    r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b(?! (?:you|we|run|start|begin|install|\w+ing\b))"
+    r"|\bafter\b(?! (?:install|setup|clon|run))"
     r"|(?:优化|改造|改进|优化处理)[前后]|性能对比|结果对比|对比(?:结果|分析|测试)|(?:개선|적용|도입|최적화"
     r"|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교"
     r"|(?:改善|最適化|導入|変更)[前後]|比較結果|性能比較|(?:antes|después|despues|depois) (?:y|e|del?|do|da|vs)\b"
@@ -207,6 +208,7 @@ _HOW_FAST = re.compile(
     re.IGNORECASE,
 )
 MOST_ROWS = 30
+LEAST_BESIDE_CHANGES = 2  # columns: a table of areas and changes gives none of figures
 #: A name that is no endpoint, load, percentile or state of a run.
 _A_THING = re.compile(
     r"^(?!(?:GET|POST|PUT|DELETE|PATCH)\b|p\d{2}|avg|mean|median|max|min|total|run\b|test\b)[^\W\d_/][^|/]{1,40}$", re.I
@@ -219,6 +221,13 @@ _AIM = re.compile(
     re.IGNORECASE,
 )
 _ADVISED = re.compile(r"\b(?:recommend\w*|suggested|safety|margin|expected|estimated|targets?)\b", re.IGNORECASE)
+#: Percentiles and the maximum of one run, set beside each other.
+_OF_ONE_RUN = re.compile(
+    r"(?i)\b(?:max\w*|outliers?|single|p\d\d)\b[^.|]{0,60}\bvs\.? [^.|]{0,12}\bp\d\d\b(?! (?:of|at|on))"
+)
+_COLON = re.compile(r":(?=\s|$)")
+#: What is to be done before or after something is no state of it.
+_A_STEP = re.compile(r"(?i)\b(?:before|after) (?:you|we|the next|each|every|\w+ing)\b")
 #: With or without something, and what: its first letters, since words are inflected.
 _WITH_OR_WITHOUT = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -314,7 +323,7 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     sides: dict[str, set[str]] = {}
     for index, (sentence, after) in enumerate(zip(said, (*said[1:], Sentence(-1, "")), strict=False)):
         text = sentence.text
-        if _is_heading(text) or (text.count("|") > 1 and (_CHANGE_HEAD.search(text) or _two_states(text))):
+        if _is_heading(text) or (text.count("|") > 1 and (_gives_changes(text) or _two_states(text))):
             yield sentence.line, text.strip("#| ")
         elif _TABLE_RULE.match(after.text) and (_sets_alternatives(text) or _names_things(said, index)):
             yield sentence.line, text.strip("| ")
@@ -342,6 +351,11 @@ def _is_heading(text: str) -> bool:
     """Tell whether a heading says that what stands below it compares states."""
     heading = _HEADING.search(text) or _COMPARISON.match(text)
     return heading is not None and not _OF_NO_STATES.search(text)
+
+
+def _gives_changes(row: str) -> bool:
+    """Tell whether the head of a table has a column of changes, and columns of what changed."""
+    return row.strip().strip("|").count("|") >= LEAST_BESIDE_CHANGES and _CHANGE_HEAD.search(row) is not None
 
 
 def _sets_alternatives(row: str) -> bool:
@@ -373,7 +387,7 @@ def _two_states(row: str) -> bool:
 def _completes(text: str, sides: dict[str, set[str]]) -> bool:
     """Tell whether a heading or a label names the other side of a change that one above it names."""
     label = text.startswith("#") or text.rstrip("* ").endswith(":") or re.match(r"(?:[-*+] )?\*\*", text)
-    if len(text) > LONGEST_LABEL or "|" in text or not label:
+    if len(text) > LONGEST_LABEL or "|" in text or not label or len(_COLON.findall(text)) > 1 or _A_STEP.search(text):
         return False
     side = context.change((text,))
     named = {"": {side}} if side else {}
@@ -404,7 +418,7 @@ def _elsewhere(text: str) -> str | None:
 
 def _in_english(text: str) -> str | None:
     """Give the words by which an English sentence compares two states; None where it does not."""
-    if NOT_MEASURED.search(text) or not _FIGURES_EN.search(text):
+    if NOT_MEASURED.search(text) or not _FIGURES_EN.search(text) or _OF_ONE_RUN.search(text):
         return None
     strong = _COMPARES_EN.search(text)
     if strong and (_TIMES_EN.search(text) or not _WITH_LOAD.search(text)):

@@ -112,7 +112,7 @@ _CONDITIONS = {
 }
 _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",
-    "JDK": r"\bJDK\b|openjdk|\bjava (?:version|\d)|GraalVM|\bJava \d",
+    "JDK": rf"\bJDK\b|openjdk|\bjava(?: version| ?\d|{_SAID}v?\d)|GraalVM",
 }
 _JVM = re.compile(
     r"\bjava\b|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof|one[-.]nio"

@@ -163,7 +163,10 @@ def _settings(output: Output) -> tuple[object, ...]:
     asked = (output.script, output.threads, output.connections, output.duration_s, output.offered_rps, output.change)
     command = output.command
     to = (output.report.url or command.url, command.script_args) if command else (output.report.url, ())
-    return (*asked, *to, output.headings, output.label, output.path if output.entry else None)
+    report = output.report
+    levels = tuple(level for level, _ in report.latencies.rows) if report.transcribed else ()
+    figures = (levels, report.requests_per_s is None) if report.transcribed else ()  # other figures, another thing
+    return (*asked, *to, output.headings, output.label, figures, output.path if output.entry else None)
 
 
 def _averaged(group: Group) -> Iterator[Seen]:

@@ -26,7 +26,7 @@ _SHARE = r"(?P<share>\d{1,3}(?:[.,]\d{1,3})?)\s?%"
 _FAILED = (
     r"(?:error rates?|errors?\b|failure rates?|failures?\b|(?:of )?(?:the |all )?(?:requests|responses|calls)"
     r" (?:\w+ )?(?:failed|timed out|returned (?:an error|errors|[45]\d\d|5xx)|were (?:errors|rejected|dropped))"
-    r"|5xx|timeouts?\b|ошиб\w+|запросов (?:заверш\w+ )?(?:с ошибк\w+|упал\w*))"
+    r"|failed\b|5xx|timeouts?\b|ошиб\w+|запросов (?:заверш\w+ )?(?:с ошибк\w+|упал\w*))"
 )
 #: Sentences that give a share of errors, in several languages, or a number of failed requests.
 _ERRORS_SAID = tuple(
@@ -51,7 +51,8 @@ _ITEM = re.compile(rf"^[-*+\s]*(?P<name>[^:\uff1a|]{{3,40}})[:\uff1a][*\s]*{_SHA
 _A_LIMIT = re.compile(
     r"(?i)[<\u2264]|\b(?:below|under|less than|at most|up to|max(?:imum)?|limit\w*|alert\w*|when|unless|allow\w*"
     r"|accept\w*"
-    r"|within|simulat\w+|inject\w*|chaos|budget|порог\w*|допуст\w*|менее|ниже|меньше|не более|требовани\w*)\b"
+    r"|within|simulat\w+|inject\w*|chaos|flaky|match(?:es|ing)|configured"
+    r"|budget|порог\w*|допуст\w*|менее|ниже|меньше|не более|требовани\w*)\b"
     r"|低于|小于|以内|阈值|目标|要求|미만|이하|이내|목표|기준|未満|以下|目標"
 )
 

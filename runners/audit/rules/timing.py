@@ -95,22 +95,22 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     low, high = PLATEAU_US
     median, upper, width = at(output, 0.5), at(output, 0.75), PLATEAU_WIDTH
     if upper is None:
-        upper, width = at(output, 0.9) or at(output, 0.975), PLATEAU_WIDTH_P90
+        known = (at(output, level) for level in (0.9, 0.95, 0.975, 0.99))
+        upper, width = next(filter(None, known), None), PLATEAU_WIDTH_P90
     stats = output.report.latency
     if median is None and stats is not None:  # no percentiles: a mean with little spread stands for them
         mean, stdev = finite(stats.mean), finite(stats.stdev)
         if mean is None or stdev is None or stdev > PLATEAU_WIDTH * mean:
             return
         median, upper = mean, mean
-    if median is None or not low <= median <= high or (upper is not None and upper > median * (1 + width)):
+    if median is None or upper is None or not low <= median <= high or upper > median * (1 + width):
         return
     text = (
         f"the median of {write.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
         "the server writes a response in two parts, and Nagle's algorithm keeps the second one"
     )
     evidence: dict[str, write.Value] = {"p50_us": round(median, 1)}
-    if upper is not None:
-        evidence["p75_us"] = round(upper, 1)
+    evidence["p75_us"] = round(upper, 1)
     if output.report.requests_per_s and output.connections:
         evidence["requests_per_s_and_connection"] = round(output.report.requests_per_s / output.connections, 2)
     yield Seen(output, text, evidence)

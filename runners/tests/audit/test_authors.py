@@ -370,3 +370,70 @@ def test_pictures_of_figures_lack_no_percentile() -> None:
     found = remarks(said)
     assert "ERR001" in found
     assert "RUN005" not in found
+
+
+def of_an_author(*rows: str) -> str:
+    table = "".join(f"| {row} |\n" for row in ("Metric | Result", "---|---", *rows))
+    return f"# Load test\n\nWe ran k6 against the shop.\n\n{table}"
+
+
+@pytest.mark.parametrize(
+    ("rate", "named"),
+    [("277 req/s", False), ("258 req/s", False), ("240 req/s", True), ("290 req/s", False), ("310 req/s", True)],
+)
+def test_an_authors_requests_time_and_rate_are_held_against_each_other(rate: str, named: bool) -> None:
+    text = of_an_author("Duration | 1 Hour", "Total requests | 1,000,000", f"Throughput | {rate}", "p95 | 4 ms")
+    assert ("SUM001" in remarks(text)) is named
+
+
+def test_a_time_without_its_ramp_contradicts_no_rate() -> None:
+    text = of_an_author("Duration | 20s", "Total requests | 71", "Throughput | 2.15 req/s", "p95 | 4 ms")
+    assert "SUM001" not in remarks(text)
+    several = of_an_author("Duration | 30s", "Iterations | 300", "Throughput | 90 req/s", "p95 | 4 ms")
+    assert "SUM001" not in remarks(several)
+
+
+def test_other_figures_are_no_repeated_run() -> None:
+    both = of_an_author("p50 | 2 ms", "p95 | 4 ms", "Req/s | 200")
+    assert "SMP004" in remarks(f"{both}\nThen whole journeys:\n\n- p50: 4 s\n- p95: 9 s\n")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "# 3. Pre-flight: verify end-to-end before committing to a test",
+        "| Percentile | Notes |\n|---|---|\n| p90 | 90 % of requests were faster than this |",
+        "| Area | Change |\n|---|---|\n| Lists | pages of 25 |",
+        "A single response time of 652 ms (vs 245 ms p99) was a cold start.",
+        "Users: Date: No required: Owner:\n\n## Required users:",
+    ],
+)
+def test_what_compares_no_two_states_of_figures(said: str) -> None:
+    assert "CMP003" not in remarks(f"{of_an_author('p95 | 4 ms', 'Req/s | 200')}\n{said}\n")
+
+
+def test_changes_of_figures_compare() -> None:
+    table = "| Metric | 5 workers | 20 workers | Change |\n|---|---|---|---|\n| p95 | 4 ms | 2 ms | -50 % |\n"
+    assert "CMP003" in remarks(f"{of_an_author('p95 | 4 ms', 'Req/s | 200')}\n{table}")
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("You had 20,918 checks and 114 failed (0.54% failed, 99.45% passed).", True),
+        ("Each level is 30% of the one before, which matches the 30% failure rate exactly.", False),
+    ],
+)
+def test_shares_that_failed_are_errors_unless_they_were_made(said: str, named: bool) -> None:
+    assert ("ERR001" in remarks(f"{of_an_author('p95 | 4 ms', 'Req/s | 200')}\n{said}\n")) is named
+
+
+@pytest.mark.parametrize(("row", "known"), [("Java | 21", True), ("Java | yes", False)])
+def test_the_jdk_of_a_table_is_known(row: str, known: bool) -> None:
+    found = remarks(of_an_author("p95 | 4 ms", "Req/s | 9", "CPU | 8 cores", row))["RUN006"]
+    assert ("JDK" in found.seen.text) is not known
+
+
+@pytest.mark.parametrize(("beyond", "named"), [("p95 | 44 ms", True), ("p95 | 546 ms", False), ("max | 44 ms", False)])
+def test_a_plateau_needs_a_higher_percentile(beyond: str, named: bool) -> None:
+    assert ("NET001" in remarks(of_an_author("p50 | 43 ms", beyond, "Req/s | 200"))) is named

@@ -343,11 +343,6 @@ def test_nothing_is_read_where_it_would_be_a_guess(text: str) -> None:
     assert not [report for report in found if report.latencies.rows or report.latency or report.requests_per_s]
 
 
-def test_a_decimal_comma_that_may_be_thousands_is_left_out() -> None:
-    (output,) = outputs(ONE.replace("11.84s", "1,194 ms"))
-    assert output.report.latencies.rows == ((0.5, 1.94e6),)
-
-
 def test_tables_beside_an_output_are_no_runs() -> None:
     found = outputs(f"{ROWS.replace('autocannon', 'wrk2')}\n```\n{HEALTHY}```\n")
     assert not any(output.report.transcribed for output in found)

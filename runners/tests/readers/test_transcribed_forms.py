@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runners.readers.documents import text_document
 from runners.readers.outputs import Output, outputs_of
 
@@ -69,3 +71,71 @@ def test_rows_named_by_groups_are_distinguished() -> None:
     rows = "| 25 June | local | search | 21.1 | 6330 |\n| 25 June | local | smoke | 7.5 | 1560 |\n"
     found = outputs(f"# Results of k6\n\n| Date | Place | Scenario | RPS | p95 (ms) |\n|---|---|---|---|---|\n{rows}")
     assert len({output.label for output in found}) == 2
+
+
+def test_a_table_whose_cells_tabs_part_is_read() -> None:
+    rows = "Prueba\tUsuarios\tTiempo Promedio\tTiempo Máximo\nCarga\t25\t~75 ms\t1300 ms\nPico\t500\t1364 ms\t9 s\n"
+    found = outputs(f"# Pruebas de carga\n\nMedido con JMeter.\n\n{rows}")
+    assert [(run.connections, run.report.latency and run.report.latency.max) for run in found] == [
+        (25, 1_300_000.0),
+        (500, 9_000_000.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "median_us"),
+    [("29.6 %", 5_731_000.0), ("1,234,567", 5_731_000.0), ("29,6 %", None), ("nothing", None)],
+)
+def test_a_comma_in_a_time_is_of_thousands_where_fractions_have_a_point(other: str, median_us: float | None) -> None:
+    table = f"| Metric | Result |\n|---|---|\n| Req/s | 221 |\n| p50 | 5,731 ms |\n| max | 9 s |\n| Other | {other} |\n"
+    (run,) = outputs(f"# Load\n\nMeasured with k6.\n\n{table}")
+    assert run.report.latencies.at(0.5) == median_us
+
+
+@pytest.mark.parametrize(
+    ("took", "seconds"),
+    [
+        ("1 Hour", 3600),
+        ("16 m 56 s", 1016),
+        ("9m0s", 540),
+        ("90 seconds", 90),
+        ("3분 20초", 200),
+        ("2 мин", 120),
+        ("30s (steady)", 30),
+        ("~20 min", None),
+        ("a while", None),
+    ],
+)
+def test_how_long_a_run_took_is_read(took: str, seconds: float | None) -> None:
+    table = f"| Metric | Result |\n|---|---|\n| Duration | {took} |\n| Req/s | 221 |\n| p50 | 5 ms |\n"
+    (run,) = outputs(f"# Load\n\nMeasured with k6.\n\n{table}")
+    assert run.report.elapsed_s == seconds
+
+
+def test_what_is_measured_beside_what_is_wanted_is_read() -> None:
+    figures = "- p(95): 105.48ms\n- http_reqs: 1561\n"
+    assert outputs(f"# Load by k6\n\n## SLO & Results\n\n{figures}")
+    assert not outputs(f"# Load by k6\n\n## SLO\n\n{figures}")
+
+
+USERS = "## Soak\n\nRamp to 2 000 VUs.\n\n| Metric | Value |\n|---|---|\n| p95 | 9 ms |\n| Req/s | 20 |\n\n"
+ARRIVALS = (
+    "## Burst\n\nA constant-arrival-rate of 2000.\n\n| Metric | Value |\n|---|---|\n| p99 | 7 ms |\n| Errors | 4 |\n\n"
+)
+
+
+def test_each_section_says_whether_its_requests_leave_at_a_rate() -> None:
+    found = outputs(f"# Load by k6\n\n{USERS}{ARRIVALS}")
+    assert [run.report.closed_loop for run in found] == [True, None]
+
+
+def test_sections_of_other_loads_are_other_runs() -> None:
+    assert len(outputs(f"# Load by k6\n\n{USERS}{ARRIVALS}")) == 2
+    same = ARRIVALS.replace("A constant-arrival-rate of 2000.\n\n", "")
+    assert len(outputs(f"# Load by k6\n\n{USERS}{same}")) == 1
+
+
+def test_the_tool_of_a_heading_made_the_figures() -> None:
+    table = "| Test | p50 | p95 |\n|---|---|---|\n| one | 4 ms | 9 ms |\n| two | 5 ms | 9 ms |\n"
+    others = "Locust needs hooks; hey has no limits."
+    assert {run.tool for run in outputs(f"# Load\n\n## Tooling: Grafana k6\n\n{others}\n\n{table}")} == {"k6"}
