@@ -18,7 +18,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from runners.audit.audit import audit
-from runners.bench.fixture import Row, keep
+from runners.bench.fixture import Row, ending_in_order, keep, scratch
 from runners.readers.outputs import find_outputs
 from runners.readers.published import ROOT
 from runners.readers.severity import Severity
@@ -164,9 +163,9 @@ def main(folders: Sequence[str] = ()) -> int:
             print(line)
     if folders:
         return 0
-    with tempfile.TemporaryDirectory() as name:
-        outputs = write(Path(name))
-        taken = tuple(seconds(Path(name)) for _ in range(ROUNDS))
+    with ending_in_order(), scratch() as folder:
+        outputs = write(folder)
+        taken = tuple(seconds(folder) for _ in range(ROUNDS))
     row = Row(f"audit/{outputs}-outputs/s-vs-budget", "s", taken, (BUDGET_S,) * ROUNDS, "<=", 1.0)
     return keep("audit", [row], outputs=outputs)
 

@@ -17,7 +17,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from pathlib import Path
 import duckdb
 import psutil
 
-from runners.bench.fixture import Row, keep
+from runners.bench.fixture import Row, ending_in_order, keep, scratch
 from runners.fleet import workers
 from runners.fleet.workers import LEASE_S, RENEW_S, SERVER, Fleet
 from runners.readers.history import MARK, PARTITIONS, History, append, open_dataset
@@ -259,8 +258,8 @@ ROWS: dict[str, Callable[[Path], list[Row]]] = {
 
 def main(names: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0 where all could be measured: a figure, no test."""
-    with tempfile.TemporaryDirectory() as folder:
-        return keep("campaign", (row for name in names or ROWS for row in ROWS[name](Path(folder, name))))
+    with ending_in_order(), scratch() as folder:
+        return keep("campaign", (row for name in names or ROWS for row in ROWS[name](folder / name)))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import argparse
 import json
 import math
 import resource
+import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -19,7 +21,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from types import FrameType
+from typing import Any, Literal, NoReturn, TypeVar
 
 import psutil
 
@@ -94,7 +97,8 @@ class Calm:
 DURATION_S = 3
 WARMUP_S = 1
 CONNECTIONS = 64
-_TIMEOUT_S = 60.0
+_TIMEOUT_S, _REMOVING_S = 60.0, 10.0
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFERENCE = TRUEPACE.with_name("truepace-reference")
 STALL_WITNESS = TRUEPACE.with_name("stall-witness")
 #: What the generator's JSON says of a run.
@@ -184,14 +188,58 @@ def command(
 
 
 @contextmanager
+def scratch(parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder for stores, by default where temporary ones lie, and remove it, whatever the body ends with."""
+    if parent is not None:
+        parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder in which a process that was killed may be writing for another moment."""
+    until_s = time.monotonic() + _REMOVING_S
+    while folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except OSError:
+            if time.monotonic() > until_s:
+                raise
+            time.sleep(0.05)
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Turn SIGTERM, SIGINT and SIGHUP into an exit that stops processes and removes data on its way.
+
+    Only the first counts: another Ctrl-C must not stop the cleaning up.
+    """
+
+    def end(number: int, _frame: FrameType | None) -> NoReturn:
+        for each in _ENDING:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    before = {each: signal.signal(each, end) for each in _ENDING}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
 def fixture() -> Iterator[Fixture]:
-    """Builds what is needed, says what is unusual about the machine, and leaves no folder behind."""
-    shop = prepare("truepace", print)
-    server_cpus, generator_cpus = machine.pinning()
-    for warning in machine.noise(machine.facts()):
-        print(f"Unusual today: {warning['text']} ({warning['remedy']})")
-    with tempfile.TemporaryDirectory() as folder:
-        yield Fixture(shop, Path(folder), server_cpus, generator_cpus)
+    """Build what is needed, say what is unusual about the machine, and leave no server and no folder behind."""
+    with ending_in_order(), scratch() as folder:
+        shop = prepare("truepace", print)
+        server_cpus, generator_cpus = machine.pinning()
+        for warning in machine.noise(machine.facts()):
+            print(f"Unusual today: {warning['text']} ({warning['remedy']})")
+        yield Fixture(shop, folder, server_cpus, generator_cpus)
 
 
 def asked(

@@ -13,19 +13,14 @@ beside it, which takes the core or the disk from the writer. `causes.jfc` names 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
-import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +41,6 @@ FLAGS = (
 )  # fmt: skip
 _TIMEOUT_S = 900.0
 _LAST_LINES = 25
-_REMOVING_S = 10.0
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,49 +82,6 @@ class Programs:
             run["benchmark"].rsplit(".", 1)[1]: float(run["primaryMetric"]["score"]) / 1e3
             for run in json.loads(out.read_text())
         }
-
-
-@contextlib.contextmanager
-def scratch(parent: Path) -> Iterator[Path]:
-    """Make a folder for stores and remove it, whatever the body ends with."""
-    parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="bench-store-", dir=parent))
-    try:
-        yield folder
-    finally:
-        remove(folder)
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder in which a process that was killed may be writing for another moment."""
-    until_s = time.monotonic() + _REMOVING_S
-    while folder.exists():
-        try:
-            shutil.rmtree(folder)
-        except OSError:
-            if time.monotonic() > until_s:
-                raise
-            time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def ending_in_order() -> Iterator[None]:
-    """Turn SIGTERM, SIGINT and SIGHUP into an exit that stops processes and removes data on its way.
-
-    Only the first counts: another Ctrl-C must not stop the cleaning up.
-    """
-
-    def end(number: int, _frame: FrameType | None) -> NoReturn:
-        for each in _ENDING:
-            signal.signal(each, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    before = {each: signal.signal(each, end) for each in _ENDING}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 #: How often the witness wakes: a stall may have begun so long before it was due.

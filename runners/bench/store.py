@@ -28,11 +28,13 @@ from runners.bench.fixture import (
     Result,
     Row,
     Say,
+    ending_in_order,
     fixture,
     keep,
     say,
+    scratch,
 )
-from runners.bench.programs import FLAGS, Programs, ending_in_order, find_witness, scratch
+from runners.bench.programs import FLAGS, Programs, find_witness
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
 from runners.design.load import SCRIPTS
 from runners.errors import ToolError

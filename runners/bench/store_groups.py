@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.bench import programs
-from runners.bench.fixture import Course, Goal, Part, Row
-from runners.bench.programs import Programs, Puts, Recording, Stall, remove
+from runners.bench.fixture import Course, Goal, Part, Row, remove
+from runners.bench.programs import Programs, Puts, Recording, Stall
 from runners.errors import MeasureError
 from runners.trial.activity import StallWitness
 

@@ -64,10 +64,27 @@ def test_a_signal_leaves_no_process_and_no_data(number: signal.Signals, tmp_path
         for line in process.stdout:
             if "] fill lsm" in line:
                 break
-        assert until(lambda: list(tmp_path.glob("bench-store-*/lsm-128/*"))), "no store was made"
+        assert until(lambda: list(tmp_path.glob("bench-*/lsm-128/*"))), "no store was made"
         assert working_in(tmp_path)
         process.send_signal(number)
         process.stdout.read()
         assert process.wait() == 128 + number
+    assert not left_in(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+@pytest.mark.e2e
+@pytest.mark.long
+def test_a_signal_ends_the_servers_of_a_benchmark_and_removes_their_stores(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "runners.bench.power", "aa-lsm"],
+        stdout=subprocess.DEVNULL,
+        cwd=ROOT,
+        env={**os.environ, "LAB_RUNS": str(tmp_path / "runs"), "TMPDIR": str(tmp_path)},
+    ) as process:
+        assert until(lambda: list(tmp_path.glob("bench-*/*/data/*"))), "no store was made"
+        assert len(working_in(tmp_path)) > 1, "no server is up"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 128 + signal.SIGTERM
     assert not left_in(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == []
