@@ -21,7 +21,8 @@ with a complex survey design*, Annals of Statistics 19). The dependence is taken
 percentile: the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at
 it. A side is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an
 effective number of requests is none, so the bounds come from the regularised incomplete beta function that it uses
-itself.
+itself. Batch means are by hand: scipy has none, nor a variance of dependent counts, and the covariances of statsmodels
+that allow for dependence are those of a regression.
 
 What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
 tell of an event that it did not see.
@@ -91,7 +92,7 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
 
     The method of variance estimates recovery: G. Zou and A. Donner, 2008, *Construction of confidence limits about
     effect measures*, Statistics in Medicine 27. It needs no normality, only good limits of each part. A side that
-    needs a limit that is not known is NaN.
+    needs a limit that is not known is NaN. scipy's intervals of a difference need the samples; here there are limits.
     """
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)

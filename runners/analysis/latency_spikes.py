@@ -7,7 +7,8 @@ comes from the step's own quiet time. Slices with fewer than a hundred responses
 A response that took v and came in a slice was due up to v before it, so a spike reaches from the earliest due time
 of its slow responses to the end of the slice in which the last of them came. That is the stall and the draining of the
 queue behind it: response times count from the intended start, so after a stall they fall in a straight line to the
-usual, and all of them belong to the stall. Stretches that touch are one spike.
+usual, and all of them belong to the stall. Stretches that touch are one spike. scipy's `find_peaks` was looked at: it
+finds the highest samples of a curve, and knows no response that was due before it came.
 
 The *excess* is what slow responses took above the threshold, summed up: it weighs a response by how late it was.
 
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import median_abs_deviation
 
 from runners.analysis import machine_stalls
 from runners.analysis.machine_stalls import SLICE_S
@@ -128,7 +130,7 @@ def find(slices: pd.DataFrame) -> Tail | None:
         return None
     p99 = seen.at(0.99)
     usual = float(np.nanmedian(p99))
-    sigma = MAD_TO_SIGMA * float(np.nanmedian(np.abs(p99 - usual)))
+    sigma = MAD_TO_SIGMA * float(median_abs_deviation(p99, nan_policy="omit"))
     threshold = usual + max(ROBUST_DEVIATIONS * sigma, LEAST_EXCESS * usual)
     slow = seen.counts * (seen.us > threshold)
     over = np.maximum(seen.us - threshold, 0) / 1000

@@ -18,7 +18,8 @@ segmentation (ruptures) splits it where the ranks of the runs on both sides are 
 run is no change of level. A split counts when shuffled runs rarely have any split as good: a permutation test on the
 best of all splits, as in e-divisive (D. S. Matteson, N. A. James, 2014, JASA 109), so that having looked everywhere is
 paid for. Then both sides are searched in the same way. It takes runs as exchangeable: a machine that drifts slowly
-gives several small steps where there is a slope.
+gives several small steps where there is a slope. scipy's `permutation_test` was looked at: it takes two samples that
+are given, and here each shuffled history is split anew where that is best.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import ruptures
-from scipy.stats import kendalltau, rankdata, t, theilslopes
+from scipy.stats import bootstrap, kendalltau, rankdata, t, theilslopes
 
 from runners.analysis import facts, intervals
 from runners.analysis.facts import per_second
@@ -273,10 +274,12 @@ def _gains(rows: Floats) -> Floats:
 
 def _interval(before: Floats, after: Floats, chance: np.random.Generator) -> tuple[float, float]:
     """95 % bootstrap percentile interval of the ratio of the two medians."""
-    first = np.median(chance.choice(before, (BOOTSTRAPS, len(before))), axis=1)
-    second = np.median(chance.choice(after, (BOOTSTRAPS, len(after))), axis=1)
-    low, high = np.quantile(second - first, (0.025, 0.975))
-    return float(np.exp(low)), float(np.exp(high))
+
+    def shift(before: Floats, after: Floats, axis: int) -> Floats:
+        return np.asarray(np.median(after, axis=axis) - np.median(before, axis=axis))
+
+    found = bootstrap((before, after), shift, n_resamples=BOOTSTRAPS, method="percentile", rng=chance)
+    return float(np.exp(found.confidence_interval.low)), float(np.exp(found.confidence_interval.high))
 
 
 @dataclass(frozen=True, slots=True)

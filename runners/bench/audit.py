@@ -163,9 +163,9 @@ def main(folders: Sequence[str] = ()) -> int:
             print(line)
     if folders:
         return 0
-    with ending_in_order(), scratch() as folder:
-        outputs = write(folder)
-        taken = tuple(seconds(folder) for _ in range(ROUNDS))
+    with ending_in_order(), scratch() as corpus:
+        outputs = write(corpus)
+        taken = tuple(seconds(corpus) for _ in range(ROUNDS))
     row = Row(f"audit/{outputs}-outputs/s-vs-budget", "s", taken, (BUDGET_S,) * ROUNDS, "<=", 1.0)
     return keep("audit", [row], outputs=outputs)
 

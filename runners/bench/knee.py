@@ -11,7 +11,6 @@ refuses a few requests of every burst, also far below what the pool can serve. S
 from __future__ import annotations
 
 import dataclasses
-import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +35,7 @@ from runners.bench.fixture import STALL_WITNESS, Fixture, NoFigure, Result, Row,
 from runners.design.ladder import BATCH, REST_SHARE, SEARCH_STEP_S
 from runners.design.load import SCRIPTS
 from runners.design.objective import Objective
-from runners.design.session import Sweep
+from runners.design.session import Sweep, in_random_order
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import read_stall_log
 from runners.readers.requests_log import rate_steps_frame, read_requests_log
@@ -77,13 +76,12 @@ def search(
     on: Fixture, targets: Mapping[str, Target], seconds: float, seed: int, connections: int = CONNECTIONS
 ) -> dict[str, list[RateStep]]:
     """Search the knees of warm servers, for so many seconds each: batches go to them in random order."""
-    chance = random.Random(seed)  # noqa: S311 - an order, no secret
     closed_rps = {name: float(on.load(each, 2, connections)["achieved_rps"]) for name, each in targets.items()}
     rates = {name: first_rates(rps, BATCH) for name, rps in closed_rps.items()}
     steps: dict[str, list[RateStep]] = {name: [] for name in targets}
-    for _ in range(max(2, round(seconds / Sweep((1.0,) * BATCH, 1.0, SEARCH_STEP_S).length_s))):
-        for name in chance.sample(list(targets), len(targets)):
-            order = tuple(chance.sample(rates[name], BATCH))
+    for number in range(max(2, round(seconds / Sweep((1.0,) * BATCH, 1.0, SEARCH_STEP_S).length_s))):
+        for name in in_random_order(targets, seed, number):
+            order = in_random_order(rates[name], seed, number, name)
             sweep = Sweep(order, REST_SHARE * closed_rps[name], SEARCH_STEP_S)
             steps[name] += batch(on, targets[name], sweep, connections)
             rates[name] = next_rates(steps[name], OBJECTIVE, BATCH)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -23,6 +22,7 @@ from runners.design.session import (
     Session,
     SharedSession,
     Trial,
+    in_random_order,
     planned_s,
     step_name,
 )
@@ -300,9 +300,7 @@ class Interleaved:
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for turn in range(self.starts):
-            chosen = list(others)
-            if most < len(others):
-                random.Random(f"{self.seed} {turn} groups").shuffle(chosen)  # noqa: S311 - an order, no secret
+            chosen = in_random_order(others, self.seed, turn, "groups") if most < len(others) else tuple(others)
             for at in range(0, len(chosen), most):
                 number += 1
                 yield self._start(number, (first, *chosen[at : at + most]), rate)
@@ -322,12 +320,13 @@ class Interleaved:
                 shape = replace(alone, warmup_s=SOLO_WARMUP_S)
                 solo = Trial(step_name(name, SOLO, each.name), SOLO, workload, rate, shape)
             members.append(Member(each, workload, loop if rate and self.loops else None, solo, each.name in self.cold))
-        random.Random(f"{self.seed} {number}").shuffle(members)  # noqa: S311 - an order, no secret
         whole = Rate(rate.rps * len(members), rate.basis) if rate else None
         load = Trial(name, SHARED, self.workload, whole, self.shape)
         seed, reference = self.seed * 1_000 + number, self.reference.name if self.reference else ""
         warm_s = min(MOST_WARM_S, self.size.probe_s)
-        return SharedSession(number, tuple(members), load, warm_s, seed, self.slice_s, reference)
+        return SharedSession(
+            number, in_random_order(members, self.seed, number), load, warm_s, seed, self.slice_s, reference
+        )
 
     def within(self, minutes: float) -> Interleaved:
         """As many starts as fit into a budget. Raises PlanError when they are too few for a verdict."""

@@ -7,7 +7,6 @@ of the machine falls on all settings alike (randomised complete blocks). The ord
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from runners.design.experiment import EXPERIMENTS, KNEE, LOAD, Value, plan_of
+from runners.design.session import in_random_order
 from runners.design.target import AS_TARGET, NAME, read_target
 from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError
@@ -178,11 +178,10 @@ class CampaignFile:
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
         """The jobs in the order in which they are measured; what two entries have in common is one job."""
-        cells, chance = list(self.cells()), random.Random(self.campaign.seed)  # noqa: S311 - an order, no secret
+        cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):
-            block = [cell for cell in cells if repeat <= cell[0]]
-            chance.shuffle(block)
+            block = in_random_order((cell for cell in cells if repeat <= cell[0]), self.campaign.seed, repeat)
             for _, name, kind, parameters in block:
                 address, planned_s = appraise(kind, parameters, repeat)
                 job = Job(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from runners.design.session import (
     Session,
     Sweep,
     Trial,
+    in_random_order,
     planned_s,
     step_name,
 )
@@ -201,10 +201,9 @@ class KneeSearch:
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
         """The load of that number, with its rates in an order that the seed and the number give."""
-        order = list(rates)
-        random.Random(f"{self.seed} {server.name} {index}").shuffle(order)  # noqa: S311 - an order, no secret
+        order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
-        sweep = Sweep(tuple(order), rest_rps, self.shape.duration_s or SEARCH_STEP_S)
+        sweep = Sweep(order, rest_rps, self.shape.duration_s or SEARCH_STEP_S)
         mean_rps = sum(sweep.parts_rps) / len(sweep.parts_rps)
         rate = Rate(mean_rps, f"the mean of {len(order)} short steps and their rests")
         shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)

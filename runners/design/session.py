@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
@@ -34,6 +36,16 @@ _AROUND_S = {
 WRK2_CALIBRATION_S = 10.0  # before it records anything
 #: Planned for loads that end after a number of requests.
 REQUESTS_RPS = 2_000.0
+
+
+T = TypeVar("T")
+
+
+def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
+    """Draw the order that a seed gives. Nothing else on this side of the generator draws one."""
+    order = list(items)
+    random.Random(" ".join(map(str, seed))).shuffle(order)  # noqa: S311 - an order, no secret
+    return tuple(order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ steps alone, so that a block whose first steps are read back from the run folder
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from runners.analysis import facts
 from runners.analysis import knee as knees
@@ -28,7 +28,7 @@ from runners.design.ladder import (
     step_rates,
 )
 from runners.design.objective import Objective
-from runners.design.session import AROUND_A_RATE_STEP_S, Session, SharedSession
+from runners.design.session import AROUND_A_RATE_STEP_S, Session, SharedSession, in_random_order
 from runners.errors import MeasureError
 from runners.readers import write
 from runners.readers.run import Step
@@ -188,9 +188,11 @@ def _search(block: KneeSearch, sought: Sequence[_Sought], start: int, say: Say) 
     record = SearchRecord(
         start_rps=0.0, low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision
     )  # fmt: skip
-    chance = random.Random(f"{block.seed} {start}")  # noqa: S311 - an order, no secret
-    while under_way := [each for each in sought if each.next_load_fits(start)]:
-        for each in chance.sample(under_way, len(under_way)):
+    for number in count():
+        under_way = [each for each in sought if each.next_load_fits(start)]
+        if not under_way:
+            return
+        for each in in_random_order(under_way, block.seed, start, number):
             about = LadderRecord(
                 name=each.server.name, objective=block.objective.text, search=record, minutes=block.minutes, start=start
             )  # fmt: skip

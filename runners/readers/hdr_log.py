@@ -1,4 +1,4 @@
-"""Read the generator's HdrHistogram log and its slices of a tenth of a second: the one source of latencies.
+"""Read the generator's HdrHistogram log, a line a second, and its slices of a tenth of a second in coarser bins.
 
 The payloads are decoded by the `hdrhistogram` package (V2 format). The lines are split here, because an interrupted
 generator may leave half a last line, which must cost that one interval and not the whole log.

@@ -209,6 +209,26 @@ def test_the_cell_of_the_size_says_about_how_long_each_takes(plan: Experiment) -
         assert 0.8 <= said_s / takes_s <= 1.25, f"{name}: {said_s:.0f} s said, {takes_s:.0f} s planned"
 
 
+#: What a cell of a block does: it runs the block, which draws its figure, or draws another of what is there.
+BLOCK_CELL = re.compile(
+    r"(?:\w+ = )?lab\.run\(\"[^\"]+\"\)|from runners\.lab import (?:published, )?report\n\nreport\.\w+\(.*\)"
+)
+
+
+@pytest.mark.parametrize("plan", [plan for plan in EXPERIMENTS.values() if "size" in known_of(plan)], ids=number_of)
+def test_notebooks_have_one_form(plan: Experiment) -> None:
+    notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+    parameters, begin, shown, *blocks, conclude = ("".join(cell["source"]) for cell in cells)
+    assert cells[0]["metadata"]["tags"] == ["parameters"]
+    passed = ", ".join(f"{name}={name}" for name in re.findall(r"^(\w+) =", parameters, re.MULTILINE))
+    called = re.sub(r",?\s*\)$", ")", re.sub(r"\(\s+", "(", re.sub(r",\s+", ", ", begin)))
+    assert called == f'from runners.lab import Lab\n\nlab = Lab.begin("{plan.number}", {passed})'
+    assert (shown, conclude) == ("lab.plan()", "lab.conclude()")
+    assert blocks and all(BLOCK_CELL.fullmatch(cell) for cell in blocks), blocks
+
+
 def test_every_published_run_of_report_2_has_a_loop() -> None:
     planned = {
         f"report-2/{name}-{count}"

@@ -1,4 +1,7 @@
-"""Experiments of many steps, whole and in the smoke size. They take more than a minute: part of `make test-long`."""
+"""The notebooks as `lab run` executes them, in the smoke size: those that no other test runs whole.
+
+They take more than a minute: part of `make test-long`.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,31 @@ from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab
+from runners.tests.fixtures.fake_run import make_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
+
+
+def test_every_load_generator_is_validated_to_its_report(tmp_path: Path) -> None:
+    done = lab("run", "00", "--size", "smoke", runs=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    run = read_run(folder)
+    found = {step.record.generator.tool for step in run.find(kind="round")}
+    assert {"blocking", "epoll", "truepace"} <= found
+    assert {step.record.generator.tool for step in run.find(kind="stall")} == found
+    assert folder.manifest()["status"] == "complete" and "## Questions and answers" in folder.report_md.read_text()
+
+
+def test_runs_are_looked_at_together_to_a_report(tmp_path: Path) -> None:
+    for duration_s in (2, 3):
+        make_run(tmp_path, engines=("rocksdb",), duration_s=duration_s)
+    done = lab("run", "08", "-p", f"roots={tmp_path}", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = (tmp_path / "runs").iterdir()
+    folder = RunFolder.open(path)
+    assert folder.manifest()["status"] == "complete" and "2 runs" in folder.report_md.read_text().replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(
