@@ -80,14 +80,14 @@ bench-any-server: $(READY)
 
 # half a minute: how many hosts one scheduler serves
 bench-fleet: $(READY)
-	@$(BIN)/python -m runners.bench.campaign fleet
+	@$(BIN)/python -m runners.bench.overhead fleet
 
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen recording
 
 # about 11 minutes, 10 of them the campaign of 50 runs: ROWS="import help dataset overhead fleet"
 bench-campaign: $(READY)
-	@$(BIN)/python -m runners.bench.campaign $(ROWS)
+	@$(BIN)/python -m runners.bench.overhead $(ROWS)
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m runners.tests.words

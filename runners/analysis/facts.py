@@ -107,13 +107,13 @@ def fell_short(step: Step) -> bool:
 
 
 def was_held_up(step: Step) -> bool:
-    """Whether the step fell short although at least half of its seconds carried the rate: a stall, not its capacity."""
-    answered = per_second(step)["completed"]
-    return fell_short(step) and len(answered) > 1 and float(answered.median()) >= HELD * offered_rps(step)
+    """Whether the step fell short although at least half of its seconds kept the rate: a stall, not its capacity."""
+    completed = per_second(step)["completed"]
+    return fell_short(step) and len(completed) > 1 and float(completed.median()) >= HELD * offered_rps(step)
 
 
 def is_saturated(step: Step) -> bool:
-    """Whether the step was offered more than it can carry."""
+    """Whether the step was offered more than it can serve."""
     return fell_short(step) and not was_held_up(step)
 
 

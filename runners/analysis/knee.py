@@ -463,9 +463,9 @@ def _judged(step: Step, objective: Objective) -> Met:
 
 
 def refused_share(step: Step) -> float:
-    """Answers other than 2xx and 3xx over all answers."""
-    refused, answered = facts.number(step, "non_2xx"), facts.number(step, "completed")
-    return refused / answered if write.known(refused) and write.known(answered) and answered else 0.0
+    """Share of the responses that are neither 2xx nor 3xx."""
+    refused, completed = facts.number(step, "non_2xx"), facts.number(step, "completed")
+    return refused / completed if write.known(refused) and write.known(completed) and completed else 0.0
 
 
 def lost_share(step: Step, objective: Objective) -> float:

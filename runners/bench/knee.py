@@ -218,7 +218,7 @@ def p99_of_accepted_us(result: Result) -> float:
 
 
 def meets(result: Result) -> bool:
-    """Whether the rate is one that the server carries: 99 % of what was due was served."""
+    """Whether the rate is one that the server achieves: 99 % of what was due was served."""
     scheduled: int = result["requests"]["scheduled"]
     return accepted(result) >= max(1, MIN_ACHIEVED * scheduled)
 

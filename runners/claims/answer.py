@@ -1,4 +1,4 @@
-"""The headline: does each engine hold the rate, and with which p99? Then what the server adds to the instrument."""
+"""The headline: does each engine achieve the rate, and with which p99? Then what the server adds to the instrument."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def headline(answers: list[tuple[str, str, Finding]]) -> str:
 
 
 def capacity(run: Run, engine: str, workload: str) -> Finding | None:
-    """What the closed-loop probe reached: the most that this number of connections can carry."""
+    """What the closed-loop probe reached: the most that this number of connections can achieve."""
     step = facts.only(run.find(kind="probe", subject=engine, workload=workload))
     if step is None or not step.valid or not write.known(facts.achieved_rps(step)):
         return None
@@ -214,7 +214,7 @@ _WRITES = ("put", FILL)
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """The slowest closed loop of writes that this store took, its fills included, in writes a second.
+    """The slowest closed loop of writes that this store took, its fills included, in writes per second.
 
     A store that took none yet is expected to fill as another setting of its engine last did. None when neither is
     known.

@@ -337,7 +337,7 @@ PUBLISHED_DRAWN, PUBLISHED_HELD = 10_000, 1_000
 
 
 def errors(found: Sequence[Loop]) -> Iterator[Finding]:
-    """Answers 404 that the script makes, each loop against the replay of its own numbers."""
+    """Responses 404 that the script makes, each loop against the replay of its own numbers."""
     few = [loop for loop in found if write.known(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return

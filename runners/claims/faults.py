@@ -17,7 +17,7 @@ from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 
 OUTAGES, SHARED_RESPONSE = "outages", "ablation-fault"
-SETTLED_S = 1.0  # after the node answers: by then it has been probed and is used again
+SETTLED_S = 1.0  # after the node responds: by then it has been probed and is used again
 EVENTS = ("killed", "started", "answers")
 
 
@@ -58,7 +58,7 @@ class Outage:
         return rows[{"before": before, "without": without, "after": after, "between": ~before & ~after}[which]]
 
     def failed(self, which: str) -> tuple[float, float]:
-        """Answers that failed in a part of the load, and all answers in it."""
+        """Responses that failed in a part of the load, and all responses in it."""
         rows = self.part(which)
         return float(rows["errors"].sum()), float(rows["completed"].sum())
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Opens = Callable[[], Fleet] | None
 
 _WORKLOAD = click.option("--workload", help="One of the target's; its first unless given.")
-_RATE = click.option("--rate", "rate_rps", type=int, help="Requests a second; half of a closed loop unless given.")
+_RATE = click.option("--rate", "rate_rps", type=int, help="Requests per second; half of a closed loop unless given.")
 _DURATION = click.option(
     "--duration", "duration_s", type=float, help="Seconds, warm-up apart; by the size unless given."
 )

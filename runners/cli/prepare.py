@@ -84,7 +84,7 @@ def questions(as_json: bool) -> None:
 @click.option("--output", type=FILE, default=Path("target.yaml"), show_default=True)
 @click.option("--name", help="What reports call the server; the folder's name unless given.")
 @click.option("--command", prompt="Command that starts your server (empty: it runs already)", default="")
-@click.option("--url", prompt="Where it answers", default="http://127.0.0.1:8080")
+@click.option("--url", prompt="Where it responds", default="http://127.0.0.1:8080")
 @click.option("--path", prompt="Path to request", default="/")
 @JSON
 def init(output: Path, name: str | None, command: str, url: str, path: str, as_json: bool) -> None:

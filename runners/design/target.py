@@ -108,7 +108,7 @@ class Target(Struct, frozen=True):
         str,
         Meta(
             pattern="^(https?://|unix:.)",
-            description="where it answers: scheme, host and port, {port} for any free one; or unix:PATH, unix:{socket}",
+            description="where it responds: scheme, host and port, {port} for a free one; or unix:PATH, unix:{socket}",
         ),
     ]
     workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
@@ -358,7 +358,7 @@ def read_target(path: Path) -> TargetFile:
 #: What to write, by the last key of what is wrong.
 _REMEDIES = {
     "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
-    "url": "write where it answers, such as http://127.0.0.1:8080 or unix:app.sock; paths stand in workloads and ready",
+    "url": "write where it responds, as http://127.0.0.1:8080 or unix:app.sock; paths stand in workloads and ready",
     "command": 'write a list, such as [python3, server.py, "8080"]; numbers in quotes',
     "build": "write a list, such as [go, build, -o, server, .]",
     "directory": "write a folder, relative to this file",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from runners.analysis import instrument
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, verdict_of
@@ -53,13 +53,9 @@ class Rounds:
 
     def _trial(self, name: str, number: int, tool: str, connections: int, rps: float | None) -> Trial:
         label = f"{tool}, {connections} x {write.rate(rps) if rps else 'closed loop'}, round {number}"
-        rate, shape = (
-            Rate(rps, "fixed") if rps else None,
-            Shape(connections, 1, self.window_s, self.warmup_s if rps else 0.0),
-        )
-        return Trial(
-            f"{name}-r{number}", ROUND, FIXED_GET, rate, shape, label=label, generator=tool, round=number
-        )  # fmt: skip
+        rate, shape = Rate(rps, "fixed") if rps else None, Shape(connections, 1, self.window_s, self.warmup_s)
+        shape = shape if rps else replace(shape, warmup_s=0.0)
+        return Trial(f"{name}-r{number}", ROUND, FIXED_GET, rate, shape, label=label, generator=tool, round=number)
 
 
 _SLOW, _ONE, _MANY = (1, 2_000.0), (1, 5_000.0), (64, 40_000.0)
@@ -128,42 +124,31 @@ def sees_a_stall(code: str, tool: str) -> Answering:
     return answer
 
 
-def costs(compare: Callable[[float, float], bool]) -> Answering:
+def costs(evidence: Evidence) -> Answer | None:
     """Does our generator take less CPU time per request than a plain epoll loop?"""
-
-    def answer(evidence: Evidence) -> Answer | None:
-        paced = [floor for floor in instrument.floors(evidence.run.steps) if not floor.closed and floor.good]
-        if not paced:
-            return None
-        top = max(paced, key=lambda floor: floor.rate_rps)
-        point = instrument.at_point(paced, top.connections, top.rate_rps)
-        pair = [point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll")]
-        ours, plain = pair
-        if ours is None or plain is None:
-            return None
-        text = f"{write.seconds(ours.value)} against {write.seconds(plain.value)} per million requests"
-        apart = ours.apart_from(plain)
-        verdict = (Verdict.YES if compare(ours.value, plain.value) else Verdict.NO) if apart else Verdict.INCONCLUSIVE
-        needed = "more rounds: the intervals overlap" if not apart else ""
-        confidence = f"{len(point[OURS].good)} interleaved rounds at {write.rate(top.rate_rps)}"
-        return Answer(verdict, text, confidence, needed, evidence.first("I07"))
-
-    return answer
+    paced = [floor for floor in instrument.floors(evidence.run.steps) if not floor.closed and floor.good]
+    if not paced:
+        return None
+    top = max(paced, key=lambda floor: floor.rate_rps)
+    point = instrument.at_point(paced, top.connections, top.rate_rps)
+    ours, plain = (point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll"))
+    if ours is None or plain is None:
+        return None
+    text = f"{write.seconds(ours.value)} against {write.seconds(plain.value)} per million requests"
+    apart = ours.apart_from(plain)
+    verdict = (Verdict.YES if ours.value < plain.value else Verdict.NO) if apart else Verdict.INCONCLUSIVE
+    needed = "more rounds: the intervals overlap" if not apart else ""
+    confidence = f"{len(point[OURS].good)} interleaved rounds at {write.rate(top.rate_rps)}"
+    return Answer(verdict, text, confidence, needed, evidence.first("I07"))
 
 
-QUESTIONS = (
-    Asked(Question("ours-adds", "Does the lab's load generator add to the median of the simplest client?"), adds(OURS)),
-    Asked(
-        Question("wrk2-adds", "Does wrk2 add to it?", "medians of 0.6 to 1.1 ms, taken for the server's"), adds("wrk2")
-    ),
-    Asked(
-        Question("ours-stall", "Does the lab's generator count every request that a frozen server makes wait?"),
-        sees_a_stall("I05", OURS),
-    ),
-    Asked(Question("wrk2-stall", "Does wrk2 count them?"), sees_a_stall("I06", "wrk2")),
-    Asked(Question("blocking-stall", "Does a blocking client count them?"), sees_a_stall("I06", "blocking")),
-    Asked(
-        Question("cpu", "Does the lab's generator take less CPU time per request than a plain epoll loop?"),
-        costs(lambda ours, plain: ours < plain),
-    ),
-)
+TIMER = "medians of 0.6 to 1.1 ms, taken for the server's"
+QUESTIONS = tuple(Asked(Question(key, text, TIMER if key == "wrk2-adds" else ""), answer) for key, answer, text in (
+    ("ours-adds", adds(OURS), "Does the lab's load generator add to the median of the simplest client?"),
+    ("wrk2-adds", adds("wrk2"), "Does wrk2 add to it?"),
+    ("ours-stall", sees_a_stall("I05", OURS),
+     "Does the lab's generator count every request that a frozen server makes wait?"),
+    ("wrk2-stall", sees_a_stall("I06", "wrk2"), "Does wrk2 count them?"),
+    ("blocking-stall", sees_a_stall("I06", "blocking"), "Does a blocking client count them?"),
+    ("cpu", costs, "Does the lab's generator take less CPU time per request than a plain epoll loop?"),
+))  # fmt: skip

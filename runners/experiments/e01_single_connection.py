@@ -26,7 +26,7 @@ MARGIN = 0.03
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """PUT on an empty store, then GET on one that was filled: each engine at one rate that all of them carry.
+    """PUT on an empty store, then GET on one that was filled: each engine at one rate that all of them achieve.
 
     Of targets each of their workloads, on what the target is filled with.
     """

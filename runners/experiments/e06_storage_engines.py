@@ -1,4 +1,4 @@
-"""Compare the stores: what each carries, writes and takes."""
+"""Compare the stores: what each achieves, writes and takes."""
 
 from __future__ import annotations
 

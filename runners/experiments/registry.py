@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from runners.claims.questions import Asked, Verdict
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import (
     COMPARE,
+    EXPERIMENTS,
     KNEE,
     LOAD,
     REPORT_S,
@@ -31,33 +33,17 @@ from runners.design.experiment import (
 from runners.design.ladder import KneeSearch, WarmServer
 from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
-from runners.experiments import (
-    Criterion,
-    criteria,
-    e00_instrument,
-    e01_single_connection,
-    e02_closed_loop_jdk,
-    e03_executor_and_selectors,
-    e04_lsm_rate_ladder,
-    e05_sharded_cluster,
-    e06_storage_engines,
-    e07_ablations,
-    e08_history,
-    e09_compare,
-)
+from runners.experiments import Criterion, criteria
 from runners.storage.run_folder import REFERENCE
 
-QUESTIONS: dict[str, tuple[Asked, ...]] = {
-    "00": e00_instrument.QUESTIONS, "01": e01_single_connection.QUESTIONS, "02": e02_closed_loop_jdk.QUESTIONS,
-    "03": e03_executor_and_selectors.QUESTIONS, "04": e04_lsm_rate_ladder.QUESTIONS,
-    "05": e05_sharded_cluster.QUESTIONS, "06": e06_storage_engines.QUESTIONS, "07": e07_ablations.QUESTIONS,
-    "08": e08_history.QUESTIONS, "09": e09_compare.QUESTIONS,
-}  # fmt: skip
-
-
-#: The same on several targets in place of the stores.
+#: Each experiment's file, which has the name of its notebook: `blocks`, if it measures anything, and `QUESTIONS`.
+MODULES: dict[str, Any] = {
+    number: import_module(f"{__package__}.e{Path(plan.notebook).stem}") for number, plan in EXPERIMENTS.items()
+}
+QUESTIONS: dict[str, tuple[Asked, ...]] = {number: module.QUESTIONS for number, module in MODULES.items()}
+#: The same on several targets in place of the stores, where an experiment asks anything of them.
 TARGET_QUESTIONS: dict[str, tuple[Asked, ...]] = {
-    "01": e01_single_connection.TARGET_QUESTIONS,
+    number: module.TARGET_QUESTIONS for number, module in MODULES.items() if hasattr(module, "TARGET_QUESTIONS")
 }
 
 
@@ -98,13 +84,11 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     )  # fmt: skip
 
 
-#: What each experiment measures, from its checked parameters.
+#: What each experiment and each command measures, from its checked parameters.
 BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
-    "00": e00_instrument.blocks, "01": e01_single_connection.blocks, "02": e02_closed_loop_jdk.blocks,
-    "03": e03_executor_and_selectors.blocks, "04": e04_lsm_rate_ladder.blocks, "05": e05_sharded_cluster.blocks,
-    "06": e06_storage_engines.blocks, "07": e07_ablations.blocks, COMPARE.number: e09_compare.blocks,
-    TARGET_COMPARE.number: e09_compare.blocks, KNEE.number: knee, LOAD.number: load,
-}  # fmt: skip
+    number: module.blocks for number, module in MODULES.items() if hasattr(module, "blocks")
+}
+BLOCKS |= {TARGET_COMPARE.number: BLOCKS[COMPARE.number], KNEE.number: knee, LOAD.number: load}
 
 
 def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:

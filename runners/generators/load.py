@@ -297,7 +297,7 @@ class Wrk:
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
         _one_rate_and_server("wrk", spec)
         if spec.rate_rps is not None:
-            cause = f"it sends in closed loop and can't hold a rate ({spec.rate_rps:g}/s was asked for)"
+            cause = f"it sends in closed loop and can't keep a rate ({spec.rate_rps:g}/s was to be offered)"
             raise MeasureError("wrk", cause, f"{_OURS} or wrk2, or ask for a closed loop")
         if spec.requests is not None:
             raise MeasureError("wrk", "it can't stop after a number of requests", _OURS)

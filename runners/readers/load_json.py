@@ -138,7 +138,7 @@ class LoadReport:
         return frame("targets", rows)
 
     def status_frame(self) -> pd.DataFrame:
-        """Answers by HTTP status code."""
+        """Responses by HTTP status code."""
         counts = _section(self.document, "status")
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 

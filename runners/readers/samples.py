@@ -102,11 +102,11 @@ class Samples:
             return Samples.merge([self, waiting])._percentiles(kind, self)
         return self._percentiles(kind, self)
 
-    def _percentiles(self, kind: str, answered: Samples) -> pd.DataFrame:
+    def _percentiles(self, kind: str, completed: Samples) -> pd.DataFrame:
         rows = []
         for level in LEVELS if self.total else ():
             position = rank(self.total, level)
-            most_us = answered.at_rank(position) if position <= answered.total else math.nan
+            most_us = completed.at_rank(position) if position <= completed.total else math.nan
             low, high = self.bounds(level)
             rows.append(
                 {

@@ -310,7 +310,7 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Which of the fixed rates are carried, in short (rule K05 says it in full)."""
+    """Which of the fixed rates are achieved, in short (rule K05 says it in full)."""
     met, missed = ladder.outcomes
     if not met and not missed:
         return "nothing is known"

@@ -1,4 +1,4 @@
--- PUT and GET by turns: each id is written and then read. One counter a thread.
+-- PUT and GET in alternation: each id is written and then read. One counter a thread.
 local id = 0
 local write = false
 

@@ -302,8 +302,8 @@ def _ready(running: RunningTarget) -> bool:
         # certificates are not checked, as the generator does not either: a server under test often signs its own
         with contextlib.suppress(httpx.HTTPError), client(_QUESTION_S, verify=False, socket=file.socket) as asking:
             base = "http://localhost" if file.socket is not None else running.url
-            answered = asking.get(base + ready.url, headers=resolved(file.target.headers))
-            return answered.status_code == ready.status
+            response = asking.get(base + ready.url, headers=resolved(file.target.headers))
+            return response.status_code == ready.status
         return False
     return _open(file, ready.port if ready else None)
 

@@ -143,7 +143,7 @@ class RunningServer:
             raise self.death()
         try:
             with client(STATUS_TIMEOUT_S) as asking:
-                answer: dict[str, Any] = asking.get(f"{self.url}/v0/status").json()
+                status: dict[str, Any] = asking.get(f"{self.url}/v0/status").json()
         except (httpx.HTTPError, ValueError) as error:
             broken = isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
             if broken and self.child.wait_up_to(_EXIT_CODE_S):  # nobody is there any more: it may have died just now
@@ -151,20 +151,20 @@ class RunningServer:
             raise ServerError(
                 f"server {self.engine} on {self.url}", f"gives no status ({error})", "launch it again"
             ) from error
-        if answer.get("instance") != self.ready["instance"]:
+        if status.get("instance") != self.ready["instance"]:
             raise ServerError(
                 self.url,
-                f"another server responds here (instance {answer.get('instance')}, not {self.ready['instance']})",
+                f"another server responds here (instance {status.get('instance')}, not {self.ready['instance']})",
                 "stop that one, or let the lab choose a free port (port=0)",
             )
-        return answer
+        return status
 
     def statistics(self) -> dict[str, Any]:
         """GET /v0/stats: what the store has counted; empty where it counts nothing or does not tell."""
         try:
             with client(STATUS_TIMEOUT_S) as asking:
-                answer = asking.get(f"{self.url}/v0/stats")
-            counted: Any = answer.json() if answer.status_code == httpx.codes.OK else {}
+                response = asking.get(f"{self.url}/v0/stats")
+            counted: Any = response.json() if response.status_code == httpx.codes.OK else {}
         except (httpx.HTTPError, ValueError):
             return {}
         return counted if isinstance(counted, dict) else {}
@@ -385,10 +385,10 @@ def check_filled(server: Target, keys: int) -> None:
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as asking:
         for key in [*range(1, keys + 1, step), keys]:
-            answer = asking.get(_url(server, key))
-            if answer.status_code != httpx.codes.OK:
+            response = asking.get(_url(server, key))
+            if response.status_code != httpx.codes.OK:
                 raise MeasureError(
                     f"store {server.engine}",
-                    f"id {key} of 1..{keys} gets status {answer.status_code} after the fill",
+                    f"id {key} of 1..{keys} gets status {response.status_code} after the fill",
                     "see the server's log; the store may have refused writes",
                 )

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ALLOWED = Path(__file__).with_name("words.json")
 GLOSSARY = "runners/docs/glossary.md"
-LOOKED_AT = (".py", ".md", ".j2", ".ipynb", ".rs", ".java", ".toml")
+LOOKED_AT = (".py", ".md", ".j2", ".ipynb", ".rs", ".java", ".lua", ".toml")
 LEFT_OUT = (
     "data/", "CHANGELOG.md", "LICENSE", "runners/tests/words.py", "runners/tests/test_words.py",
     GLOSSARY, "runners/tests/data/", "runners/loadgen/Cargo",
@@ -40,6 +40,8 @@ TERMS: dict[str, str] = {
     "load-generator validation": r"\bproving\b",
     "benchmark fixture": r"\bbench stands?\b",
     "offered rate": r"\basked rate\b|\brate asked\b",
+    "requests per second": r"\b(?:requests|responses|reads|writes) a second\b",
+    "achieved rate": r"\brates?\b[^.;:]{0,40}\bcarr(?:y|ies|ied)\b|\bcarr(?:y|ies|ied) (?:\d|the rate)",
     "maximum throughput under an SLO": r"\bwhat it holds\b|\bwhat it carries\b",
     "response": r"\banswers a second\b|\banswer time\b|\b(?:slow|late|failed|good) answers?\b",
 }

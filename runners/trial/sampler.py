@@ -230,7 +230,7 @@ class PprofSampler:
     url: str
     profiler: Profiler | None
     _asking: threading.Thread | None = None
-    _answer: list[bytes] = field(default_factory=list)
+    _profile: list[bytes] = field(default_factory=list)
     _refusal: str = "it did not respond"
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
@@ -238,8 +238,8 @@ class PprofSampler:
 
         def ask() -> None:
             try:
-                with urlopen(f"{self.url}?seconds={seconds}", timeout=seconds + _END_S) as answer:  # noqa: S310 - http(s)
-                    self._answer.append(answer.read())
+                with urlopen(f"{self.url}?seconds={seconds}", timeout=seconds + _END_S) as response:  # noqa: S310 - http(s)
+                    self._profile.append(response.read())
             except (OSError, ValueError) as error:
                 self._refusal = str(error)
 
@@ -251,11 +251,11 @@ class PprofSampler:
             self._asking.join(_END_S)
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        if not self._answer:
+        if not self._profile:
             raise MeasureError(f"profile at {self.url}", self._refusal, "see `pprof` in target.yaml")
         counted = Counter[str]()
         try:
-            for names, count in decoded(self._answer[0]):
+            for names, count in decoded(self._profile[0]):
                 counted[joined(names)] += count
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error

@@ -31,7 +31,7 @@ const EXIT_INTERRUPTED: u8 = 130;
 const EXIT_OBJECTIVE_MISSED: u8 = 3;
 /// Seconds that each worker may have under way to the collector, besides the one that it fills.
 const SECONDS_UNDER_WAY: usize = 3;
-/// Chunks of requests under way to the collector: half a second at 500 000 requests a second.
+/// Chunks of requests under way to the collector: half a second at 500 000 requests per second.
 const CHUNKS_UNDER_WAY: usize = 128;
 /// Shortest stretch of time in which targets are held beside each other.
 const LEAST_STRETCH_NS: u64 = 250_000_000;

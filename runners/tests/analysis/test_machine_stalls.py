@@ -108,7 +108,7 @@ def test_the_witness_is_a_cause_of_the_machine_and_stands_for_steal(tmp_path: Pa
 
 
 def requests(response_us: list[float], target: list[str]) -> pd.DataFrame:
-    """A log of requests, 1 000 a second in turn."""
+    """A log of requests, 1 000 per second, each target in its place."""
     t_s = np.arange(len(response_us)) / 1000
     return pd.DataFrame({"t_s": t_s, "response_us": response_us, "target": target, "fate": "completed"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.bench.campaign import Costs, busy_share, heartbeat_s, hosts_row, saturates_at, wait_s
+from runners.bench.overhead import Costs, busy_share, heartbeat_s, hosts_row, saturates_at, wait_s
 
 CHEAP, DEAR = Costs(0.005, 0.000_2, 0.000_2), Costs(0.5, 0.005, 0.005)
 

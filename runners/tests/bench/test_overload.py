@@ -69,14 +69,14 @@ def silent(_line: str) -> None:
         (0, 0, 0, False),
     ],
 )
-def test_a_rate_is_carried_if_all_but_one_in_a_hundred_is_served(
+def test_a_rate_is_achieved_if_all_but_one_in_a_hundred_is_served(
     scheduled: int, served: int, refused: int, sustained: bool
 ) -> None:
     assert overload.meets(result(scheduled, served, refused)) is sustained
 
 
 @given(st.floats(0.31, 1.18), st.floats(0, 0.005))
-def test_the_knee_is_the_highest_rate_of_the_ladder_that_is_carried(limit: float, refuses: float) -> None:
+def test_the_knee_is_the_highest_rate_of_the_ladder_that_is_achieved(limit: float, refuses: float) -> None:
     pool = Pool(limit * CAPACITY_RPS, refuses)
     rates = [int(share * CAPACITY_RPS) for share in overload.LADDER]
     sustained = [rate for rate in rates if overload.meets(pool(overload.OVERLOAD_CONNECTIONS, rate))]

@@ -134,7 +134,7 @@ def test_many_ladders_share_their_checks_and_the_silent_one_is_named(tmp_path: P
     assert not [name for name in checks if name.startswith(("probes, ", "samples, "))]
 
 
-def test_fixed_rates_say_which_are_carried(tmp_path: Path) -> None:
+def test_fixed_rates_say_which_are_achieved(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (1_000.0, 2_000.0, 3_000.0), searched=False))
     (ladder,) = ladders(run)
     assert ladder.answer is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of, validate
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.report_2 import LOOP_SIZES, STAGES
-from runners.design.setting import Setting
+from runners.design.setting import ENGINES, Setting
 from runners.errors import PlanError
 from runners.experiments.registry import BLOCKS, QUESTIONS, blocks_of, planned_s, questions_of
 from runners.readers.published import published_of
@@ -162,7 +162,7 @@ def test_the_rerun_line_names_only_what_differs() -> None:
     st.one_of(st.none(), st.floats(1, 1e6)),
     st.dictionaries(st.sampled_from(["rocksdb", "lsm"]), st.floats(2, 1e6), min_size=1),
 )
-def test_the_chosen_rate_is_one_that_every_engine_carries(published: float | None, capacity: dict[str, float]) -> None:
+def test_the_chosen_rate_is_one_that_every_engine_achieves(published: float | None, capacity: dict[str, float]) -> None:
     rate = choose_rate(published, capacity)
     assert 0 < rate.rps <= max(1.0, STABLE_SHARE * min(capacity.values()))
     if rate.rps != published:
@@ -227,6 +227,12 @@ def test_notebooks_have_one_form(plan: Experiment) -> None:
     assert called == f'from runners.lab import Lab\n\nlab = Lab.begin("{plan.number}", {passed})'
     assert (shown, conclude) == ("lab.plan()", "lab.conclude()")
     assert blocks and all(BLOCK_CELL.fullmatch(cell) for cell in blocks), blocks
+
+
+def test_a_notebook_that_lists_engines_lists_all() -> None:
+    lines = [line for path in (ROOT / "notebooks").glob("*.ipynb") for line in path.read_text().splitlines()]
+    lists = [line for line in lines if "memory, noop" in line]
+    assert lists and [(line, name) for line in lists for name in ENGINES if name not in line] == []
 
 
 def test_every_published_run_of_report_2_has_a_loop() -> None:

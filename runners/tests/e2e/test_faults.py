@@ -96,7 +96,7 @@ def test_a_server_that_dies_before_the_generator_reaches_it_costs_its_step_and_n
     assert [s.name for s in run.steps()] == ["put-lsm"]
 
 
-def test_a_rate_above_what_one_connection_carries_is_called_saturation(
+def test_a_rate_above_what_one_connection_achieves_is_called_saturation(
     measurement: Measurement, server: RunningServer
 ) -> None:
     step = measurement.step(load(PUT, 500_000), server)

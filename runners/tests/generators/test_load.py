@@ -114,7 +114,7 @@ def test_wrk2_runs_long_enough_to_calibrate(tmp_path: Path) -> None:
 
 def test_wrk_has_no_rate(tmp_path: Path) -> None:
     wrk = Wrk(Path("wrk"), "4.1.0")
-    with pytest.raises(MeasureError, match=r"closed loop and can't hold a rate \(8000/s was asked for\)"):
+    with pytest.raises(MeasureError, match=r"closed loop and can't keep a rate \(8000/s was to be offered\)"):
         wrk.command(SPEC, files(tmp_path))
     command = wrk.command(LoadSpec("http://x", None, None, 2.2, 1.0, connections=4), files(tmp_path))
     assert command == ["wrk", "-t", "1", "-c", "4", "-d", "3s", "--latency", "http://x"]

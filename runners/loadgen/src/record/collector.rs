@@ -96,7 +96,7 @@ pub struct Collected {
     pub total: Interval,
     /// The run second by second.
     pub seconds: Vec<Summary>,
-    /// Responses a second of each worker in each full second: wrk's `Req/Sec`.
+    /// Responses per second of each worker in each full second: wrk's `Req/Sec`.
     pub thread_rates: Vec<f64>,
 }
 

@@ -1,6 +1,6 @@
 //! Offered rate over time, and its inverse: the time at which the n-th request is due.
 
-/// What `-R` asked for, in requests a second over all connections.
+/// What `-R` asked for, in requests per second over all connections.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateSpec {
     /// `-R 5000`
@@ -17,7 +17,7 @@ pub enum RateSpec {
 }
 
 impl RateSpec {
-    /// Mean offered rate over the recorded window, in requests a second.
+    /// Mean offered rate over the recorded window, in requests per second.
     pub fn mean_rps(&self) -> f64 {
         match self {
             RateSpec::Constant(rate) => *rate,
@@ -45,7 +45,7 @@ struct Segment {
     /// Requests due before this stretch.
     start_count: f64,
     rate_rps: f64,
-    /// Change of the rate, in requests a second per second.
+    /// Change of the rate, in requests per second, per second.
     slope: f64,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Coalescing {
 }
 
 impl Coalescing {
-    /// The worker's share of the schedule is so many requests a second now.
+    /// The worker's share of the schedule is so many requests per second now.
     pub(super) fn paced(&mut self, rate_rps: f64, slack_ns: u64) {
         self.slack_ns = slack_ns;
         self.dense = rate_rps * slack_ns as f64 >= 1e9;

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.bench.campaign import QUERIES, synthetic
+from runners.bench.overhead import QUERIES, synthetic
 from runners.readers.history import open_dataset
 
 

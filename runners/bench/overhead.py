@@ -4,7 +4,7 @@ Rows: `overhead` (a campaign of smoke loads of the example in Python, by the com
 (questions to the figures of synthetic runs), `fleet`. Each is held against a limit, which stands in the peer's place.
 
 `fleet`: how many hosts one scheduler serves. The lab's client and dask's scheduler are one process with one event loop,
-which answers one message at a time. A host sends heartbeats and has its lease renewed once a second; each of its jobs
+which handles one message at a time. A host sends heartbeats and has its lease renewed once a second; each of its jobs
 is a task, and a run folder that comes back. What a message costs is measured; on paper the loop is busy for the sum of
 rates times costs; the simulation of a fleet of any size adds what chance does to a queue.
 """
