@@ -43,8 +43,9 @@ LEVELS = {
     "service_p99_us": ("service_us", 0.99),
 }  # fmt: skip
 UNDISTURBED, THROUGHPUT = "p99_undisturbed_us", "closed_loop_rps"
-#: Of the threads that respond; of the others (compilers, collectors, flushes, compaction), where these are known.
-CPU, BACKGROUND_CPU = "cpu_us", "background_cpu_us"
+#: Of the threads that respond; where they are known, of the others (compilers, collectors, flushes, compaction), and of
+#: both.
+CPU, BACKGROUND_CPU, ALL_CPU = "cpu_us", "background_cpu_us", "all_cpu_us"
 #: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
 COUNTED = {
     name: Quantity(
@@ -73,6 +74,10 @@ QUANTITIES = {
             BACKGROUND_CPU, "CPU per request of background threads", "us",
             higher="takes more CPU per request in background threads",
             lower="takes less CPU per request in background threads",
+        ),
+        Quantity(
+            ALL_CPU, "CPU per request of all threads", "us", higher="takes more CPU per request in all threads",
+            lower="takes less CPU per request in all threads",
         ),
         *COUNTED.values(),
         Quantity(MEMORY, "memory", "bytes", higher="takes more memory", lower="takes less memory"),
@@ -158,6 +163,11 @@ class Comparison:
         """The row of a quantity, of the first treatment unless one is named."""
         found = (row for row in self.rows if row.quantity.name == quantity and treatment in (None, row.treatment))
         return next(found, None)
+
+    def contradicting(self, row: Row) -> Row | None:
+        """The row of all threads where it does not decide as this one of the threads that respond; None elsewhere."""
+        whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
+        return whole if whole is not None and whole.verdict != row.verdict else None
 
     @property
     def trusted(self) -> bool:
@@ -352,6 +362,7 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     values_of: dict[str, Mapping[str, float]] = {
         CPU: per_request(lambda each: each.cpu_s and each.cpu_s - (each.background_cpu_s or 0.0), 1e6),
         BACKGROUND_CPU: per_request(lambda each: each.background_cpu_s, 1e6),
+        ALL_CPU: per_request(lambda each: None if each.background_cpu_s is None else each.cpu_s, 1e6),
         **{quantity: per_request(attrgetter(quantity)) for quantity in COUNTED},
         THROUGHPUT: alone,
         MEMORY: {each.name: float(each.rss_bytes) for each in step.record.targets if each.rss_bytes},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,25 +9,6 @@ from runners.analysis.finding import Finding
 
 if TYPE_CHECKING:
     from runners.claims.questions import Answered
-
-
-WRONG_CODES = ("A02", "A03", "A04", "A06", "S01")
-HEADLINE_CODES = (
-    *("I03", "I01", "I05", "I06", "I04", "I07"),
-    *("D01", "D02", "D03", "D04", "D05", "D07", "D08", "D10"),
-    *("H02", "H03", "H08", "O01", "M13"),
-    *("M01", "L01", "L02", "P01", "P02", "W04", "M02"),
-)
-
-
-def highlights(missed: Sequence[Finding], findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Choose whatever is wrong, then the first finding of each important rule, a few in all."""
-    wrong = [finding for finding in findings if finding.code in WRONG_CODES]
-    chosen: dict[str, Finding] = {}
-    for finding in (*missed, *findings):
-        if finding.code in HEADLINE_CODES:
-            chosen.setdefault(finding.code, finding)
-    return (*wrong, *(chosen[code] for code in HEADLINE_CODES if code in chosen))
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,16 @@ def headline(found: Comparison) -> str:
 
 
 def _said(row: Row, found: Comparison) -> str:
-    return write.sentence(found.label + row.sentence(found.margin, found.unit))
+    return write.sentence(found.label + row.sentence(found.margin, found.unit) + _in_all(row, found))
+
+
+def _in_all(row: Row, found: Comparison) -> str:
+    """What follows CPU time of the threads that respond where that of all threads comes out otherwise."""
+    whole = found.contradicting(row)
+    if whole is None:
+        return ""
+    undecided = ", inconclusive" if whole.verdict == Verdict.INCONCLUSIVE else ""
+    return f"; with its background threads {whole.change}{undecided}"
 
 
 def _findings(found: Comparison) -> Iterator[Finding]:
@@ -101,7 +110,8 @@ def _remedy(row: Row, found: Comparison) -> str | None:
 
 def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
     evidence = {key: value for key, value in row.as_json().items() if key not in ("unit", "lower_is_better")}
-    return {**evidence, "margin": found.margin, "block": found.name, "form": found.form}  # type: ignore[dict-item]
+    evidence |= {"margin": found.margin, "block": found.name, "form": found.form}
+    return evidence | ({"in_all": text} if (text := _in_all(row, found)) else {})  # type: ignore[return-value]
 
 
 def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
@@ -137,7 +147,7 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
         f"{facts.engine_name(str(evidence[name]))} {absolute(quantity, _number(evidence[f'{name}_value']))}"
         for name in ("treatment", "baseline")
     ]
-    effect = f"{quantity.label} {changed(share, low, high)}, {sides[0]} against {sides[1]}"
+    effect = f"{quantity.label} {changed(share, low, high)}, {sides[0]} against {sides[1]}{evidence.get('in_all', '')}"
     needed, form = evidence.get("starts_needed"), str(evidence["form"])
     unit = "round" if form == ROUNDS else "start"
     takes = f"about {write.several(int(needed), unit)}" if isinstance(needed, int) else "a quieter machine"

@@ -420,9 +420,11 @@ def tail_by(cause: str, step: str) -> Answering:
         if seen and share > 0 and not high < TAIL_MARGIN:
             verdict = Verdict.YES if p < CHANCE and low > 0 else Verdict.INCONCLUSIVE
             needed = "" if verdict == Verdict.YES else "a longer load, to tell cause from coincidence"
-        what = f"{cause}: p = {p:.2g}" if seen else f"no {cause} in this load"
+        if not seen:
+            effect = f"no {cause} in this load, which has a tail without: {effect}"
+        basis = "one load, permutation test" + (f"; {cause}: p = {p:.2g}" if seen else "")
         if verdict == Verdict.NO and share > 0:
-            what += f", {write.percent_interval(share, low, high)} of it"
-        return Answer(verdict, effect, f"one load, permutation test; {what}", needed, finding, Anchor.causes(step))
+            basis += f", {write.percent_interval(share, low, high)} of it"
+        return Answer(verdict, effect, basis, needed, finding, Anchor.causes(step))
 
     return answer

@@ -124,7 +124,7 @@ INTERVALS = (
 )
 RESPONDING = (
     "CPU per request is that of the threads that respond; that of the background (compilers, collectors, flushes, "
-    "compaction) comes in bursts and stands apart."
+    "compaction) comes in bursts and stands apart, and is in that of all threads."
 )
 FORMS = {REQUESTS: "by request", SLICES: "by slices", ROUNDS: "by rounds"}
 

@@ -43,6 +43,7 @@ _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?
 _WIDTH = 49  # characters of the axis; odd, so that no change lies in the middle
 _MOST = 1.0  # the axis goes to twice and to half at most
 MOST_WARNINGS = 4
+MOST_VALUES = 12  # rows of its table; the picture has them all
 
 
 def comment(found: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
@@ -53,7 +54,7 @@ def comment(found: Comparison, judgements: Sequence[Judgement], checks: Sequence
             (f"{_ICONS[each.outcome]} {each.outcome.value}", each.limit.text, each.reason) for each in judgements
         )
         lines += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
-    lines += [fenced(picture(found, judgements)), "", as_table(interleaved_table(found)), ""]
+    lines += [fenced(picture(found, judgements)), "", as_table(interleaved_table(found, MOST_VALUES)), ""]
     weak = [check for check in checks if not check.ok]
     lines += [f"- {bold(check.name)}: {escape(check.text)}" for check in weak[:MOST_WARNINGS]]
     if not weak:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from runners import report
-from runners.analysis.finding import Finding
 from runners.audit.audit import audit
 from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion, highlights
+from runners.claims.conclusion import Conclusion
 from runners.claims.questions import Asked
 from runners.design.experiment import EXPERIMENTS, Experiment, plan_of
 from runners.design.load import Workload
@@ -24,7 +23,6 @@ from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
 from runners.readers.run import Run
-from runners.readers.severity import Severity
 from runners.report.report import IN_README
 from runners.storage.archive import copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
@@ -83,10 +81,9 @@ def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Pat
 END = "<!-- end of findings -->"
 ANSWERED = "the other experiments"  # in place of an experiment's number, for the table of their answers
 AUDITED = "the published reports"  # in place of an experiment's number, for the table of their audit
-#: Experiments whose findings stand in the README one by one.
+#: Experiments whose questions stand in the README one by one.
 IN_FULL = ("00", "01")
 MOST_CHARACTERS = 500  # of an answer in the table
-MOST_IN_README = 5  # findings of an experiment
 #: What the figure shows that stands with an experiment's findings in README.md.
 PICTURES = {"00": "A server frozen at known times: how many requests waited, and who counts them"}
 
@@ -97,24 +94,24 @@ def begin(experiment_number: str) -> str:
 
 
 def readme_findings(folder: RunFolder, link: str) -> str:
-    """The README's paragraph on a reference result: its answer and most important findings, in the report's words."""
+    """The README's table on a reference result: its questions with their answers, in the report's words."""
     manifest, kept = folder.manifest(), _kept(folder)
     machine = manifest["machine"]
     facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(manifest)}"
-    missed, found = (
-        [Finding(each["code"], Severity(each["severity"]), each["sentence"]) for each in kept[part]]
-        for part in ("missed", "findings")
-    )
-    findings = "\n".join(f"- {finding.sentence}" for finding in highlights(missed, found)[:MOST_IN_README])
+    rows = [["question", "verdict", "effect (95 %)"], ["---", "---", "---"]]
+    for each in kept["answers"]:
+        question = each["question"] + (f" (the report: {each['reported']})" if each["reported"] else "")
+        rows.append([cell.replace("|", "\\|") for cell in (question, f"**{each['verdict']}**", each["effect"])])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     size = manifest["size"]
     picture = ""
     if alt := PICTURES.get(number := str(manifest["experiment"])):
         figure = IN_README[number]
         picture = f"\n\n![{alt}]({link.rpartition('/')[0]}/figures/{figure}.png)"
     return (
-        f"**{kept['answer']}**\n\n{findings}\n\n"
-        f"One run of experiment {manifest['experiment']} in the {size} size ({facts}); its [whole report]({link}) "
-        f"says how each figure was measured, and which are not to be trusted.{picture}"
+        f"**{kept['title']}**\n\n{table}\n\nOne run of experiment {manifest['experiment']} in the {size} size "
+        f"({facts}); its [whole report]({link}) says how each figure was measured, and which are not to be trusted."
+        f"{picture}"
     )
 
 

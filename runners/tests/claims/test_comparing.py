@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from runners.analysis.interleaved import QUANTITIES, comparisons
 from runners.analysis.quantities import Row, absolute, signed
 from runners.analysis.treatments import Verdict
+from runners.claims import interleaved
 from runners.claims.interleaved import _counted as counted
 from runners.claims.interleaved import analyse, answer_of
 from runners.design.session import SOLO
@@ -56,6 +57,26 @@ def test_a_row_is_reported_by_a_verb_of_its_quantity_and_may_follow_a_colon(
     quantity: str, verdict: Verdict, text: str
 ) -> None:
     assert row(quantity, verdict).sentence(0.03, "start").startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("in_all", "ratio", "text"),
+    [
+        (Verdict.HIGHER, 1.2, "; with its background threads +20.0 % (+8.00 % to +32.0 %)"),
+        (Verdict.INCONCLUSIVE, 1.1, "; with its background threads +10.0 % (\u22121.00 % to +21.0 %), inconclusive"),
+        (Verdict.LOWER, 0.8, ""),
+    ],
+)
+def test_cpu_time_of_responding_threads_is_not_reported_alone_where_that_of_all_comes_out_otherwise(
+    tmp_path: Path, in_all: Verdict, ratio: float, text: str
+) -> None:
+    (found,) = comparisons(_run(tmp_path, b_us=90.0))
+    rows = (row("cpu_us", Verdict.LOWER, 0.7), row("all_cpu_us", in_all, ratio))
+    one, whole = interleaved._findings(dataclasses.replace(found, rows=rows))
+    said = one.sentence.replace("\u00a0", " ")
+    assert said.startswith("New takes less CPU per request than old: ") and said.endswith(f"3 rounds of each{text}.")
+    assert "background" not in whole.sentence
+    assert answer_of(one).effect.replace("\u00a0", " ").endswith(f"against old 100 us{text}")
 
 
 def test_every_quantity_that_is_no_time_has_its_verb() -> None:
