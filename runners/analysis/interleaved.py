@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 import numpy as np
@@ -103,7 +103,8 @@ class Comparison:
     included, the value in each start, NaN where it was in none. `failed`: by treatment, requests that ended and those
     of them that failed in each start, starts that were left out too. `start_s`: what one start takes. `slice_s`: how
     long one server was loaded before another, 0 where it is not known. `label`: what its sentences begin with, its load
-    where the run compares under several.
+    where the run compares under several. `background`: by treatment and role, the CPU time per request of threads that
+    respond to none, the mean of the starts in microseconds.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Comparison:
     start_s: float
     slice_s: float = 0.0
     label: str = ""
+    background: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -278,7 +280,19 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         max((_utilisation(shared[n], alone[n]) for n in usable_ones if n in shared), default=math.nan),
         between_starts, tuple(step.name for step in steps if step.kind == (SOLO if form == ROUNDS else SHARED)), every,
         _failed(list(shared.values()), compared), _start_s(steps), about.slice_s,
+        background=_background([shared[number] for number in usable_ones if number in shared]),
     )  # fmt: skip
+
+
+def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
+    """CPU microseconds per request by treatment and role of its background threads, the mean of the starts."""
+    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for step in steps:
+        served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
+        for target in step.record.targets:
+            for role, used_s in target.background_by_role_s.items():
+                found[target.name][role] += used_s * 1e6 / served[target.name] / len(steps)
+    return {name: dict(roles) for name, roles in found.items()}
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:

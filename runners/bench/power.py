@@ -165,9 +165,8 @@ def shared(
         child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:
-                read.append(
-                    (time.time(), *((all_.read_s() or 0.0) - (apart.read_s() or 0.0) for all_, apart in clocks))
-                )
+                apart = ((every.read_s() or 0.0) - sum((own.read_s() or {}).values()) for every, own in clocks)
+                read.append((time.time(), *apart))
                 if child.wait_up_to(CLOCK_S):
                     break
                 if time.time() - read[0][0] > design.seconds + _TIMEOUT_S:

@@ -24,6 +24,10 @@ from runners.readers.severity import Severity
 MOST_IN_HEADLINE = 3
 #: So much longer a request may take after one target than after another, before that is said.
 MOST_CARRY_OVER = 0.05
+#: What background threads do, by their role.
+BACKGROUND_NAMES = {
+    "jit": "JIT compilation", "gc": "GC", "flush": "flushes", "compaction": "compaction", "profiler": "the profiler",
+}  # fmt: skip
 
 
 def anchor(name: str) -> str:
@@ -82,8 +86,14 @@ def _in_all(row: Row, found: Comparison) -> str:
     whole = found.contradicting(row)
     if whole is None:
         return ""
-    undecided = ", inconclusive" if whole.verdict == Verdict.INCONCLUSIVE else ""
-    return f"; with its background threads {whole.change}{undecided}"
+    text = f"; with its background threads {whole.change}"
+    text += ", inconclusive" if whole.verdict == Verdict.INCONCLUSIVE else ""
+    own, base = (found.background.get(name, {}) for name in (row.treatment, row.baseline))
+    if not own or not base:
+        return text
+    by = max(own, key=lambda role: abs(own[role] - base.get(role, 0.0)))
+    values = (write.latency(roles.get(by, 0.0)) for roles in (own, base))
+    return f"{text}, most of it {BACKGROUND_NAMES[by]}: {' against '.join(values)}"
 
 
 def _findings(found: Comparison) -> Iterator[Finding]:

@@ -200,8 +200,9 @@ class TargetRecord(Struct, frozen=True):
 
     `cpu_s` is the processor time of its processes while the generator ran, with all that they started, and
     `background_cpu_s` the part of it of threads that respond to no request (compilers, collectors, flushes,
-    compaction); likewise its context switches, its calls to read or write, and what its JVM allocated. `rss_bytes` is
-    the memory of their own and `disk_bytes` what the store takes, both at the end. None: not known here.
+    compaction), by role in `background_by_role_s`; likewise its context switches, its calls to read or write, and what
+    its JVM allocated. `rss_bytes` is the memory of their own and `disk_bytes` what the store takes, both at the end.
+    None: not known here.
     """
 
     name: str
@@ -209,6 +210,7 @@ class TargetRecord(Struct, frozen=True):
     weight: float = 1.0
     cpu_s: float | None = None
     background_cpu_s: float | None = None
+    background_by_role_s: dict[str, float] = {}
     voluntary_switches: int | None = None
     forced_switches: int | None = None
     read_write_calls: int | None = None

@@ -141,7 +141,7 @@ def run_when_idle() -> None:
 
 
 class BackgroundClock:
-    """Sums up the CPU time of a server's threads that respond to no request, from the scheduler's counters (Linux).
+    """Sums up the CPU time of a server's threads that respond to no request by role, from the scheduler's counters.
 
     A thread that ends counts with what it had used when it was last read.
     """
@@ -151,15 +151,18 @@ class BackgroundClock:
         self._known: dict[str, str] = {}
         self._used_ns: dict[str, int] = {}
 
-    def read_s(self) -> float | None:
-        """CPU seconds so far, zero where no thread is known by its name; None where the kernel does not tell."""
+    def read_s(self) -> dict[str, float] | None:
+        """CPU seconds so far by role, of those that used any; None where the kernel does not tell."""
         if not available():
             return None
         for pid in tree(self._roots):
             with contextlib.suppress(OSError):
                 for thread in Path(f"/proc/{pid}/task").iterdir():
                     self._read(thread)
-        return sum(self._used_ns.values()) / 1e9
+        found = dict.fromkeys(BACKGROUND, 0.0)
+        for thread_id, used_ns in self._used_ns.items():
+            found[self._known[thread_id]] += used_ns / 1e9
+        return {role: used_s for role, used_s in found.items() if used_s}
 
     def _read(self, thread: Path) -> None:
         with contextlib.suppress(OSError, ValueError):

@@ -69,17 +69,15 @@ class _Counters:
         self._clocks = ProcessClock(server.pids), BackgroundClock(server.pids)
         self._before, self._before_s = self._counted(), self.tick()
 
-    def tick(self) -> tuple[float | None, float | None]:
-        """Read its clock, and that of its background; in between too, for what has ended can't be read."""
+    def tick(self) -> tuple[float | None, dict[str, float] | None]:
+        """Read its clock, and that of its background by role; in between too, for what has ended can't be read."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
         """What it used since the beginning."""
         server, before = self._server, self._before
-        cpu_s, background_s = (
-            None if after is None else after - (begun or 0.0)
-            for begun, after in zip(self._before_s, self.tick(), strict=True)
-        )
+        (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
+        background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
         risen = {
             key: value - start
             for key, value in self._counted().items()
@@ -89,8 +87,9 @@ class _Counters:
             name=target.name,
             engine=server.engine,
             weight=target.weight,
-            cpu_s=cpu_s,
-            background_cpu_s=background_s,
+            cpu_s=None if cpu_end_s is None else cpu_end_s - (cpu_begun_s or 0.0),
+            background_cpu_s=None if end_s is None else sum(background_s.values()),
+            background_by_role_s=background_s,
             rss_bytes=processes(tree(server.pids)).rss_anon_bytes,
             disk_bytes=store_status(server.status()).disk_bytes if server.alive() else None,
             server=server.record(),

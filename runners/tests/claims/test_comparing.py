@@ -77,6 +77,10 @@ def test_cpu_time_of_responding_threads_is_not_reported_alone_where_that_of_all_
     assert said.startswith("New takes less CPU per request than old: ") and said.endswith(f"3 rounds of each{text}.")
     assert "background" not in whole.sentence
     assert answer_of(one).effect.replace("\u00a0", " ").endswith(f"against old 100 us{text}")
+    background = {"new": {"jit": 40.0, "gc": 2.0}, "old": {"jit": 1.0, "flush": 5.0}}
+    (of_role, _) = interleaved._findings(dataclasses.replace(found, rows=rows, background=background))
+    role = ", most of it JIT compilation: 40 us against 1 us" if text else ""
+    assert of_role.sentence.replace("\u00a0", " ").endswith(f"{text}{role}.")
 
 
 def test_every_quantity_that_is_no_time_has_its_verb() -> None:
