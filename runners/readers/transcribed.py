@@ -381,7 +381,7 @@ def _rows(
         run = Run(label, line.number, line.number, line.cell)
         for index, (figure, scale) in across.items():
             if index < len(cells) and (read := value(cells[index], figure, scale or default_us, rough=True)):
-                run.figures.setdefault(*read)
+                run.take(read, cells[index])
         yield run
 
 
@@ -404,7 +404,7 @@ def _columns(
         for cells, (name, scale) in down:
             in_head = scale or (UNITS_US[unit[1] or unit[2]] if unit else None)
             if index < len(cells) and (read := value(cells[index], name, in_head, rough=True)):
-                run.figures.setdefault(*read)
+                run.take(read, cells[index])
         if run.figures:
             runs.append(run)
     if whole := [run for run in runs if _OF_WHOLE_REQUESTS.match(plain(run.label))]:
@@ -444,7 +444,7 @@ def _list(lines: Sequence[Line]) -> Iterator[Run]:
         item = _ITEM.match(line.text)
         named = figure_name(item["name"]) if item else None
         if item and named and named[0] != "threads" and (read := value(item["value"], *named, rough=True)):
-            run.figures.setdefault(*read)
+            run.take(read, item["value"])
         elif (of_line := inline(line)) and not run.figures.keys() & of_line.figures.keys():
             run.figures |= of_line.figures
     if run.figures:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from runners.readers.command_line import CommandLine
@@ -10,6 +12,9 @@ from runners.readers.load_tools import MAY_BE_PACED, NEVER_PACED, OF_SEVERAL
 
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
+_SHARE_BESIDE = re.compile(r"^[\s*`]*\d[\d,]*[*`]*\s*\((\d{1,3}(?:\.\d{1,3})?)\s?%\)")
+DISAGREE = "counts that disagree: "
+OF_A_COUNT, OF_A_SHARE = 0.02, 0.001  # by which an author's counts and shares may miss each other
 ROUNDED_SHARE = 0.001  # of failures, where an author gives the share of successes alone
 
 
@@ -27,9 +32,16 @@ class Run:
     of_rates: bool = False  # whether its table is said to be of rates alone
     heading: str = ""  # that it stands under
 
+    def take(self, read: tuple[str, float], cell: str) -> None:
+        """Take a figure that is not known yet, and the share that its cell gives of a count: `127 (0.28%)`."""
+        name, number = read
+        self.figures.setdefault(name, number)
+        if name in ("success", "errors") and (share := _SHARE_BESIDE.search(cell)):
+            self.figures.setdefault(f"share of {name}", float(share[1]) / 100)
+
     def is_run(self, bare: bool) -> bool:
         """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
-        figures = self.figures.keys() - {"duration"}
+        figures = {name for name in self.figures if name != "duration" and not name.startswith("share of")}
         latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in figures)
         enough = latencies >= LEAST_LATENCY_FIGURES and len(figures) >= LEAST_FIGURES
         return enough or ((bare or self.of_rates) and not self.single and "rate" in self.figures)
@@ -79,9 +91,25 @@ class Run:
             if (paced and tool not in NEVER_PACED) or tool in (*MAY_BE_PACED, OF_SEVERAL)
             else True,
             transcribed=True,
+            extra=tuple(self._contradictions()),
             first_line=self.first_line,
             last_line=self.last_line,
         )
+
+    def _contradictions(self) -> Iterator[str]:
+        """Say how counts of one run, and the shares beside them, contradict each other."""
+        said = self.figures
+        total = said.get("requests")
+        if not total:
+            return
+        if "success" in said and "errors" in said:
+            both = said["success"] + said["errors"]
+            if abs(both - total) > max(1.0, OF_A_COUNT * total):
+                yield f"{DISAGREE}{both:g} successes and errors of {total:g} requests"
+        for name in ("success", "errors"):
+            share = said.get(f"share of {name}")
+            if share is not None and name in said and abs(said[name] / total - share) > OF_A_SHARE + OF_A_COUNT * share:
+                yield f"{DISAGREE}{said[name]:g} of {total:g} requests are not {100 * share:g} %"
 
     def _responses_by_class(self) -> dict[str, float]:
         """Count the responses by the class of their status, where an author gives them so."""

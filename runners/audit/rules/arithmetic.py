@@ -15,6 +15,7 @@ from runners.readers.other_tools import MEAN_OF_INTERVALS
 from runners.readers.outputs import Output
 from runners.readers.scenario_tools import NEGATIVE
 from runners.readers.severity import Severity
+from runners.readers.transcribed_run import DISAGREE
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
 BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
@@ -118,6 +119,7 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
             {"mean_us": stats.mean, "max_us": most},
         )
     yield from _impossible_mean(output)
+    yield from ((text.removeprefix(DISAGREE), {}) for text in report.extra if text.startswith(DISAGREE))
     if NEGATIVE in report.extra:
         yield NEGATIVE, {}
     if report.requests_per_s == 0 and highest:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from runners.audit.figures import achieved_rps, at, fell_short, has_queue, typical_us
+from runners.audit.figures import achieved_rps, at, fell_short, has_queue
 from runners.audit.reports import is_report, tells
 from runners.audit.rule import Group, Rule, Seen
+from runners.audit.rules import limits, loads
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.comparisons import NOISE, pairs
 from runners.audit.rules.sentences import (
@@ -16,8 +17,6 @@ from runners.audit.rules.sentences import (
     Quote,
     Sentence,
     called_even,
-    called_faultless,
-    called_undegraded,
     claims,
     explained_by_jit,
     gains,
@@ -26,8 +25,8 @@ from runners.audit.rules.sentences import (
     quotes,
     sentences,
 )
-from runners.audit.rules.subjects import CONCLUDES, bests, named, overturned, subjects, verdicts
-from runners.audit.rules.tables import Change, changes, figure, is_latency, level_of, read
+from runners.audit.rules.subjects import bests, overturned, subjects, verdicts
+from runners.audit.rules.tables import Change, changes, figure, level_of, read, reckoned
 from runners.audit.rules.timing import at_timer
 from runners.readers import context, write
 from runners.readers.documents import Line
@@ -62,10 +61,6 @@ OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
 COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
 MISCOPIED = 0.01
 UNEVEN = 1.0  # standard deviations of a latency by its mean; an exponential distribution has one
-LEAST_DENIED = 1e-4  # of responses that are errors, where a text says that none is: a summary rounds what is less
-MORE_LOAD = 2.0
-MUCH_SLOWER = 3.0
-LITTLE_MORE = 1.2  # by which a rate that rises with the load does so at least
 JUST_ABOVE_LINES = 6
 REACH_LINES = 20  # a conclusion stands below the runs that it is of
 LESS_DONE = 0.9
@@ -371,7 +366,8 @@ def _overturned(group: Group) -> Iterator[Seen]:
             reached = f"{write.rate(achieved)} were achieved" if (achieved := achieved_rps(last)) else "a queue grew"
             yield Seen(last, f"line {line} says that {write.rate(rate)} are held: {reached}", {"said_at_line": line})
     yield from _compared_with_errors(group, said)
-    for line, text in (*_against_tables(group, said, compared), *_against_itself(said), *miscounted(said)):
+    own = (*_against_tables(group, said, compared), *_against_itself(said), *miscounted(said))
+    for line, text in (*own, *limits.contradicted(group, said)):
         yield Seen(group[0], f"line {line} {text}", {"said_at_line": line})
     things = subjects(group)
     for verdict in (*verdicts(said, things), *bests(said, things)):
@@ -383,67 +379,13 @@ def _overturned(group: Group) -> Iterator[Seen]:
             spread = f"{write.latency(stats.stdev)} about a mean of {write.latency(stats.mean)}" if stats else ""
             text = f"line {line} calls response times even ({words!r}): their standard deviation is {spread}"
             yield Seen(uneven, text, {"said_at_line": line})
-    yield from _faults_denied(group, said)
-    for sentence, words in called_undegraded(said):
-        if worse := _degraded(group, is_latency(sentence.text)):
-            text = f"line {sentence.line} says {words!r}: {worse[1]}"
-            yield Seen(worse[0], text, {"said_at_line": sentence.line})
+    yield from loads.contradicted(group, said)
     for sentence in explained_by_jit(said):
         near = [output for output in group if 0 < sentence.line - output.report.last_line <= REACH_LINES][-1:]
         for output in near:
             if at_timer(output):
                 text = f"line {sentence.line} explains by the compiler what is the generator's timer"
                 yield Seen(output, text, {"said_at_line": sentence.line, "p50_us": at(output, 0.5)})
-
-
-def _faults_denied(group: Group, said: Sequence[Sentence]) -> Iterator[Seen]:
-    """Hold sentences that say that no request failed against the runs of their section, or of all in conclusions."""
-    headings = [(line.number, line.text) for line in group[0].prose if line.text.startswith("#")]
-    failed = [output for output in group if _share_of_errors(output) >= LEAST_DENIED]
-    for sentence, words, of_all in called_faultless(said) if failed else ():
-        above = [each for each in headings if each[0] <= sentence.line]
-        begin, heading = above[-1] if above else (0, "")
-        end = next((number for number, _ in headings if number > sentence.line), None)
-        inside = [output for output in group if begin <= output.line and (end is None or output.line < end)]
-        concludes = not inside and (of_all or len(failed) == len(group)) and CONCLUDES.search(heading)
-        if (inside and all(output in failed for output in inside)) or concludes:
-            output = (inside or failed)[-1]
-            share = write.percent(_share_of_errors(output))
-            text = f"line {sentence.line} says {words!r}: {share} of the responses of this run are errors"
-            yield Seen(output, text, {"said_at_line": sentence.line})
-
-
-def _share_of_errors(output: Output) -> float:
-    report = output.report
-    return max(report.error_share or 0.0, report.errors / report.requests if report.requests else 0.0)
-
-
-def _degraded(group: Group, latency: bool | None) -> tuple[Output, str] | None:
-    """Give the run at the highest load, and how it is worse than at the lowest; None unless each series has such a one.
-
-    A series is of runs with one name at several numbers of connections. Where a sentence does not say what of them is
-    no worse, both must be: the latency, and a rate that did not rise with the load.
-    """
-    series: dict[frozenset[str], list[Output]] = {}
-    for output in group:
-        if output.connections:
-            series.setdefault(named(output), []).append(output)
-    found = None
-    for runs in series.values():
-        first, last = (pick(runs, key=lambda run: run.connections or 0) for pick in (min, max))
-        if (last.connections or 0) < MORE_LOAD * (first.connections or 0):
-            continue
-        was, became, rate, now = typical_us(first), typical_us(last), achieved_rps(first), achieved_rps(last)
-        slower = was and became and became > MUCH_SLOWER * was
-        fell = rate and now and now < (LESS_DONE if latency is False else LITTLE_MORE) * rate
-        if not (fell if latency is False else slower if latency else slower and fell):
-            return None
-        figures = f"{write.latency(was or 0)} to {write.latency(became or 0)}" if latency is not False else ""
-        rates = f"{write.rate(rate)} to {write.rate(now)}" if rate and now and latency is not True else ""
-        moved = write.listed(filter(None, (figures, rates)))
-        loads = f"{write.count(first.connections or 0)} to {write.count(last.connections or 0)}"
-        found = last, f"from {loads} connections its figures went from {moved}"
-    return found
 
 
 def _all_uneven(group: Group) -> Output | None:
@@ -457,10 +399,12 @@ def _against_tables(
     group: Group, said: Sequence[Sentence], compared: Sequence[tuple[Output, Output]]
 ) -> Iterator[tuple[int, str]]:
     """Hold what the author says of a change against the tables that he made, and what he says in them."""
-    tables = list(changes(list(read(group[0].prose))))
-    for row in tables:
+    made = list(read(group[0].prose))
+    tables = list(changes(made))
+    for row in (*tables, *reckoned(made)):
         if row.contradicted:
-            yield row.line, f"says {row.said_percent:g} % of {row.what}, which went from {_figures(row)}"
+            said_of_it = f"{row.said_percent:g} %" if row.said_percent is not None else f"{row.said_factor:g} times"
+            yield row.line, f"says {said_of_it} of {row.what}, which went from {_figures(row)}"
     known = tables + [change for pair in compared for change in _changes(*pair)]
     for gain in gains(said):
         moved = [row for row in known if row.is_latency == gain.is_latency and gain.level in (None, row.level)]

@@ -105,6 +105,10 @@ _PERCENT_CHANGE = re.compile(
     r"(\d{1,3}(?:\.\d{1,2})?)\s?%|(?<![\w.])(\d{1,3}(?:\.\d{1,2})?)\s?% (?:faster|slower|higher|lower|improvement"
     r"|reduction|increase|drop)"
 )
+_FACTOR = re.compile(
+    r"(?i)(?<![\w.,\u2192>-])(\d{1,4}(?:\.\d{1,2})?)\s?(?:[x\u00d7](?![\w\s]*\d)|times (?:faster|slower|higher"
+    r"|lower|more|less)|倍|배)"
+)
 _NO_ERRORS = re.compile(
     r"\b(?:zero|no|0) (?:(?:request|http|api|observed|reported|single|client) )?(?:errors?|failures|failed requests)\b"
     r"|\bwithout (?:any |a single )?(?:errors?|failures?)\b|\b(?:error|failure) rate (?:of |was |is |stayed at "
@@ -335,14 +339,18 @@ def miscounted(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
             list(_FROM_TO.finditer(text)),
             {match[1] or match[2] for match in _PERCENT_CHANGE.finditer(text)},
         )
-        if len(pairs) != 1 or len(percents) != 1 or text.count("|") > 1 or HOPED_FOR.search(text):
+        factors = {match[1] for match in _FACTOR.finditer(text)}
+        if len(pairs) != 1 or len(percents) + len(factors) != 1 or "|" in text or HOPED_FOR.search(text):
             continue
-        pair, percent = pairs[0], percents.pop()
+        pair = pairs[0]
         if (pair["unit"] or "") not in ("", pair["other"] or ""):
             continue
         was, became = (float(pair[name].replace(",", "")) for name in ("was", "became"))
-        if was and became and was != became and Change(0, "", False, None, was, became, _decimal(percent)).contradicted:
-            yield sentence.line, f"gives {percent} % of {pair[0].strip('( )')}"
+        percent, factor = (_decimal(min(found)) if found else None for found in (percents, factors))
+        change = Change(0, "", False, None, was, became, percent, said_factor=factor)
+        if was and became and was != became and change.contradicted:
+            said_of_it = f"{percent:g} %" if percent is not None else f"{factor:g} times"
+            yield sentence.line, f"gives {said_of_it} of {pair[0].strip('( )')}"
 
 
 def called_faultless(said: Sequence[Sentence]) -> Iterator[tuple[Sentence, str, bool]]:

@@ -23,6 +23,7 @@ _NUMBER = re.compile(
     r"|/s)?(?![\w%])[^|\d]{0,30}$"
 )
 _PLAIN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "sec": "s"}
+_FACTOR = re.compile(r"^[~\u2248+*\s]*(?P<number>\d{1,4}(?:\.\d{1,2})?)\s?(?:[x\u00d7]|times|倍|배|раза?)(?!\w)")
 _PERCENT = re.compile(r"(?P<sign>[+\u2212-]?)\s?~?(?P<number>\d+(?:[.,]\d+)?)\s?%")
 _LATENCY = re.compile(
     r"latenc|response time|\bp\d{2}|percentile|median|\d{2}(?:\.\d+)?(?:th|\s?%)|задерж|врем\w* (?:ответ|отклик)"
@@ -44,6 +45,8 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 SLACK = 0.02  # of the percentage itself, beside the rounding of its figures
+OF_A_FACTOR, HALF = 0.1, 0.5  # a factor is rounded to a whole one
+COLUMNS_OF_A_CHANGE = 4  # what it is of, two figures and the change
 LEAST_AVERAGED = 2
 MEAN_SLACK = 0.005
 
@@ -61,6 +64,7 @@ class Change:
     said_percent: float | None = None
     signed: bool = False  # whether the percentage has a sign
     slack: float = 0.0  # half of the last digit of both figures, in parts of one
+    said_factor: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -68,7 +72,10 @@ class Change:
 
     @property
     def contradicted(self) -> bool:
-        """Tell whether no way of reckoning a change in percent gives what the row says."""
+        """Tell whether no way of reckoning a change in percent, or by how many times, gives what the row says."""
+        if self.said_factor is not None:
+            factors = (self.ratio, 1 / self.ratio)
+            return all(abs(self.said_factor - factor) > OF_A_FACTOR * factor + HALF for factor in factors)
         if self.said_percent is None:
             return False
         said = abs(self.said_percent)
@@ -161,6 +168,25 @@ def changes(tables: Sequence[Table]) -> Iterator[Change]:
             signed = bool(said and said["sign"])
             level = level_of(what) if was[1] else None
             yield Change(line, what, was[1], level, was[0], became[0], percent, signed, was[2] + became[2])
+
+
+def reckoned(tables: Sequence[Table]) -> Iterator[Change]:
+    """Find the rows of two figures and their change, of states that are called neither before nor after."""
+    for table in tables:
+        sides = {context.change((cell,)) for cell in table.head}
+        if len(table.head) != COLUMNS_OF_A_CHANGE or not _CHANGE.match(table.head[-1]) or {"before", "after"} <= sides:
+            continue
+        for line, cells in table.rows:
+            if len(cells) != COLUMNS_OF_A_CHANGE:
+                continue
+            was, became = (figure(cell, cells[0]) for cell in cells[1:3])
+            if was is None or became is None or was[1] != became[1] or not was[0] or not became[0]:
+                continue
+            factor, said = _FACTOR.match(cells[3]), _PERCENT.search(cells[3])
+            percent = float(said["number"].replace(",", ".")) if said and not factor else None
+            times = float(factor["number"]) if factor else None
+            slack = was[2] + became[2]
+            yield Change(line, cells[0], was[1], None, was[0], became[0], percent, slack=slack, said_factor=times)
 
 
 def averaged(tables: Sequence[Table]) -> Iterator[tuple[int, float, float]]:
