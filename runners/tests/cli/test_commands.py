@@ -133,7 +133,7 @@ def test_every_command_prints_json() -> None:
 def lab_process(words: list[str], state: Path) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "XDG_STATE_HOME": str(state)}  # in a home of its own matplotlib would look for all fonts again
     command = [sys.executable, "-m", "runners.cli", *words]
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_a_mistake_has_no_traceback_and_the_log_has_it(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_completion_gives_commands_options_and_values(monkeypatch: pytest.Monkey
         env = {"_LAB_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
         done = subprocess.run(
             [sys.executable, "-c", "import sys; sys.argv = ['lab']; from runners.cli import main; main()"],
-            cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=60,
+            cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         return done.stdout
 

@@ -102,7 +102,23 @@ class DelayServer:
             return  # a client that went away is read as gone
 
 
+def stamped() -> socket.socket:
+    """A socket on which the kernel stamps what comes in; it begins that some time after it was asked to."""
+    own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    own.bind(("127.0.0.1", 0))
+    own.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    while True:
+        own.sendto(b"?", own.getsockname())
+        time.sleep(0.002)
+        read_ns = time.time_ns()
+        ((_, _, stamp),) = own.recvmsg(1, 64)[1]
+        seconds, nanoseconds = STAMP.unpack(stamp[: STAMP.size])
+        if seconds * NS_PER_S + nanoseconds < read_ns:  # else it was stamped when it was read
+            return own
+
+
 if __name__ == "__main__":
+    kept = stamped() if sys.platform == "linux" else None
     gc.disable()  # nothing here is cyclic, and no collection shall hold a response up
     server = DelayServer([int(delay) for delay in sys.argv[1].split(",")])
     print(server.listening.getsockname()[1], flush=True)

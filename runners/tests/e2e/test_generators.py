@@ -80,7 +80,7 @@ def capacity_rps(shop: Workshop, server: RunningServer) -> float:
     """What one connection achieves when each request follows the response to the last."""
     assert shop.truepace is not None
     command = [str(shop.truepace.path), "-t1", "-c1", "-d1s", f"{server.url}/v0/entity?id=1"]
-    console = read_console(subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout)
+    console = read_console(subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout)
     assert console.requests_per_s
     return console.requests_per_s
 
@@ -187,7 +187,7 @@ class Delayed:
             spec = LoadSpec(f"{url}/delayed", None, None if name == "wrk" else rate, seconds, connections=connections)
             with waking() as witness:
                 outcome = run_load(self.generator, spec, files)
-            with urllib.request.urlopen(f"{url}/recorded", timeout=10) as answer:
+            with urllib.request.urlopen(f"{url}/recorded", timeout=60) as answer:
                 took_us = json.loads(answer.read())
             server_s = sum(psutil.Process(child.pid).cpu_times()[:2])
         finally:

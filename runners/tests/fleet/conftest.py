@@ -13,6 +13,7 @@ from distributed.utils import get_mp_context
 from runners.fleet import workers
 from runners.fleet.workers import Fleet
 from runners.tests.fleet import asked
+from runners.tests.waiting import until
 
 
 @pytest.fixture(scope="package")
@@ -35,7 +36,14 @@ def processes(kept: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def fleet() -> Iterator[Fleet]:
+def three() -> Iterator[Fleet]:
     """Three hosts, each a process."""
     with workers.local(3) as found:
         yield found
+
+
+@pytest.fixture
+def fleet(three: Fleet) -> Fleet:
+    """The three hosts, once all are there: on a loaded machine their scheduler is out of reach for a while."""
+    assert until(lambda: len(three.hosts()) == 3)
+    return three

@@ -112,7 +112,7 @@ def test_labs_that_build_at_once_build_one_after_the_other_and_only_what_is_want
         )
         for _ in range(3)
     ]  # fmt: skip
-    said = [each.communicate(timeout=60)[0] for each in labs]
+    said = [each.communicate(timeout=300)[0] for each in labs]
     assert [each.returncode for each in labs] == [0, 0, 0], said
     assert sum("waiting for another lab" in each for each in said) >= 1
     assert (crate / "target" / "calls").read_text() == "begun\nended\n" * calls
