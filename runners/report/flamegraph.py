@@ -5,8 +5,8 @@ it. A differential flame graph has the shape of one profile, and hides what the 
 profile in its own shape, coloured by what the other does with the same path of calls.
 
 async-profiler's jfr-converter 4.5 was looked at: it makes flame graphs, their differences (`--diff`) and heat maps from
-recordings. Its pages lie in the run folder as raw output. A report does not use them, for it starts no process, needs
-no JDK, and is made again from a reference result, which keeps stacks and no recordings.
+recordings. Its flame graphs lie in the run folder as raw output. A report does not use them, for it starts no process,
+needs no JDK, and is made again from a reference result, which keeps stacks and no recordings.
 """
 
 from __future__ import annotations
