@@ -75,8 +75,8 @@ _SAID_OF_IT = re.compile(
 )
 #: A measurement that its author tells of: in the first person, or as done.
 _REPORTED = re.compile(
-    r"(?i)\b(?:I|we)(?:'ve| have)? (?:\w+ )?(?:ran|run|tested|measured|benchmarked|compared|loaded|saw|see|got|found"
-    r"|observed|executed|performed|noticed)\b"
+    r"(?i)\b(?:I|we|you)(?:'ve| have)? (?:\w+ )?(?:ran|run|tested|measured|benchmarked|compared|loaded|saw|see"
+    r"|got|found|observed|executed|performed|noticed)\b"
     r"|\b(?:was|were|been|is|are) (?:\w+ )?(?:loaded|tested|measured|benchmarked|compared|executed|performed|launched"
     r"|taken|captured|collected|carried out)\b"
     r"|\b(?:tested|measured|benchmarked|ran|tests run) (?:on|with|using|at|against|over)\b|\b(?:results|runs?) below\b"
@@ -113,6 +113,9 @@ _MACHINE = re.compile(
     r"|\bR[3579][ -]?\d{4}"
 )
 LEAST_SETTINGS = 2
+_QUANTITY = re.compile(r"(?i)(?<![\w.,<>~/-])\d[\d.,]*\s?(?:ms|мс|µs|req/s|[rqt]ps|%)(?![^\W\d_])")
+LEAST_QUANTITIES = 2
+MANY_NUMBERS = 5
 
 
 def tells(group: Group) -> bool:
@@ -127,6 +130,11 @@ def tells(group: Group) -> bool:
     lines = [line.text for line in _outside_fences(first.prose)]
     said = [text for text in lines if is_prose(text) and not _STEP.search(text)]
     if any(_is_reported(text) for text in said):
+        return True
+    stated = [text for text in said if not _NOT_REPORTED.search(text)]
+    if sum(1 for text in stated if _QUANTITY.search(text)) >= LEAST_QUANTITIES:
+        return True  # in whatever language
+    if first.report.transcribed and sum(1 for text in stated if re.search(r"\d", text)) >= MANY_NUMBERS:
         return True
     if said and any(_HEADING.match(text) and _OF_A_REPORT.search(text) for text in lines):
         return True

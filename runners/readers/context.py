@@ -45,12 +45,12 @@ _CHARACTER = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
 _BESIDE_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={_CHARACTER})")
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(
-    r"\b(?:before|baseline|old|до|vorher|avant|antes)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前"
+    r"\b(?:before|baseline|old|до|vorher|avant|antes|înainte|prima|önce|sebelum)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前"
     r"|(?:개선|적용|도입|최적화|튜닝) ?전(?!\w)|(?:改善|最適化|導入|変更)前",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"\b(?:after|new|после|nachher|après|después|depois)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?后"
+    r"\b(?:after|new|после|nachher|après|después|depois|după|dopo|sonra|setelah)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?后"
     r"|(?:개선|적용|도입|최적화|튜닝) ?후(?!\w)|(?:改善|最適化|導入|変更)後",
     re.IGNORECASE,
 )

@@ -125,7 +125,7 @@ _NAMES = (
     (
         "rate",
         re.compile(
-            rf"^{_ACHIEVED}(?:{RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean"
+            rf"^{_ACHIEVED}(?:{RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean|total|achieved|actual|reached"
             rf"|средний)\)?)?$"
             r"|^(?:http )?request rate$|^(?:초당 )?처리량(?:\s?\([rqt]ps\))?$|^초당 (?:요청|처리)(?: ?수)?$"
             r"|^(?:吞吐量?|处理量|throughput|처리량)\s?/\s?(?:s|sec|秒|초)$"
@@ -188,6 +188,7 @@ _NAMES = (
             r"|^duraci[oó]n$|^duração$|^durée$|^dauer$"
         ),
     ),
+    ("dropped", re.compile(r"^(?:k6 )?dropped(?:[ _]iterations?)?$")),
     ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
     ("threads", re.compile(r"^(?:threads?|поток(?:и|ов)|线程数?|スレッド数?|스레드(?: ?수)?|hilos)$")),
     (

@@ -57,8 +57,17 @@ NEVER_PACED = frozenset({"ab", "go-wrk", "hey", "rewrk", "siege", "wrk"})
 _BY_RATE = re.compile(
     r"(?i)arrival[- ]?rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
     r"|(?-i:-e RATE=\d|\bRATE=\d)"
+    r"|(?<!not )(?<!no )(?<!vs )\bopen[- ](?:loop|model)|开环|恒定(?:速率|QPS)|固定(?:速率|QPS|RPS)|到达率"
+    r"|오픈 ?(?:모델|루프)|도착률|고정 ?(?:RPS|TPS)|открыт\w+ модел\w+"
+    r"|(?:постоянн|фиксированн)\w+ (?:интенсивност|частот|скорост)\w+"
     r"|(?:配置|升到|维持|최대|offered|arrival)[^|。.]{0,16}\d\s?(?:[rqt]ps|req/s|iters?/s)\b"
     r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
+)
+#: The rate at which the text says that requests were sent.
+_OFFERED = re.compile(
+    r"(?i)(?:arrival[- ]rate|\boffered(?: load| rate)?|open[- ](?:model|loop)|恒定|固定|到达率|도착률|고정"
+    r"|постоянн\w+|фиксированн\w+)[^|\d]{0,24}?(?P<number>\d{1,3}(?:[, ]\d{3})+|\d{1,7})(?P<kilo>k)?\s?"
+    r"(?:/s\b|[rqt]ps\b|(?:req\w*|iter\w*)/s\b|요청/초|건/초|次/秒|请求/秒|запрос\w* в сек\w*)"
 )
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _OF_USERS = re.compile(
@@ -111,6 +120,20 @@ def by_rate_at(lines: Sequence[Line], first: int, last: int) -> bool:
         if any(len(line.text) <= LONGEST_LINE and _OF_USERS.search(line.text) for line in own):
             return False  # whoever waits is sent nothing more
     return by_rate(lines)
+
+
+def offered_at(lines: Sequence[Line], first: int, last: int) -> float | None:
+    """Read the one rate at which the section of a run says that its requests were sent."""
+    heads = headings(lines)
+    begin = max((number for number in heads if number <= first), default=0)
+    end = min((number for number in heads if number > last), default=lines[-1].number + 1 if lines else 0)
+    own = [line.text for line in lines if begin <= line.number < end and len(line.text) <= LONGEST_LINE]
+    found = {
+        float(re.sub(r"[, ]", "", match["number"])) * (1000 if match["kilo"] else 1)
+        for text in own
+        for match in _OFFERED.finditer(text)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def headings(lines: Sequence[Line]) -> list[int]:

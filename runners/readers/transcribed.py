@@ -50,6 +50,7 @@ from runners.readers.load_tools import (
     loads,
     named,
     named_tool,
+    offered_at,
     text_of,
 )
 from runners.readers.percentile_tables import Column
@@ -132,6 +133,8 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
         if not bare:
             run.figures.pop("threads", None)  # they may be the server's
         at_rate = by_rate_at(lines, run.first_line, run.last_line) if several else paced
+        if at_rate and not ramped and (wanted := offered_at(lines, run.first_line, run.last_line)):
+            run.figures.setdefault("offered", wanted)
         reports.append((run, run.report(_of_heading(run) or tool if tool == OF_SEVERAL else tool, at_rate, only)))
     return [Column(report, run.label, index, len(runs), run.cell) for index, (run, report) in enumerate(reports)]
 

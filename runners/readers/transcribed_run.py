@@ -14,6 +14,7 @@ LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
 _SHARE_BESIDE = re.compile(r"^[\s*`]*\d[\d,]*[*`]*\s*\((\d{1,3}(?:\.\d{1,3})?)\s?%\)")
 DISAGREE = "counts that disagree: "
+DROPPED = "iterations that were due at a rate and never began: "
 OF_A_COUNT, OF_A_SHARE = 0.02, 0.001  # by which an author's counts and shares may miss each other
 ROUNDED_SHARE = 0.001  # of failures, where an author gives the share of successes alone
 
@@ -41,7 +42,8 @@ class Run:
 
     def is_run(self, bare: bool) -> bool:
         """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
-        figures = {name for name in self.figures if name != "duration" and not name.startswith("share of")}
+        aside = ("duration", "dropped")  # of themselves no figures of a run
+        figures = {name for name in self.figures if name not in aside and not name.startswith("share of")}
         latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in figures)
         enough = latencies >= LEAST_LATENCY_FIGURES and len(figures) >= LEAST_FIGURES
         return enough or ((bare or self.of_rates) and not self.single and "rate" in self.figures)
@@ -91,7 +93,7 @@ class Run:
             if (paced and tool not in NEVER_PACED) or tool in (*MAY_BE_PACED, OF_SEVERAL)
             else True,
             transcribed=True,
-            extra=tuple(self._contradictions()),
+            extra=(*self._contradictions(), *([f"{DROPPED}{said['dropped']:g}"] if said.get("dropped") else ())),
             first_line=self.first_line,
             last_line=self.last_line,
         )

@@ -24,6 +24,7 @@ from runners.audit.rule import Group, Rule, Seen, each
 from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
+from runners.readers.transcribed_run import DROPPED
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
 IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
@@ -33,6 +34,7 @@ LATENCY_STEP = 0.9
 
 BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stood still
 BURST_US = 20_000.0
+MANY_DROPPED = 1_000  # where it is not known of how many
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
 HELD_AT_FIRST = 0.9
@@ -41,6 +43,10 @@ COLLAPSED = 0.5
 
 def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     offered, achieved = output.offered_rps, achieved_rps(output)
+    if dropped := _dropped(output):
+        text = f"{write.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
+        yield Seen(output, text, {"dropped": dropped})
+        return
     if not fell_short(output) or never_offered(output) or offered is None or achieved is None:
         return
     text = (
@@ -48,6 +54,15 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
         f" (offered: {output.offered_by})"
     )
     yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": round(achieved / offered, 4)})
+
+
+def _dropped(output: Output) -> int:
+    """Count what an author says that a tool left out of its schedule; 0 where it is nothing beside all requests."""
+    said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
+    dropped = round(float(said))
+    known = output.report.requests
+    many = dropped > (1 - HELD) * (known + dropped) if known is not None else dropped >= MANY_DROPPED
+    return dropped if is_open_loop(output) and many else 0
 
 
 def _never_offered(output: Output) -> Iterator[Seen]:

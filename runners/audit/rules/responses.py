@@ -41,6 +41,8 @@ _ERRORS_SAID = tuple(
         rf"(?:tasa|taxa|porcentaje|índice) de (?:error(?:es)?|erros?|fallos?|falhas?)[^\d%<>.]{{0,12}}{_SHARE}",
         rf"{_SHARE} de (?:las |los |as )?(?:requests|solicitudes|peticiones|requisições) (?:fallan|fallid\w+|falh\w+)"
         rf"|(?<![\w.,<>-]){_SHARE.replace('share', 'other')} de (?:error|fallos)",
+        r"(?<![\w.,/-])(?P<count>\d{1,3}(?:,\d{3})+|\d{1,9})\s?(?:/|of|out of)\s?\d[\d,]* requests (?:\w+ ){0,3}?`?"
+        r"(?:failed|timed out|errors?|connection reset|reset|rejected|[45]\d\d)\b",
         r"http_req_failed.{1,60}?rate\s?=\s?(?P<count>0\.\d+|1(?:\.0+)?)(?![\d.])",
         r"(?<![\w.,<>-])(?P<count>\d{1,3}(?:,\d{3})+|\d{1,9}) (?:failed requests|requests (?:\w+ )?(?:failed|timed out)"
         r"|запрос\w* (?:упал\w*|заверш\w+ с ошибк\w+))\b",

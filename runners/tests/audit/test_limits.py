@@ -137,3 +137,49 @@ def test_counts_of_one_run_are_held_against_each_other(counts: tuple[str, str, s
 )
 def test_factors_are_held_against_their_figures(said: str, overturned: bool) -> None:
     assert ("DOC004" in remarks(f"{RUN}\n{said}")) is overturned
+
+
+ARRIVING = "A {} of the shop.\n\n| Metric | Result |\n|---|---|\n| Req/s achieved | 87 |\n| p95 | 9 ms |\n{}"
+
+
+@pytest.mark.parametrize(
+    ("how", "more", "short"),
+    [
+        ("constant-arrival-rate at 2 000 req/s", "", True),
+        ("load of an open model, offered 600 rps,", "", True),
+        ("постоянная нагрузка с постоянной интенсивностью 500 RPS", "", True),
+        ("开环压测，固定 2000 QPS 的速率", "", True),
+        ("고정 RPS 600 rps 부하", "", True),
+        ("constant-arrival-rate at 87 req/s", "", False),
+        ("load of 2000 VUs", "", False),
+        ("constant-arrival-rate", "| Dropped iterations | 55,057 |\n", True),
+        ("constant-arrival-rate", "| Dropped | 12 |\n", False),
+        ("constant-arrival-rate", "| Requests | 1,000,000 |\n| Dropped | 1,200 |\n", False),
+        ("load of 2000 VUs", "| Dropped | 55,057 |\n", False),
+    ],
+)
+def test_a_rate_that_a_section_says_was_offered_is_held_against_the_achieved(how: str, more: str, short: bool) -> None:
+    assert bool({"RAT001", "RAT006"} & set(remarks(ARRIVING.format(how, more)))) is short
+
+
+@pytest.mark.parametrize(
+    "said", ["7/931 requests hit `connection reset`.", "3 of 200 requests failed.", "12 out of 400 requests timed out."]
+)
+def test_a_number_of_requests_that_failed_is_an_error(said: str) -> None:
+    assert "ERR001" in remarks(f"| Metric | Result |\n|---|---|\n| p95 | 196 ms |\n| Req/s | 16 |\n\n{said}")
+
+
+def test_who_gives_many_figures_tells_of_a_measurement_in_any_language() -> None:
+    said = "Serverul are 4 fire.\n\nLa 50 de conexiuni ajunge la 260 req/s.\n\nApoi 330 ms pe cerere la 99 %.\n"
+    table = (
+        "| Endpoint | req/s | p50 | p99 |\n|---|---|---|---|\n| a | 260 | 9 ms | 12 ms |\n| b | 300 | 9 ms | 13 ms |\n"
+    )
+    report = f"# Test de sarcină\n\nCu autocannon.\n\n{table}\n{said}"
+    assert "SMP004" in {remark.code for remark in examine(outputs_of(text_document(report)).outputs)}
+
+
+def test_states_before_and_after_are_named_in_more_languages() -> None:
+    for was, became in (("înainte de fix", "după fix"), ("prima", "dopo"), ("önce", "sonra")):
+        table = f"| | {was} | {became} |\n|---|---|---|\n| req/s | 11.5 | 197 |\n| p99 | 4545 ms | 333 ms |\n"
+        report = f"# Test\n\nRulat cu autocannon.\n\n{table}\n"
+        assert "CMP003" in {remark.code for remark in examine(outputs_of(text_document(report)).outputs)}
