@@ -34,6 +34,8 @@ _FLAG = re.compile(
 )
 _IN_A_NAME = re.compile(r"(?:(?<![a-zA-Z\d])R(?P<flag>\d{2,7})|(?P<unit>\d[\d_]{0,9}k?)[-_ ]?rp[sc])(?![a-zA-Z\d])")
 _BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:conn|thread|chan|file))")
+_OPERATION = r"(?:get|put|post|delete|del|status|read|write)s?"
+_THOUSANDS_IN_A_NAME = re.compile(rf"(?i)(?:{_OPERATION}[-_ ]?)?(\d{{1,4}}k)(?:[-_ ]?{_OPERATION})?")
 ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
 _NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
 _ARRIVALS = re.compile(r"\barrivalRate['\"]?:\s*(?P<rate>\d{1,7})\b")
@@ -131,12 +133,14 @@ def unchanged(name: str) -> str:
 
 
 def named(path: Path, achieved_rps: float | None) -> Stated | None:
-    """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`.
+    """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
     A bare number is one only where it stands alone in the name and the run could have been offered it.
     """
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
     bare = [] if marked else [found for found in _BARE_IN_A_NAME.findall(path.stem) if float(found) >= LEAST_BARE_RPS]
+    if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
+        bare = [thousands[1]]
     if len({*marked, *bare}) != 1 or (bare and achieved_rps is None):
         return None
     rate = _numbers((marked or bare)[0])

@@ -31,6 +31,7 @@ LONGEST_CONSOLE, LONGEST_CAPTION = 400, 12  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 BAR_SHIFT = 3  # characters by which the bar between two consoles may move from line to line
+HELD_NEARLY = 0.995  # of a round rate
 MOST_SHOWN = 2  # outputs in a page that explains a tool
 _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
 
@@ -206,7 +207,7 @@ def outputs_of(document: Document) -> Found:
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
     placed = _k6s_loops(_one_tool(_rejoined(placed)), document.lines)
     trails, blocks = (context.headings(document.lines), begins(document.lines)) if placed else ([], [])
-    outputs = []
+    outputs: list[Output] = []
     prose = _prose(document.lines, [report for _, _, report in placed if not report.transcribed])
     end = 0
     before = 0  # where the text above a table begins, for all its columns
@@ -222,6 +223,8 @@ def outputs_of(document: Document) -> Found:
             stated = _stated_of(column, _stated(document.path, above, report, of, trails[position]))
         if report.tool == "Artillery":
             stated = context.scripted(document.lines[end:position], report.requests_per_s)
+        if column is None and stated is None and outputs:
+            stated = _rate_before(outputs[-1], report, trails[position], document.lines[end:position])
         if column is None and stated is None and _is_wrks(report):
             report = replace(report, tool="wrk")
         cell = document.lines[position].cell
@@ -365,6 +368,33 @@ def _stated(
     achieved = report.requests_per_s
     said = context.stated(above, columns, report.duration_s or asked, achieved, trail)
     return said or (context.named(path, achieved) if report.tool != "wrk" else None)
+
+
+def _rate_before(
+    before: Output, report: ConsoleReport, trail: Sequence[str], between: Sequence[Line]
+) -> context.Stated | None:
+    """Take the rate of the output just above for one that gives no command, and at most a caption of its own.
+
+    Both must have the same settings. A rate that is a round number may be what the run was offered, and held.
+    """
+    asked, rate, achieved = before.command, before.offered_rps, report.requests_per_s
+    if asked is None or report.command is not None or not rate or not achieved or not report.calibrations:
+        return None
+    settings = (before.report.threads, before.report.connections, before.report.duration_s, before.headings)
+    said = [line.text for line in between if line.text.strip(" `~\t")]
+    if settings != (report.threads, report.connections, report.duration_s, tuple(trail)) or len(said) > 1:
+        return None
+    if not context.plausible(rate, achieved) or _is_round(achieved):
+        return None
+    if any(len(text) > context.LONGEST_LABEL or any(map(str.isdigit, text)) for text in said):
+        return None
+    return context.Stated((rate,), f"-R {rate:g} of the output above", before.line)
+
+
+def _is_round(rate: float) -> bool:
+    """Tell whether a rate is a number of two digits and zeros, as near as a rate is held."""
+    digit = 10.0 ** (math.floor(math.log10(rate)) - 1) if rate > 0 else 1.0
+    return abs(rate - round(rate / digit) * digit) <= (1 - HELD_NEARLY) * rate
 
 
 def _is_wrks(report: ConsoleReport) -> bool:

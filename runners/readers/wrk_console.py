@@ -25,13 +25,16 @@ from runners.readers.console_report import (
 from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
-DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output
+DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output; what a script prints again and again is one of them
+MOST_PENDING = 2_000  # lines, however alike
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
-_ITEM = re.compile(r"^\s*[*+-]\s+(.*)$")
+_ITEM = re.compile(r"^\s*(?:[*+-]|#|//)\s+(.*)$")
+_OF_RESULTS = re.compile(r"(?i)^\s*#{1,6}\s+\W*(?:results?|outputs?|результат\w*|结果|输出|결과|結果)(?!\w)")
+_NUMBERS = re.compile(r"\d+")
 _WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
 _V = r"([+-]?[\w.μµ]+)"
 _N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
@@ -100,6 +103,8 @@ class _Builder:
     ended: bool = False
     third: str = "Max"  # some builds print p99 in the third column
     layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and truepace) `50.000%`
+    shapes: set[str] = field(default_factory=set)  # of the foreign lines, without their numbers
+    begun_by: str = ""
 
     @property
     def current(self) -> _Distribution:
@@ -124,14 +129,23 @@ class _Builder:
         if self.pending and name in _TAKERS:
             self.diagnostics += self.pending
             self.pending.clear()
+            self.shapes.clear()
         if taker := _TAKERS.get(name):
             taker(self, match)
         self.last_line = line_number
         self.ended = self.ended or name == "transfer"
 
+    def waits_for(self, line: str) -> bool:
+        """Keep a foreign line; false where there are too many for the output to go on."""
+        self.pending.append(line.strip())
+        self.shapes.add(_NUMBERS.sub("", line.strip()))
+        return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
+
     def says_something(self) -> bool:
         head = self.said.get("duration_s") and "threads" in self.said  # autocannon begins with the same line
         found = head or self.said.get("latency") or "requests" in self.said
+        if self.begun_by == "columns":
+            return "requests" in self.said  # other programs print an HdrHistogram with this head too
         return bool(self.latencies or self.uncorrected or found)
 
     def finish(self) -> ConsoleReport:
@@ -199,7 +213,9 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "transfer": lambda b, m: b.said.update(bytes_per_s=units.size_bytes(m[1])),
     "extra": lambda b, m: b.extra.append(m[1]),
 }
-_STARTS = frozenset({"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "threads"})
+_STARTS = frozenset(
+    {"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "columns", "threads"}
+)
 
 
 #: A piece that some pattern needs; most lines of a report have none, and need not be tried on each pattern.
@@ -262,7 +278,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
-            command = None if _HEADING.match(line) else command
+            command = None if _HEADING.match(line) and not _OF_RESULTS.match(line) else command
             if command and number == command[0] + 1 and (rest := _WRAPPED.match(line)):
                 command = (number, parse_command(command[1].text + rest[0].strip()))
                 continue
@@ -270,9 +286,8 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
                 close()
                 command = (number, asked)
             elif builder is not None and line.strip():
-                builder.pending.append(line.strip())
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
-                if foreign or len(builder.pending) > DIAGNOSTIC_LINES:
+                if not builder.waits_for(line) or foreign:
                     close()
             continue
         name, match = recognised
@@ -282,7 +297,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
             if name not in _STARTS:
                 continue
             near = command is not None and number - command[0] <= COMMAND_REACH_LINES
-            builder = _Builder(number, command[1] if near and command else None)
+            builder = _Builder(number, command[1] if near and command else None, begun_by=name)
             command = None
         builder.take(name, match, number)
     close()

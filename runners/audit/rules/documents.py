@@ -53,6 +53,11 @@ _REQUESTS = re.compile(
 _CONNECTIONS = re.compile(
     rf"{_NUMERAL}(?:concurrent |parallel |open )?(?:connections?\b|соединени\w+|个?并发连接|个?连接)", re.IGNORECASE
 )
+#: A list of parameters that is an author's own: `- c (connections): 64`.
+_PARAMETER = re.compile(
+    r"(?i)^\W*(?:-?c ?\(connections?\)|(?:number of |concurrent )?connections?|соединени[йя])\s*[:=]"
+    r"\s*(\d{1,6})(?=\s*$|\s{2})"
+)
 SAME_FIGURE = 0.02
 EXACT = 0.003
 ROUNDED = 0.05  # no text rounds a figure by more
@@ -107,7 +112,7 @@ _CONDITIONS = {
 }
 _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",
-    "JDK": rf"\bJDK\b|openjdk|\bjava(?: version| ?\d|{_SAID}v?\d)|GraalVM",
+    "JDK": rf"\bJDK\b(?!\.[a-z])|openjdk|\bjava(?: version| ?\d|{_SAID}v?\d)|GraalVM",
 }
 _JVM = re.compile(
     r"\bjava\b|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof|one[-.]nio"
@@ -156,6 +161,11 @@ def _other_load(group: Group) -> Iterator[Seen]:
         command, report = output.command, output.report
         ran = report.requests if output.tool == "ab" and not report.errors else None
         connections = None if report.transcribed else (command.connections if command else None) or report.connections
+        listed = [(int(found[1]), line) for line in output.text_above if (found := _PARAMETER.match(line.text))]
+        if connections and len(listed) == 1 and abs(listed[0][0] - connections) > OTHER_RATE * connections:
+            asked, line = listed[0]
+            text = f"line {line.number} says {_connections(asked)}, the output {write.count(connections)}"
+            yield Seen(output, text, {"said_connections": asked, "connections": connections})
         lines = [line for line in output.text_above[-2 * ABOVE_LINES :] if line.text.strip()][-ABOVE_LINES:]
         last = max((index for index, line in enumerate(lines) if line.text.startswith("#")), default=0)
         for line in lines[last:]:
@@ -236,8 +246,10 @@ def _near(value: float | None, other: float, by: float = SAME_FIGURE) -> bool:
 def _misquoted(group: Group) -> Iterator[Seen]:
     """A percentile or a mean in a sentence that has another figure than the output that it is of."""
     whole = not any(output.report.transcribed for output in group)  # else the text retells what its tables give
-    for quote in quotes(sentences(group[0].prose), short=whole):
-        found = _mean_contradicted(group, quote) if quote.level is None else _contradicted(group, quote, quote.level)
+    quoted = list(quotes(sentences(group[0].prose), short=whole))
+    for quote in quoted:
+        others = [other for other in quoted if other.line == quote.line and other.level != quote.level]
+        found = _mean_contradicted(group, quote) if quote.level is None else _contradicted(group, quote, others)
         if found:
             output, printed_us = found
             named = "mean" if quote.level is None else write.level(quote.level)
@@ -306,8 +318,9 @@ def _miscopied(group: Group) -> Iterator[tuple[int, float, Output, float]]:
                     yield line, value, output, rate
 
 
-def _contradicted(group: Sequence[Output], quote: Quote, level: float) -> tuple[Output, float] | None:
-    value_us = quote.value_us
+def _contradicted(group: Sequence[Output], quote: Quote, beside: Sequence[Quote]) -> tuple[Output, float] | None:
+    """Find the output that a percentile is wrongly quoted from; `beside` are the quotes of the same line."""
+    value_us, level = quote.value_us, quote.level or 0.0
     printed = [(output, dict(_rows(output))) for output in group]
     if any(_near(rows.get(level), value_us) for _, rows in printed):
         return None
@@ -322,8 +335,11 @@ def _contradicted(group: Sequence[Output], quote: Quote, level: float) -> tuple[
         others = [each for at, each in rows.items() if at != level]
         other_row = there > FAR_OFF * value_us and any(_near(each, value_us) for each in others)
         just_above = 0 < quote.line - output.report.last_line <= JUST_ABOVE_LINES
+        its_line = any(other.level and _near(rows.get(other.level), other.value_us, EXACT) for other in beside)
         its_row = (
-            just_above and abs(there / value_us - 1) > ROUNDED and any(_near(each, value_us, EXACT) for each in others)
+            (just_above or its_line)
+            and abs(there / value_us - 1) > ROUNDED
+            and any(_near(each, value_us, EXACT) for each in others)
         )
         other_unit = any(_near(there * factor, value_us) for factor in (1e-3, 1e3))
         if other_row or its_row or other_unit:

@@ -136,6 +136,7 @@ def _unseeded(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
+_WRITES = re.compile(r"(?i)put|post")  # a script that is named so does not read alone
 _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
@@ -189,6 +190,8 @@ def _two_draws(group: Group) -> Iterator[Seen]:
         and output.report.requests
         and output.tool in ("wrk", "wrk2", None)
         and low < output.report.non_2xx / output.report.requests < high
+        and not _WRITES.search(output.script)
+        and _ranges_of_script(output) != ()
     ]
     writers = [
         (output, output.report.requests / (output.threads or 1))

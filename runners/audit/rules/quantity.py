@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
-from runners.audit.reports import tells
+from runners.audit.reports import LONGEST_CAPTION, tells
 from runners.audit.rule import Group, Rule, Seen, each
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
@@ -41,6 +41,19 @@ REPEATED = re.compile(
     r"|\b(?:repetid|ejecut|executad|corrid|rodad|medid)\w* (?:[3-9]|\d{2}|tres|cinco|três) ve[cz]es\b"
     r"|\b(?:promedio|mediana|média|media) de (?:[3-9]|\d{2}|tres|cinco|três)"
     r" (?:ejecuciones|execuções|corridas|rodadas)\b"
+)
+_PARAMETER = re.compile(
+    r"(?i)^[-+\u2022]\s*(?:-?[tcdrk]\b|.{0,30}\b(?:threads?|connections?|duration|rate|pool\w*|queue|capacity|workers?"
+    r"|buffer|batch|heap|поток\w*|соединени\w+|длительност\w+|очеред\w+|пул\w*)\b)[^:=.|]{0,20}[:=]\s*\d"
+)
+NEAR_LINES = 12
+_TYPED = re.compile(
+    r"^(?:[$>%#]|console$|bash$|shell$|sh$|text$)|^\S*(?:wrk2?|ab|hey|oha)\s|[$>#] \S*(?:wrk2?|ab|hey|oha)\s"
+)
+#: Which of several runs a caption is of.
+_TURN = re.compile(
+    r"(?i)\d+(?:st|nd|rd|th|-?[йяе])?|\b(?:first|second|third|fourth|fifth|again|once more|перв|втор|трет"
+    r"|четв[её]рт|пят|ещ[её] раз|повторн)\w*|第.次?"
 )
 LEAST_COLUMNS = 2  # of a table that holds an average besides
 MEDIAN = 0.5  # rests on half of the samples, however few they are
@@ -166,7 +179,24 @@ def _settings(output: Output) -> tuple[object, ...]:
     report = output.report
     levels = tuple(level for level, _ in report.latencies.rows) if report.transcribed else ()
     figures = (levels, report.requests_per_s is None) if report.transcribed else ()  # other figures, another thing
-    return (*asked, *to, output.headings, output.label, figures, output.path if output.entry else None)
+    named = (output.headings, output.label, _said_above(output), output.path if output.entry else None)
+    return (*asked, *to, figures, *named)
+
+
+def _said_above(output: Output) -> tuple[str, ...]:
+    """Name a setting by the parameters that are listed just above an output, but not by its turn.
+
+    Where no script names what was asked for, the caption does.
+    """
+    above = [text for line in output.text_above[-NEAR_LINES:] if (text := line.text.strip(" \t`*_"))]
+    listed = [text for text in above if _PARAMETER.match(text)]
+    if output.connections is None:
+        return ()
+    if output.script:
+        return tuple(listed)
+    last = next((text for text in reversed(above) if not _TYPED.search(text) and text not in listed), "")
+    caption = _TURN.sub("", last).lower() if last.endswith(":") and len(last) <= LONGEST_CAPTION else ""
+    return (*listed, " ".join(caption.split()))
 
 
 def _averaged(group: Group) -> Iterator[Seen]:

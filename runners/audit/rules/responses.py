@@ -153,7 +153,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
     text = f"socket errors: {write.listed(seen)}"
     if errors.timeout:
         dead, connections = dead_connections(output), output.connections
-        waited = f"about {write.several(dead, 'connection')}" + (
+        waited = f"about {write.several(max(1, dead), 'connection')}" + (
             f" of {write.count(connections)}" if connections else ""
         )
         text += f"; time-outs count connections at each check: {waited} waited, and no figure holds their wait"

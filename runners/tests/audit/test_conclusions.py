@@ -183,6 +183,13 @@ def test_a_quote_is_held_against_the_output_above_it(said: str, misquoted: bool)
     assert ("DOC002" in remarks(text)) is misquoted
 
 
+def test_a_row_that_is_misquoted_beside_one_that_is_not_is_named() -> None:
+    quoted = "Среднее 5.92ms, 99.000% = {}, 99.900% = {}\n\n"
+    assert "DOC002" in remarks(f"{REPORT}{quoted.format('20.10ms', '61.31ms')}{HEALTHY}")
+    assert "DOC002" not in remarks(f"{REPORT}{quoted.format('20.10ms', '40.20ms')}{HEALTHY}")
+    assert "DOC002" not in remarks(f"{REPORT}{quoted.format('22.10ms', '61.31ms')}{HEALTHY}")  # of another run
+
+
 def test_a_figure_with_the_wrong_unit_is_named() -> None:
     said = "# Отчёт\n\nНагрузка ровная.\n\nНе более 99.9% запросов занимают 40.20 секунд.\n\n"
     assert "40.2" in remarks(said + HEALTHY)["DOC002"].seen.text
@@ -265,6 +272,12 @@ def test_who_says_that_nothing_degrades_is_held_against_the_highest_load(
 def test_another_number_of_requests_or_connections_than_the_outputs_is_named(said: str, named: bool) -> None:
     ab = "Concurrency Level:      10\nTime taken for tests:   2.000 seconds\nComplete requests:      100\n"
     text = f"{REPORT}{said}\n\n{ab}Failed requests:        0\nRequests per second:    50.00 [#/sec] (mean)\n"
+    assert ("DOC001" in remarks(text)) is named
+
+
+@pytest.mark.parametrize(("listed", "named"), [("- c (connection) : 16", True), ("- c (connection) : 8", False)])
+def test_a_list_of_parameters_is_held_against_the_output(listed: str, named: bool) -> None:
+    text = f"{REPORT}- t (thread) : 1\n{listed}\n- R (rate) : 2000\n\n{HEALTHY.partition(chr(10))[2]}"
     assert ("DOC001" in remarks(text)) is named
 
 

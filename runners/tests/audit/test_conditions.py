@@ -134,6 +134,26 @@ def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
     assert "SMP004" in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}\n{said}")
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "repeated"),
+    [
+        ("Alpha hello (release):", "Beta hello (release):", False),
+        ("Запуск 1:", "Запуск 2:", True),
+        ("First run:", "Second run:", True),
+        ("- PoolSize : 2", "- PoolSize : 4", False),
+        ("- RPS : 2", "- RPS : 4", True),  # a figure, no parameter
+    ],
+)
+def test_captions_and_listed_parameters_are_of_a_setting(first: str, second: str, repeated: bool) -> None:
+    run = replaced(CLOSED, (" -s get.lua", ""))
+    assert ("SMP004" not in remarks(f"{REPORT}{first}\n\n```\n{run}```\n\n{second}\n\n```\n{run}```\n")) is repeated
+
+
+def test_the_name_of_a_package_says_no_version() -> None:
+    said = f"{REPORT}В профиле one-nio и jdk.internal.net.http.\n\n"
+    assert "JDK" in remarks(said + HEALTHY)["RUN006"].seen.text
+
+
 def test_repeats_are_a_condition_of_the_document() -> None:
     text = as_text(audit([outputs_of(text_document(REPORT + HEALTHY, Path("report.md")))]))
     (line,) = [line for line in text.splitlines() if line.startswith("report.md") and "warning" in line]

@@ -23,6 +23,7 @@ def test_a_caption_between_two_pieces_does_not_make_them_one_output() -> None:
     assert "SUM003" not in remarks(text)
 
 
+POEM = "".join(f"line {chr(97 + number)} of a poem\n" for number in range(25))
 CAPTIONS = ["```\n\nПерцентили:\n\n```\n", "#### Percentiles\n"]
 
 
@@ -53,6 +54,28 @@ def test_consoles_beside_each_other_are_two() -> None:
 def test_an_output_whose_lines_are_items_of_a_list_is_read() -> None:
     (output,) = outputs("".join(f"  * {line.strip()}\n" for line in CLOSED.splitlines()[1:]))
     assert (output.tool, output.report.latencies.at(0.99), output.report.requests_per_s) == ("wrk", 24_100, 200)
+
+
+@pytest.mark.parametrize("mark", ["# ", "// "])
+def test_an_output_that_is_a_comment_is_read(mark: str) -> None:
+    command, _, printed = CLOSED.partition("\n")
+    text = f"```sh\n{command}\n" + "".join(f"{mark}{line}\n" for line in printed.splitlines()) + "```\n"
+    (output,) = outputs(text)
+    assert (output.tool, output.missing) == ("wrk", ())
+
+
+def test_what_a_script_prints_again_and_again_is_no_end_of_an_output() -> None:
+    said = "".join(f"Completed {100 * number} requests\n" for number in range(1, 200))
+    (output,) = outputs(replaced(CLOSED, ("  Thread Stats", f"{said}  Thread Stats")))
+    assert output.missing == ()
+    assert len(outputs(replaced(CLOSED, ("  Thread Stats", f"{POEM}  Thread Stats")))) == 2
+
+
+def test_a_spectrum_without_its_caption_is_part_of_an_output() -> None:
+    spectrum = HEALTHY[HEALTHY.index("       Value") :]
+    (output,) = outputs(spectrum)
+    assert output.report.latencies.at(0.5) == 5_001
+    assert outputs(spectrum[: spectrum.index("-----")]) == ()  # as any program prints a histogram
 
 
 def test_commas_that_an_author_put_into_a_count_are_none_of_its_end() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runners.audit.audit import examine
 from runners.audit.rules import luajit
 from runners.audit.rules.draws import replay, writes_that_give
 from runners.audit.rules.luajit import fractions, integers
+from runners.readers.outputs import find_outputs
 
 
 def one_by_one(count: int) -> list[float]:
@@ -90,6 +94,26 @@ def test_a_count_that_chance_would_give_is_no_finding() -> None:
     assert replay(4, 40_000, 1) is None  # a mean of 4: every fifth wrong count would agree
     assert replay(0, 40_000, 1) is None
     assert replay(40_000, 40_000, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "lua", "found"),
+    [("get.lua", "", True), ("get.lua", "math.randomseed(os.time())", False), ("put_get.lua", "", False)],
+)
+def test_reads_that_draw_other_numbers_are_not_explained(script: str, lua: str, found: bool, tmp_path: Path) -> None:
+    run = "wrk2 -t{} -c6 -d60 -s {} http://localhost:8080\n  6 threads and 6 connections\n"
+    runs = [(6, "put.lua", 6_313_440, 0), (6, script, 1_799_671, 310_632), (6, script, 3_594_409, 619_023)]
+    text = "".join(
+        run.format(threads, name)
+        + f"  {requests} requests in 1.00m, 1.00MB read\n"
+        + (f"  Non-2xx or 3xx responses: {errors}\n" if errors else "")
+        + f"Requests/sec: {requests / 60:.2f}\nTransfer/sec: 1.00MB\n"
+        for threads, name, requests, errors in runs
+    )
+    (tmp_path / "report.md").write_text(text, encoding="utf-8")
+    if lua:
+        (tmp_path / script).write_text(lua, encoding="utf-8")
+    assert ("ERR003" in {remark.code for remark in examine(find_outputs(tmp_path / "report.md").outputs)}) is found
 
 
 def test_one_number_of_writes_explains_a_reports_reads() -> None:

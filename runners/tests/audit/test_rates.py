@@ -28,6 +28,9 @@ FELL_SHORT = replaced(HEALTHY, ("-R2000", "-R2600"))
         (BARE, "get18000.txt", 18_000),
         (BARE, "t4_c500_R22000.txt", 22_000),
         (BARE, "put-3500rps(3-3).txt", 3_500),
+        (BARE, "50k", 50_000),
+        (BARE, "put-3k.txt", 3_000),
+        (BARE, "get-50k-connections.txt", None),
         (BARE, "wrk-get-64-connections.txt", None),
         (BARE, "put_1000.txt", None),  # it achieved twice as many
         (f"# 9000 RPS\n\n## Later\n{BARE}", "-", 9_000),
@@ -55,6 +58,32 @@ def test_a_rate_that_a_terminal_wrapped_is_read_whole() -> None:
     (output,) = outputs("$ wrk2 -t1 -c8 -d60 -s put.lua -L http://localhost:8080 -R 20\n00\n" + BARE)
     assert output.offered_rps == 2_000
     assert "RAT001" not in remarks("$ wrk2 -t1 -c8 -d60 -s put.lua -L http://localhost:8080 -R 20\n00\n" + BARE)
+
+
+@pytest.mark.parametrize(
+    ("caption", "achieved", "rate"),
+    [
+        ("Синхронный:", "1731.52", 2_600),
+        ("Синхронный:", "1999.00", None),  # what was offered to this one may be 2000
+        ("Синхронный:", "3000.00", None),
+        ("At 64 MB:", "1731.52", None),
+        ("## Синхронный", "1731.52", None),
+        ("Синхронный:\n\nТеперь другой сервер.", "1731.52", None),
+    ],
+)
+def test_an_output_under_a_caption_was_offered_the_rate_of_the_one_above_it(
+    caption: str, achieved: str, rate: float | None
+) -> None:
+    first, second = outputs(f"## PUT\n\n{FELL_SHORT}\n{caption}\n\n{replaced(BARE, ('2000.00', achieved))}")
+    assert first.offered_rps == 2_600
+    assert second.offered_rps == rate
+
+
+@pytest.mark.parametrize(("heading", "asked"), [("#### Результат PUT", True), ("## Results", True), ("## GET", False)])
+def test_a_heading_of_results_stands_between_a_command_and_its_output(heading: str, asked: bool) -> None:
+    command, _, printed = HEALTHY.partition("\n")
+    (output,) = outputs(f"# PUT\n\n```\n{command}\n```\n\n{heading}\n\n```\n{printed}```\n")
+    assert (output.command is not None) is asked
 
 
 @pytest.mark.parametrize(
