@@ -14,7 +14,6 @@ from typing import Any
 
 import psutil
 
-from runners.analysis.comparable import of_manifests
 from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, Value, compared, experiment
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import Shape
@@ -146,6 +145,8 @@ def same_parameters(folder: RunFolder, wanted: Mapping[str, object]) -> None:
 
 def continued(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
     """The run's folder, open again. Raises PlanError, naming what differs from the first session."""
+    from runners.analysis.comparable import of_manifests  # slow to import; who only starts a kernel needs none of it
+
     before = of_plan(folder, plan)
     if before.get("status") == "running" and psutil.pid_exists(int(before.get("pid") or -1)):
         raise PlanError(str(folder.path), f"process {before['pid']} is still measuring it", "wait for it, or end it")

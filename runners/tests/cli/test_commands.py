@@ -233,9 +233,9 @@ def imported(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_neither_the_package_nor_any_help_loads_what_is_slow_to_load() -> None:
+def test_neither_the_package_nor_any_help_nor_what_starts_a_kernel_loads_what_is_slow_to_load() -> None:
     helps = "\n".join(
-        ["from runners.cli import lab"]
+        ["from runners.cli import lab; import runners.execution.batch"]
         + [f"lab(['{name}', '--help'], standalone_mode=False)" for name in ("doctor", "run", "compare", "audit")]
     )
     slow = {"numpy", "pandas", "matplotlib", "scipy", "duckdb", "httpx", "papermill", "IPython", "pyarrow"}
