@@ -24,11 +24,12 @@ _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 @JSON
 def report(run_folder: Path, as_json: bool) -> None:
     """Write a run's report again from its folder: no server, no load."""
-    from runners.experiments.registry import questions_of_run
-    from runners.report.references import write_report
     from runners.storage.run_folder import RunFolder
 
-    folder = RunFolder.open(run_folder)
+    folder = RunFolder.open(run_folder)  # what is no run folder is refused before what takes seconds to import
+    from runners.experiments.registry import questions_of_run
+    from runners.report.references import write_report
+
     write_report(folder, questions_of_run(folder.manifest()))
     print_report(folder, as_json)
 
