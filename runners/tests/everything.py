@@ -159,26 +159,21 @@ def python(part: Part) -> None:
     """Test what computes: the package and the order of its rooms."""
     nice = shutil.which("nice")
     cores = len(usable_cpus()) or os.cpu_count() or 1
-    beside = ("-n", str(cores + 1), "--dist", "worksteal")
-    # takes each process a second to import, and is for tests with servers
-    options = ["-m", "not e2e", "-p", "no:schemathesis"]
-    if LONG:
-        _pytest(part, options)
-        return
-    before = [nice, "-n", str(NICE)] if nice else []
-    if next((ROOT / "runners" / "tests").glob("*/__pycache__/*-pytest-*"), None) is None:
-        # in a fresh clone, where each of these processes would compile all that they import
-        part.run([*before, sys.executable, "-m", "pytest", "--collect-only", "--quiet", *options])
-    _pytest(part, [*options, *beside], before)
+    # schemathesis takes a second to import, and is for tests with servers
+    _pytest(part, ["-m", "not e2e", "-p", "no:schemathesis"], cores + 1, [nice, "-n", str(NICE)] if nice else [])
 
 
 def end_to_end(part: Part) -> None:
     """Test the lab with real servers under load; two at a time where none asserts a time."""
-    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "2", "--dist", "loadfile"))])
+    _pytest(part, ["-m", "e2e"], 2)
 
 
-def _pytest(part: Part, options: Sequence[str], before: Sequence[str] = ()) -> None:
-    more = ("--timeout=3600", "-rP") if LONG else ()
+def _pytest(part: Part, options: Sequence[str], processes: int, before: Sequence[str] = ()) -> None:
+    """Run the tests that the options choose: in several processes, in full one after the other."""
+    if LONG:
+        more, before = ["--timeout=3600", "-rP"], ()
+    else:
+        more = ["-p", "runners.tests.forked", f"--processes={processes}"]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
         code = part.run([*before, sys.executable, "-m", "pytest", f"--junitxml={report}", *options, *more])
