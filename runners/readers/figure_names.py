@@ -51,6 +51,8 @@ _MINUTES = re.compile(
     r"^(?P<minutes>\d{1,3}(?:\.\d{1,3})?)\s?(?:m(?=\s?\d)|mins?|minutes?|мин|分钟?|분)\.?"
     r"(?:\s?(?P<seconds>\d{1,2}(?:\.\d+)?)\s?(?:s|sec|с|сек|秒|초))?(?!\w)[^\d|]*$"
 )
+#: What is written in Taiwan and Hong Kong, but not in Japan.
+_SIMPLIFIED = str.maketrans("請總數錯誤遲響應測試壓併發線戶", "请总数错误迟响应测试压并发线户")
 #: A value may be remarked upon in brackets and behind them, as long as the remark holds no other time.
 _REMARK = rf"\s*\([^()]*\)(?:\s*[-\u2013\u2014,;](?!.*\d\s?(?:{TIME_UNIT})(?!\w)).*)?"
 _VALUE = re.compile(
@@ -71,9 +73,9 @@ _OF_LATENCY = re.compile(
     r"|respuesta|overall|total"
     r"|http|d[aeo]|del|of|the|yanıt|gecikme|süresi|antwortzeit|latenz|réponse|temps|waktu|respon|thời gian|phản hồi"
     r"|độ trễ"
-    r"|e2e|end-to-end|per request|each request)\b)|延迟|响应时间|耗时|応答時間|レイテンシ"
+    r"|e2e|end-to-end|per request|each request)\b)|延迟|[响回]应[时時][间間]|耗时|応答時間|レイテンシ"
     r"|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
-    r"|[()\[\]:,]",
+    r"|성공 ?요청|成功请求|successful requests?|успешных запросов|[()\[\]:,]",
 )
 _P = re.compile(
     r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?(?:\s?[-\u2013/]\s?\d{2}(?:th|\u00ba|\u00b0|-?й)?)?$"
@@ -127,7 +129,7 @@ _NAMES = (
         re.compile(
             rf"^{_ACHIEVED}(?:{RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean|total|achieved|actual|reached"
             rf"|средний)\)?)?$"
-            r"|^(?:http )?request rate$|^(?:초당 )?처리량(?:\s?\([rqt]ps\))?$|^초당 (?:요청|처리)(?: ?수)?$"
+            r"|^(?:http )?request rate$|^(?:(?:초당|성공) )?처리량(?:\s?\([rqt]ps\))?$|^초당 (?:요청|처리)(?: ?수)?$"
             r"|^(?:吞吐量?|处理量|throughput|처리량)\s?/\s?(?:s|sec|秒|초)$"
             r"|^每秒(?:处理|请求|处理请求)数?$|^(?:solicitudes|peticiones|requisições) por segundo$"
             r"|^(?:taxa de )?requisições/s$"
@@ -145,8 +147,8 @@ _NAMES = (
         re.compile(
             r"^(?:(?:total|completed?|number of|all|#)\s?)?(?:http\s)?(?:requests|reqs|http_reqs)"
             r"(?:\s(?:sent|made|processed|completed|executed|count))?$|^#?\s?samples$"
-            r"|^(?:всего|число|количество|общее (?:число|количество)) запросов$|^总请求数?$|^请求总数$"
-            r"|^(?:http)?リクエスト(?:総)?数$|^총 ?요청(?: ?수)?$"
+            r"|^(?:всего|число|количество|общее (?:число|количество)) запросов$|^总请求数?$|^请求数$|^请求总数$"
+            r"|^(?:http)?リクエスト(?:総)?数$|^총 ?요청(?: ?수)?$|^요청 ?수$"
             r"|^(?:total de )?(?:solicitudes|requisições|peticiones)$"
         ),
     ),
@@ -242,7 +244,7 @@ def figure_name(text: str, of_some: bool = False) -> tuple[str, float | None] | 
 
     `of_some` says whether a percentile of some of the requests (`login p95`) counts too.
     """
-    name = plain(text)
+    name = plain(text).translate(_SIMPLIFIED)
     unit = UNIT_IN_NAME.search(name)
     scale = UNITS_US[unit[1] or unit[2]] if unit else None
     name = (name[: unit.start()] if unit else name).strip(" :")
@@ -275,7 +277,7 @@ def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> 
 
     `rough` says whether a time or a rate that an author rounds (`~27 ms`) counts too.
     """
-    bare = re.sub(r"[*`]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip()
+    bare = re.sub(r"[*`\u00b9\u00b2\u00b3\u2020]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip()
     of_time = name.startswith("p:") or name.endswith("_us")
     if name in ("rate", "throughput", "requests") and (each := _MINUTE_RATE.match(bare)):
         return "rate", float(each["number"].replace(",", "")) * (1000 if each["kilo"] else 1) / 60

@@ -53,9 +53,12 @@ _NAME = {name.lower(): name for name in TOOLS}
 OF_SEVERAL = "one of several tools"
 #: Tools that send requests on a schedule, or whose reports do not tell whether they do.
 MAY_BE_PACED = frozenset({"Artillery", "Gatling", "NBomber", "loadtest", "vegeta", "wrk2"})
+ALWAYS_PACED = frozenset({"vegeta"})
 NEVER_PACED = frozenset({"ab", "go-wrk", "hey", "rewrk", "siege", "wrk"})
 _BY_RATE = re.compile(
-    r"(?i)arrival[- ]?rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
+    r"(?i)arrival[- ]?rate|\bdropped[ _]iterations\b|\|\s*rate\s*\|.*\|\s*dropped\s*\|"
+    r"|\brequests at \d[\d,]*/s for \d|^\W*(?:요청 속도|发送速率|请求速率)\W{1,5}\d[\d,]*[05]0\s?[tqr]ps\b"
+    r"|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
     r"|(?-i:-e RATE=\d|\bRATE=\d)"
     r"|(?<!not )(?<!no )(?<!vs )\bopen[- ](?:loop|model)|开环|恒定(?:速率|QPS)|固定(?:速率|QPS|RPS)|到达率"
     r"|오픈 ?(?:모델|루프)|도착률|고정 ?(?:RPS|TPS)|открыт\w+ модел\w+"

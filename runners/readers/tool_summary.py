@@ -19,12 +19,15 @@ N = r"(\d{1,18})"
 F = r"(\d{1,15}(?:\.\d{1,12})?)"
 MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
+_CUT = re.compile(r"\d+\.\d+m")
 GO_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
 
 
 def go_time_us(text: str) -> float | None:
     """Read a duration as Go prints it: `3m59.9s`, `681.09ms`, `0s`."""
     parts = _GO_PART.findall(text.strip())
+    if _CUT.fullmatch(text.strip()):
+        return None  # Go prints no fraction of a minute: a line was cut within `ms`
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None
     return sum(float(number) * GO_US[unit] for number, unit in parts)

@@ -41,6 +41,7 @@ from runners.readers.figure_names import (
     value,
 )
 from runners.readers.load_tools import (
+    ALWAYS_PACED,
     OF_SEVERAL,
     RAMPS,
     by_rate,
@@ -90,6 +91,10 @@ _KEPT = re.compile(r"^\s*(?P<label>[^|:]{0,48}?)\s*Requests/sec:\s+(?P<rate>\d{1
 _COMMAND = re.compile(r"(?<![\w-])(?P<command>(?:[\w.]+/)*wrk2?(?:\s+-{1,2}[a-zA-Z][^\s`]*(?:\s+\d\w*)?)+[^`]*)")
 _WHOLE_MILLISECONDS = frozenset({"ab", "Gatling", "JMeter", "Locust"})  # as their reports give them
 _RATE_OF_SCRIPT = re.compile(r"(?:-e |^\s*)RATE=(\d{1,6})\b")
+_RATES = ("rate", "throughput")
+_ROUND_RATE = re.compile(r"\d{0,3},?\d{0,3}[05]0\s?/\s?s")
+OF_A_RAMP = 0.25  # of its highest rate, below which no mean of a ramp lies that was held
+BEYOND = 1.02  # of a planned rate, which none that was achieved exceeds
 ROUND_RPS = 50.0  # of which a planned rate is a multiple
 _USERS = re.compile(r"^(?:vus?|virtual users|users|пользовател\w+|usuarios|usuários|vu ?수?)$")
 #: How a document writes a fraction: where with a point, a comma in a time stands between thousands.
@@ -113,8 +118,8 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
         return []
     bare = tool in called(text_of(lines))
     reading = _Reading(bare, 1e3 if tool in _WHOLE_MILLISECONDS else None)
-    paced = by_rate(lines)
-    several = paced and len(headings(lines)) > 1
+    paced = by_rate(lines) or tool in ALWAYS_PACED
+    several = paced and tool not in ALWAYS_PACED and len(headings(lines)) > 1
     ramped = any(len(line.text) <= LONGEST_LINE and RAMPS.search(line.text) for line in lines)
     runs = _once([run for run in _joined(_runs(lines, reading), loads(lines)) if run.is_run(bare)])
     if not runs and not explains_a_tool(lines) and not _is_unfilled(lines):
@@ -128,12 +133,12 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
     only = next(iter(asked.values())) if len(asked) == 1 and tool in ("wrk", "wrk2") else None
     reports = []
     for run in runs:
-        if ramped:
-            run.figures.pop("offered", None)
+        highest = run.figures.pop("offered", None) if ramped else None
         if not bare:
             run.figures.pop("threads", None)  # they may be the server's
         at_rate = by_rate_at(lines, run.first_line, run.last_line) if several else paced
-        if at_rate and not ramped and (wanted := offered_at(lines, run.first_line, run.last_line)):
+        wanted = (highest or offered_at(lines, run.first_line, run.last_line)) if at_rate else None
+        if wanted and (not ramped or run.figures.get("rate", wanted) < OF_A_RAMP * wanted):
             run.figures.setdefault("offered", wanted)
         reports.append((run, run.report(_of_heading(run) or tool if tool == OF_SEVERAL else tool, at_rate, only)))
     return [Column(report, run.label, index, len(runs), run.cell) for index, (run, report) in enumerate(reports)]
@@ -342,14 +347,42 @@ def _durations(head: Sequence[str], body: Sequence[tuple[Line, list[str]]]) -> d
 def _offered_and_achieved(
     head: Sequence[str], body: Sequence[tuple[Line, list[str]]]
 ) -> dict[int, tuple[str, float | None]]:
-    """Find the columns `Target` and `Achieved` of a table, where their cells are rates."""
+    """Find the columns `Target` and `Achieved` of a table, where their cells are rates.
+
+    Also `Rate`, where its cells are round rates, and a column of such ones beside one of rates that are hardly higher.
+    """
     found: dict[int, tuple[str, float | None]] = {}
     for index, cell in enumerate(head):
         name = {"target": "offered", "offered": "offered", "achieved": "rate", "actual": "rate"}.get(plain(cell))
         rates = [cells[index] for _, cells in body if index < len(cells)]
         if name and any(re.search(rf"(?i)\d\s?(?:{RATE_UNIT})(?!\w)", rate) for rate in rates):
             found[index] = name, None
-    return found if len(found) > 1 else {}
+    if len(found) > 1:
+        return found
+    known = [(index, named[0]) for index, cell in enumerate(head) if (named := figure_name(cell))]
+    of_rates = [(index, figure) for index, figure in known if figure in _RATES]
+    plain_rate = [index for index, cell in enumerate(head) if plain(cell) == "rate"]
+    if not of_rates and len(plain_rate) == 1:
+        cells = [plain(cells[plain_rate[0]]) for _, cells in body if plain_rate[0] < len(cells)]
+        round_ones = len(cells) > 1 and all(map(_ROUND_RATE.fullmatch, cells))
+        return {plain_rate[0]: ("offered", None)} if round_ones else {}
+    return _planned_and_achieved(of_rates, body) if len(of_rates) == 2 else {}
+
+
+def _planned_and_achieved(
+    columns: Sequence[tuple[int, str]], body: Sequence[tuple[Line, list[str]]]
+) -> dict[int, tuple[str, float | None]]:
+    (first, name), (second, other) = columns
+    both = [
+        (wanted[1], reached[1])
+        for _, cells in body
+        if second < len(cells)
+        and (wanted := value(cells[first], name, None))
+        and (reached := value(cells[second], other, None))
+    ]
+    planned = all(wanted % ROUND_RPS == 0 and reached <= BEYOND * wanted for wanted, reached in both)
+    exact = any(reached % ROUND_RPS for _, reached in both)
+    return {first: ("offered", None), second: (other, None)} if len(both) > 1 and planned and exact else {}
 
 
 def _rows(

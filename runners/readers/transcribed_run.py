@@ -13,6 +13,7 @@ from runners.readers.load_tools import MAY_BE_PACED, NEVER_PACED, OF_SEVERAL
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
 _SHARE_BESIDE = re.compile(r"^[\s*`]*\d[\d,]*[*`]*\s*\((\d{1,3}(?:\.\d{1,3})?)\s?%\)")
+_OF_ALL = re.compile(r"%[*`]*\s*\(\d[\d,]*\s?(?:/|of|out of)\s?(\d[\d,]*)(?: requests)?\)[\s*`]*$")
 DISAGREE = "counts that disagree: "
 DROPPED = "iterations that were due at a rate and never began: "
 OF_A_COUNT, OF_A_SHARE = 0.02, 0.001  # by which an author's counts and shares may miss each other
@@ -39,6 +40,8 @@ class Run:
         self.figures.setdefault(name, number)
         if name in ("success", "errors") and (share := _SHARE_BESIDE.search(cell)):
             self.figures.setdefault(f"share of {name}", float(share[1]) / 100)
+        if name == "error_share" and (counted := _OF_ALL.search(cell)):
+            self.figures.setdefault("requests", float(counted[1].replace(",", "")))
 
     def is_run(self, bare: bool) -> bool:
         """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""

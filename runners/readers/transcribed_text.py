@@ -45,9 +45,10 @@ _LATENCY_IN_TEXT = re.compile(
     rf"(?<![\w.,])(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))\s(?P<name>p\d{{2}}|average|avg|mean|median|max)(?!\w)",
     re.IGNORECASE,
 )
+_WANTED = re.compile(r"(?i)(?:\boffered|arrival[- ]rate|到达率|도착률|постоянн\w+)[^|.\d]{0,12}$")
 #: What such figures stand behind, in several languages.
 _RATE_BEFORE = re.compile(
-    r"(?:吞吐量?|处理量|QPS|TPS|RPS|처리량|スループット|throughput|пропускн\w+ способност\w+)[^\d<>.。；;]{0,12}?"
+    r"(?:吞吐量?|处理量|QPS|TPS|RPS|처리량|スループット|throughput|пропускн\w+ способност\w+)[^\d<>.,，。；;]{0,12}?"
     r"(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)(?P<kilo>k)?(?![\d%.])"
     r"|(?:초당|每秒(?:处理)?|毎秒)[^\d<>.。]{0,6}(?P<each>\d{1,9}(?:\.\d{1,3})?)\s?(?:개|건|번|회|个|次|件)",
     re.IGNORECASE,
@@ -161,6 +162,7 @@ def _in_sentences(lines: Sequence[Line], both: bool) -> list[Run]:
         if not both and not shares and _BOUNDED.search(text):
             continue
         rates = [*_RATE_IN_TEXT.finditer(text), *(() if both else _RATE_BEFORE.finditer(text))]
+        rates = [match for match in rates if not _WANTED.search(text[: match.start()])]
         latencies = [*_INLINE.finditer(text), *_LATENCY_IN_TEXT.finditer(text)]
         if not both:
             latencies += _LATENCY_BEFORE.finditer(text)

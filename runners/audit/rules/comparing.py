@@ -1,7 +1,8 @@
 """Where a text calls one state of a system better or worse than another: in sentences, headings, labels and tables.
 
-English and Russian; in Chinese, Korean, Japanese, Spanish and Portuguese what says so by itself: a figure that moved,
-with by how much or since when. A comparison of loads, of profiles or of what somebody hopes for is none of states.
+English and Russian; in Chinese, Korean, Japanese, Spanish, Portuguese and French what says so by itself: a figure that
+moved, with by how much or since when. A comparison of loads, of profiles or of what somebody hopes for is none of
+states.
 """
 
 from __future__ import annotations
@@ -137,6 +138,7 @@ NOT_MEASURED = re.compile(
     r"\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*"
     r"|consider(?:ing)?"
     r"|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|(?<![-=])[<>≤≥] ?\d|aims?"
+    r"|(?:does|do|did) not (?:isolate|separate|distinguish|measure|compare|cover)"
     r"|to (?:detect|track|monitor|prevent|catch)|goals?|targets?|thresholds?|standards?"
     r"|if (?:we|you|the)|todo|plan(?:s|ned)? to"
     r"|in theory|theoretical\w*|next steps?|in order to|(?:^|[-*] )(?:add|use|enable|implement|optimi[sz]e"
@@ -203,6 +205,7 @@ _ALTERNATIVES = re.compile(
     r"|linguage(?:m|ns))[*_`\s]*$",
     re.IGNORECASE,
 )
+_AGAINST = re.compile(r"(?i)^[*_`\s]*(?:vs\.?|versus|compared (?:to|with)) [^\W\d_]")
 _HOW_FAST = re.compile(
     r"\b(?:req(?:uest)?s?\s?(?:\/|per)\s?s\w*|[rqt]ps|throughput|latenc(?:y|ies)|response times?|p\d{2}|avg|average"
     r"|mean)\b|запросов|задержк|延迟|吞吐|响应|耗时|応答|スループット|응답|처리량|latencia|latência|vazão",
@@ -316,6 +319,21 @@ _LANGUAGES = (
             r"|si|se|cuando|quando)\b"
         ),
     ),
+    _Language(  # French
+        re.compile(
+            rf"(?i){_FIGURE_ANYWHERE}|\b(?:http_req\w+|performances?|latences?|débits?|temps de réponse"
+            r"|requêtes par seconde)\b|\bp\d\d\b"
+        ),
+        re.compile(
+            r"(?i)\b(?:améliorations?|amélioré\w*|s'améliore|dégrad\w+|rédui\w+|réduction|baissé?e?s?|augment\w+"
+            r"|diminu\w+|plus (?:rapide|lent)\w*|gagn\w+|doubl\w+)\b"
+        ),
+        re.compile(rf"{_BY_HOW_MUCH}|\d\s?fois\b|(?i:\b(?:par rapport (?:à|au)|comparé\w*|contre|deux fois)\b)"),
+        re.compile(
+            r"(?i)\b(?:devrai\w+|doi(?:t|vent)|pourrai\w+|objectifs?|cibles?|recommand\w+|attendue?s?|si|quand"
+            r"|lorsque)\b"
+        ),
+    ),
 )
 
 
@@ -360,8 +378,13 @@ def _gives_changes(row: str) -> bool:
 
 
 def _sets_alternatives(row: str) -> bool:
-    """Tell whether the head of a table names things of one kind, and says how fast each of them is."""
+    """Tell whether the head of a table names things of one kind, and says how fast each is, or what it is set against.
+
+    As in `| Profile | vs Kong | vs Nginx |`.
+    """
     cells = row.strip().strip("|").split("|")
+    if sum(1 for cell in cells if _AGAINST.match(cell)) >= LEAST_BESIDE_CHANGES:
+        return True
     kinds = [index for index, cell in enumerate(cells) if _ALTERNATIVES.match(cell)]
     fast = any(_HOW_FAST.search(cell) for cell in cells[kinds[0] + 1 :]) if kinds else False
     return fast and kinds[0] <= 1 and not _ADVISED.search(row)

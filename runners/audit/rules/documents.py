@@ -88,12 +88,15 @@ _CONDITIONS = {
     r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight))[ -]?(?:\w+[ -])?cores?\b|\bmulti-?core\b"
     r"|\bCPUs?\W{0,3}[:=|](?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
-    r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核|\bR[3579][ -]?\d{4}"
+    r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|논리 ?코어 ?\d"
+    r"|[双四六八]核|\bR[3579][ -]?\d{4}"
     rf"|{_INSTANCE}",
     "memory": r"\d\s?(?:[GM]i?B?|ГБ|Гб)\s?(?:of )?(?:\w+ )?RAM\b|\bRAM\b[^\w%]{1,8}(?:\w+ )?[~≈]?\d+ ?[GMГ]|ОЗУ"
     r"|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
-    r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)|\d\s?Gi?B\s.{0,20}\bv?CPUs?\b"
+    r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)(?! (?:footprint|us\w+|leak\w*|growth)\b)"
+    r"|\d\s?Gi?B\s.{0,20}\bv?CPUs?\b"
     rf"|(?:\bmemory(?: limit| size)?|\bmemoria|内存|메모리|メモリ){_SAID}\d"
+    rf"(?![\d.,]* ?[KMG]i?B (?:RSS|us\w+|footprint)\b)"
     rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|\d\s?核\s?\d{{1,3}}\s?G|内存\W{{1,4}}\d|\bmem_limit\W{{1,4}}\d"
     rf"|\bCPUs?\b.{{1,9}}\d\s?Gi?B\b|\bR[3579][ -]?\d{{4}} \d+ ?G\b|{_INSTANCE}",
     "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache|прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"

@@ -23,6 +23,7 @@ JUST_OVER = 1.001  # by which a timer may be late
 WHOLE_RUN = 0.9
 _LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
 FEW_REPEATS = 3
+JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
 #: What an author says of runs whose outputs he does not show.
 REPEATED = re.compile(
     r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst)\b.{0,12} (?:from|of|over) (?:\w+ )?"
@@ -83,7 +84,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     if count is None:
         return
     thin = [(level, beyond(count, level)) for level, _ in output.report.latencies.rows if level < 1]
-    thin = [(level, left) for level, left in thin if left < ENOUGH_BEYOND]
+    thin = [(level, left) for level, left in thin if left < ENOUGH_BEYOND and not _just_misses(count, level)]
     if not thin:
         return
     each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin)
@@ -94,6 +95,11 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     quoted = {level for line in output.prose for level in _quoted(line.text)}
     is_quoted = output.report.transcribed or bool(quoted & {level for level, _ in thin})
     yield Seen(output, text, evidence, None if is_quoted else Severity.NOTE)
+
+
+def _just_misses(count: int, level: float) -> bool:
+    """Tell whether a round number of requests, of which a few were lost, would be enough: 99,989 for p99.99."""
+    return level > 0 and count * (1 - level) > ENOUGH_BEYOND * (1 - JUST_MISSED)
 
 
 def _quoted(text: str) -> set[float]:

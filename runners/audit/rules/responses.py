@@ -48,6 +48,14 @@ _ERRORS_SAID = tuple(
         r"|запрос\w* (?:упал\w*|заверш\w+ с ошибк\w+))\b",
     )
 )
+#: What an author calls responses that refuse a request.
+_REFUSED = re.compile(
+    r"^\W*(?:(?:rate[- ]limit(?:ed|ing)?|throttled?)(?: hits?| responses?| requests?| errors?| rejections?)"
+    r"|(?:http )?(?:429|50[0234])s?(?: rate| responses?| count| errors?| hits?)|限流(?:次数|数|请求数?)"
+    r"|(?:요청 ?)?제한(?: ?응답)? ?수)(?: ?\([^()]{0,30}\))?\W*$",
+    re.IGNORECASE,
+)
+_SOME = re.compile(r"^(?:(?P<count>\d{1,3}(?:,\d{3})+|\d{1,9})|(?P<share>\d{1,3}(?:\.\d{1,3})?) ?%)(?: \(.*\))?$")
 _ITEM = re.compile(rf"^[-*+\s]*(?P<name>[^:\uff1a|]{{3,40}})[:\uff1a][*\s]*{_SHARE}")
 #: What says that a share of errors is a limit, or that nobody saw it.
 _A_LIMIT = re.compile(
@@ -117,6 +125,9 @@ def _said_in_tables(group: Group) -> Iterator[tuple[int, str]]:
         down = {index: name for index in columns if (name := _of_errors(table.head[index]))}
         for line, cells in table.rows:
             row = _of_errors(cells[0])
+            some = _SOME.match(cells[1].strip("*` ")) if len(cells) > 1 and _REFUSED.match(cells[0]) else None
+            if some and float((some["count"] or some["share"]).replace(",", "")) > 0:
+                yield line, f"{cells[0].strip('*` ')}: {cells[1].strip('*` ')}"
             for index in columns[1:] if 0 in columns else columns:
                 name = down.get(index) or row
                 if name and index < len(cells) and _is_failure(cells[index], name):

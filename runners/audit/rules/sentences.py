@@ -15,6 +15,8 @@ from runners.readers.documents import Line
 
 #: Where a sentence ends: not at the point of a number or of an abbreviation such as `т.к.`.
 _END = re.compile(r"(?<!\b\w)(?<!\bvs)[.!?;]+(?=\s|$)|[。！？；]+")
+#: A link to a picture, whose text is its caption.
+_OF_A_PICTURE = re.compile(r"(?<!!)\[[^\]\[]{0,120}\]\([^)\s]+\.(?:png|jpe?g|gif|svg|webp)\)", re.IGNORECASE)
 _ALONE = re.compile(r"^\s*(?:#|\||[-*+]\s|\d+[.)]\s|>|```|$)")  # a line that goes on no sentence before it
 _UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|msec|с|s)"
 _NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"
@@ -227,7 +229,7 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
     for line in prose:
         if len(line.text) > context.LONGEST_LINE:
             continue  # nobody wrote that as prose
-        text = context.spaced(context.ADDRESS.sub("", line.text)).strip().rstrip("\\").strip()
+        text = context.spaced(context.ADDRESS.sub("", _OF_A_PICTURE.sub("", line.text))).strip().rstrip("\\").strip()
         if part and (_ALONE.match(line.text) or line.number > last + 1 or part.lstrip().startswith(("#", "|"))):
             found.append(Sentence(begin, part.strip()))
             part = ""
@@ -247,7 +249,7 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
     """Cut a line at the ends of sentences; tell of each piece whether it ends one."""
     start = 0
-    for end in _END.finditer(text):
+    for end in () if text.startswith("#") else _END.finditer(text):
         yield text[start : end.end()], True
         start = end.end()
     if text[start:].strip():

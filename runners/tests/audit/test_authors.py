@@ -437,3 +437,68 @@ def test_the_jdk_of_a_table_is_known(row: str, known: bool) -> None:
 @pytest.mark.parametrize(("beyond", "named"), [("p95 | 44 ms", True), ("p95 | 546 ms", False), ("max | 44 ms", False)])
 def test_a_plateau_needs_a_higher_percentile(beyond: str, named: bool) -> None:
     assert ("NET001" in remarks(of_an_author("p50 | 43 ms", beyond, "Req/s | 200"))) is named
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ("| Rate Limit Hits | 8,538 | expected |", True),
+        ("| Rate-limited responses (429) | 835 | |", True),
+        ("| 429 rate (of all posts) | 87.4 % | |", True),
+        ("| Error rate | 100% (429)\u00b9 | |", True),
+        ("| Rate Limit Hits | 0 | expected |", False),
+        ("| Rate limit | 60 | per minute |", False),
+        ("| 429 rate | 0 % | |", False),
+    ],
+)
+def test_refused_requests_are_errors(row: str, named: bool) -> None:
+    table = f"| Metric | Value | Remark |\n|---|---|---|\n| p50 | 4 ms | |\n| p95 | 9 ms | |\n{row}\n"
+    assert ("ERR001" in remarks(f"# Load test results\n\nWe measured with k6.\n\n{table}")) is named
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("| Profile | Metric | vs Kong | vs Nginx |\n|---|---|---|---|\n| steady | p99 | 33 % | 52 % |", True),
+        ("Amélioration mesurée par rapport à la première exécution : p95 -37%.", True),
+        ("La latence p95 a baissé de 30 % depuis.", True),
+        ("La latence p95 devrait baisser de 30 %.", False),
+        ("## 11. 裸机 vs 容器 vs 内网对比", True),
+        ("See the [throughput view](a.png)\nand [drop, memory, and latency view](b.png).", False),
+        ("This test does not isolate cache-hit vs cache-miss latency.", False),
+    ],
+)
+def test_what_compares_states_in_other_forms(said: str, named: bool) -> None:
+    table = "| Metric | Value |\n|---|---|\n| p50 | 4 ms |\n| p95 | 9 ms |\n"
+    assert ("CMP003" in remarks(f"# Load test results\n\nWe measured with k6.\n\n{table}\n{said}\n")) is named
+
+
+@pytest.mark.parametrize(
+    ("machine", "asked"),
+    [
+        ("Memory: 122 MB RSS usage", True),
+        ("max 500 profiles (~10MB memory footprint)", True),
+        ("16 GB memory", False),
+        ("Memory: 16 GB", False),
+    ],
+)
+def test_memory_that_is_used_is_no_memory_that_there_is(machine: str, asked: bool) -> None:
+    table = "| Metric | Value |\n|---|---|\n| p50 | 4 ms |\n| p95 | 9 ms |\n"
+    said = f"8 cores, {machine}, all on localhost, after a warm-up."
+    assert ("RUN006" in remarks(f"# Load test results\n\nWe measured with k6.\n\n{said}\n\n{table}")) is asked
+
+
+@pytest.mark.parametrize(("requests", "named"), [("100,000", False), ("99,989", False), ("90,000", True)])
+def test_a_few_lost_requests_leave_enough_beyond_a_percentile(requests: str, named: bool) -> None:
+    table = f"| Metric | Value |\n|---|---|\n| Requests | {requests} |\n| p99.99 | 9 ms |\n"
+    assert ("SMP001" in remarks(f"# Load test results\n\nWe measured with k6.\n\n{table}")) is named
+
+
+def test_a_report_that_is_interpreted_is_an_example() -> None:
+    assert remarks(f"# Results\n\nWe measured it.\n\n## Interpreting the `wrk` report\n\n{CLOSED}") == {}
+
+
+def test_a_time_of_k6_that_is_cut_is_not_in_minutes() -> None:
+    trend = "avg=14.56ms min=10.25ms med=13.44ms max=36.87ms p(90)=18.9ms p(95)=21.44m"
+    (run,) = outputs(f"# Run\n\n```\n     http_req_duration..............: {trend}\n```\n")
+    assert [level for level, _ in run.report.latencies.rows] == [0.5, 0.9, 1.0]

@@ -139,3 +139,81 @@ def test_the_tool_of_a_heading_made_the_figures() -> None:
     table = "| Test | p50 | p95 |\n|---|---|---|\n| one | 4 ms | 9 ms |\n| two | 5 ms | 9 ms |\n"
     others = "Locust needs hooks; hey has no limits."
     assert {run.tool for run in outputs(f"# Load\n\n## Tooling: Grafana k6\n\n{others}\n\n{table}")} == {"k6"}
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "closed", "rates"),
+    [
+        ("| QPS | p99 | Throughput |", ("| 1,000 | 4 ms | 998/s |", "| 5,000 | 12 s | 2,327/s |"), None, [998, 2327]),
+        (
+            "| 目标 QPS | 实际吞吐 | P99 |",
+            ("| 5,000 | 4,983/s | 4 ms |", "| 8,000 | 4,000/s | 1 s |"),
+            None,
+            [4983, 4000],
+        ),
+        ("| QPS | p99 | Throughput |", ("| 1,000 | 4 ms | 1,300/s |", "| 5,000 | 12 s | 2,327/s |"), None, None),
+    ],
+)
+def test_round_rates_beside_achieved_ones_were_offered(
+    head: str, rows: tuple[str, str], closed: bool | None, rates: list[float] | None
+) -> None:
+    table = "\n".join((head, "|---|---|---|", *rows))
+    found = outputs(f"# Load by vegeta\n\n{table}\n")
+    assert [run.report.closed_loop for run in found] == [closed, closed]
+    if rates:
+        assert [run.report.requests_per_s for run in found] == rates
+        assert [run.offered_rps for run in found] == [
+            1000 if rates[0] == 998 else 5000,
+            5000 if rates[0] == 998 else 8000,
+        ]
+    else:
+        assert [run.offered_rps for run in found] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("said", "closed"),
+    [
+        ("It sent 15,001 requests at 50/s for 5m.", None),
+        ("All connections held, with 0 dropped iterations.", None),
+        ("- 요청 속도: 1,000 TPS", None),
+        ("- 요청 속도: 1,037 TPS", True),
+        ("It answered 15,001 requests, 50/s.", True),
+    ],
+)
+def test_what_says_that_requests_left_at_a_rate(said: str, closed: bool | None) -> None:
+    (run,) = outputs(f"# Load by k6\n\n{said}\n\n| Metric | Value |\n|---|---|\n| p50 | 4 ms |\n| p95 | 9 ms |\n")
+    assert run.report.closed_loop is closed
+
+
+def test_rates_beside_dropped_iterations_were_offered() -> None:
+    rows = "| 1000/s | 4 ms | 0 |\n| 1350/s | 2 s | 10,016 |\n"
+    found = outputs(f"# Load by k6\n\n| Rate | p95 | Dropped |\n|---|---|---|\n{rows}")
+    assert [(run.report.closed_loop, len(run.report.extra)) for run in found] == [(None, 0), (None, 1)]
+
+
+@pytest.mark.parametrize(("achieved", "offered"), [("57.4 /s", 600.0), ("400 /s", None)])
+def test_a_ramp_held_no_quarter_of_its_highest_rate(achieved: str, offered: float | None) -> None:
+    table = f"| 지표 | 풀 40 |\n|---|---|\n| 성공 처리량 | {achieved} |\n| 성공 요청 p95 | 186 ms |\n"
+    (run,) = outputs(f"# k6\n\n## B\n\nk6 ramping-arrival-rate, offered 600 rps.\n\n{table}")
+    assert run.offered_rps == offered
+
+
+def test_an_offered_rate_in_a_sentence_was_not_achieved() -> None:
+    said = "offered 1,200 rps, and 14 req/s succeeded at an average of 60s."
+    assert [run.report.requests_per_s for run in outputs(f"# Load by k6\n\n{said}\n")] == [14.0]
+
+
+@pytest.mark.parametrize(
+    ("head", "cells", "requests"),
+    [
+        ("| API | 請求數 | 失敗率 | 平均 | P95 |", "| 登入 | 25 | 0% | 706ms | 820ms |", 25),
+        ("| API | 요청 수 | 실패율 | 평균 | P95 |", "| a | 25 | 0% | 706ms | 820ms |", 25),
+        ("| API | http_req_failed | P95 |", "| a | 0.00% (0/60) | 8 ms |", 60),
+        ("| API | http_req_failed | P95 |", "| a | 2 % (2 of 1,100) | 8 ms |", 1100),
+        ("| API | http_req_failed | P95 |", "| a | 2 % (2/min) | 8 ms |", None),
+    ],
+)
+def test_how_many_requests_a_row_is_of(head: str, cells: str, requests: int | None) -> None:
+    rule = "|---" * (head.count("|") - 1) + "|"
+    found = outputs(f"# Load by Locust\n\n{head}\n{rule}\n{cells}\n{cells}\n")
+    assert {run.report.requests for run in found} == {requests}
