@@ -223,7 +223,7 @@ class Lab:
             draw(lambda: report.interleaved(steps, read_run(self.folder)))
         elif isinstance(block, KneeSearch | Ladder):
             self._draw_ladder(block, steps)
-        elif isinstance(block, FixedRate):
+        elif isinstance(block, FixedRate) and not block.sessions:
             clean = [step for step in steps if step.kind == LOAD and not step.profiled]
             if probes := [step for step in steps if step.kind == PROBE]:
                 draw(lambda: report.probes(probes, offered_rps(clean[0]), block.workload.published_rate_rps))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from runners.design.ladder import KneeSearch, Ladder, WarmServer
-from runners.design.load import GET, STABLE_SHARE, Rate, Shape, Size, Starts, Workload
+from runners.design.load import GET, SIZES, STABLE_SHARE, Rate, Shape, Size, Starts, Workload, choose_rate
 from runners.design.session import (
     ALONE,
     FLOOR,
@@ -51,7 +51,8 @@ class FixedRate:
 
     `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of what it reaches in a closed
     loop, which a probe of each measures. A rate that is given needs no probe. `cold`: what each new server is sent
-    before, without a warm-up. `questions` are the keys of those that the block helps to answer.
+    before, without a warm-up. `sessions` are measured as they are, in place of all that (see `known`). `questions` are
+    the keys of those that the block helps to answer.
     """
 
     name: str
@@ -66,10 +67,20 @@ class FixedRate:
     share: float = STABLE_SHARE
     cold: Workload | None = None
     questions: tuple[str, ...] = ()
+    sessions: tuple[Session, ...] = ()
+
+    @classmethod
+    def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> FixedRate:
+        """Measure sessions in their order, each trial at a rate of its own or in closed loop.
+
+        What this machine can't measure for want of a JDK or of a generator is left out.
+        """
+        treatments, workload = tuple(dict.fromkeys(each.treatment for each in sessions)), sessions[0].trials[0].workload
+        return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
 
     def probes(self) -> tuple[Session, ...]:
-        """A closed loop on each treatment; none where the rate is given."""
-        if self.rate_rps > 0:
+        """A closed loop on each treatment; none where the rate is given, or all rates are known."""
+        if self.rate_rps > 0 or self.sessions:
             return ()
         shape = self._shape(PROBE, open_loop=False)
         return tuple(
@@ -81,8 +92,16 @@ class FixedRate:
             for each in self.treatments
         )
 
-    def loads(self, rate: Rate) -> tuple[Session, ...]:
-        """The floor, then the loads of each treatment, all at this rate."""
+    def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
+        """The one rate, from what each treatment reached in a closed loop; None where all rates are known."""
+        if self.sessions:
+            return None
+        return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
+
+    def loads(self, rate: Rate | None) -> tuple[Session, ...]:
+        """The floor, then the loads of each treatment, all at this rate; without one the known sessions."""
+        if rate is None:
+            return self.sessions
         floor = Trial(f"{FLOOR}-{self.workload.name}", FLOOR, self._idle, rate, self._shape(FLOOR))
         return (Session(REFERENCE_TARGET, (floor,)), *(self._loads(each, rate) for each in self.treatments))
 
@@ -118,26 +137,7 @@ class FixedRate:
     @property
     def planned_s(self) -> float:
         """The seconds of all trials, whatever their rate will be."""
-        return planned_s((*self.probes(), *self.loads(Rate(1.0, "not known yet"))))
-
-
-@dataclass(frozen=True, slots=True)
-class FixedTrials:
-    """Measure sessions that are known beforehand, in their order.
-
-    For what no other block is: several generators on one server, closed loops of other JDKs, a server with a fault that
-    is built in. What this machine can't measure for want of a JDK or of a generator is left out.
-    """
-
-    name: str
-    title: str
-    sessions: tuple[Session, ...]
-    questions: tuple[str, ...] = ()
-
-    @property
-    def planned_s(self) -> float:
-        """The seconds of all sessions."""
-        return planned_s(self.sessions)
+        return planned_s(self.sessions or (*self.probes(), *self.loads(Rate(1.0, "not known yet"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,4 +349,4 @@ class Interleaved:
 
 
 #: One member of it per type of block.
-Block = FixedRate | FixedTrials | FaultInjection | KneeSearch | Ladder | Interleaved
+Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runners.design.block import FixedTrials
+from runners.design.block import FixedRate
 from runners.design.load import SCRIPTS, Shape, Workload
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
 from runners.design.setting import JDK_FRONT, Setting
@@ -118,7 +118,7 @@ LOOP_SIZES = {
 }
 
 
-def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions: tuple[str, ...] = ()) -> FixedTrials:
+def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions: tuple[str, ...] = ()) -> FixedRate:
     """Each loop of a stage on each number of connections, one of them once more with the profiler, on one server.
 
     Before a loop whose store must hold more keys than the one before, these keys are written.
@@ -135,7 +135,7 @@ def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions
             trials.append(
                 replace(clean, name=f"{clean.name}-profiled", label=label, profile=profile, loop=_about(loop))
             )
-    return FixedTrials(stage.name, stage.title, (Session(stage.setting, tuple(trials)),), questions)
+    return FixedRate.known(stage.name, stage.title, (Session(stage.setting, tuple(trials)),), questions)
 
 
 def _trial(stage: Stage, loop: Loop, connections: int, size: LoopSize) -> Trial:

@@ -39,15 +39,11 @@ AGAIN = "again"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A session to be measured, or to be read back, and the ladder or interleaved block that its steps belong to.
-
-    `optional`: it is left out where this machine lacks what it needs.
-    """
+    """A session to be measured, or to be read back, and the ladder or interleaved block that its steps belong to."""
 
     session: Session | SharedSession
     ladder: LadderRecord | None = None
     interleaved: InterleavedRecord | None = None
-    optional: bool = False
 
 
 #: Yields what a block needs next and is sent the trials of each as they were measured.

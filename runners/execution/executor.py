@@ -13,10 +13,10 @@ from typing import Protocol, cast
 from msgspec.structs import replace as record_with
 
 from runners.analysis import facts
-from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved
+from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
-from runners.design.load import Shape, choose_rate
+from runners.design.load import Shape
 from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
@@ -84,8 +84,6 @@ class Executor:
     def _requests(self, block: Block) -> Requests:
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
-        if isinstance(block, FixedTrials):
-            return self._fixed_trials(block)
         if isinstance(block, FaultInjection):
             return self._fault_injection(block)
         say = self._measurement.say
@@ -138,29 +136,25 @@ class Executor:
             (probe,) = yield Request(session)
             if probe.valid:
                 capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
-        if not capacity_rps and not block.rate_rps:
+        if not capacity_rps and block.probes():
             raise MeasureError(f"probe of {block.workload.label}", "no engine responded", "read the reasons above")
-        rate = choose_rate(block.workload.published_rate_rps, capacity_rps, block.rate_rps, block.share)
-        self._progress.say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
+        if (rate := block.rate(capacity_rps)) is not None:
+            self._progress.say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
         for session in block.loads(rate):
             yield Request(session)
-
-    def _fixed_trials(self, block: FixedTrials) -> Requests:
-        for session in block.sessions:
-            yield Request(session, optional=True)
 
     def _fault_injection(self, block: FaultInjection) -> Requests:
         (closed,) = yield Request(block.warm_up())
         for session in block.loads(block.rate(facts.achieved_rps(closed))):
-            yield Request(session, optional=True)
+            yield Request(session)
 
     def _possible(self, request: Request) -> Request | None:
         """A request without what this machine lacks: generators, or the JDK of the whole session; None for nothing."""
         session = request.session
-        if not request.optional or isinstance(session, SharedSession):
+        if isinstance(session, SharedSession):
             return request
-        if not self._measurement.has_jdk(session.treatment.jdk):
-            self._progress.say(f"No JDK {session.treatment.jdk} on this machine: {session.treatment.name} is left out")
+        if (jdk := session.treatment.jdk) and not self._measurement.has_jdk(jdk):
+            self._progress.say(f"No JDK {jdk} on this machine: {session.treatment.name} is left out")
             return None
         absent = {each.generator for each in session.trials} - {""}
         absent = {name for name in absent if not self._measurement.has_generator(name)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from runners.analysis import instrument
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, verdict_of
 from runners.claims.validation import FLOORS, OURS
-from runners.design.block import Block, FaultInjection, FixedTrials
+from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Value, listed
 from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import ROUND, Freeze, Session, Trial
@@ -72,7 +72,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     rounds = [size.trials(number, generators) for number in range(1, max(size.rounds, size.wrk2_rounds) + 1)]
     sessions = (Session(NOOP, trials, warm_up=WARMING) for trials in ((WARMING,), *rounds) if trials)
     return (
-        FixedTrials(
+        FixedRate.known(
             "floors", "every generator on a server that does nothing, in interleaved rounds", tuple(sessions),
             ("ours-adds", "wrk2-adds", "cpu"),
         ),

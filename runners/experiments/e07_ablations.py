@@ -12,7 +12,7 @@ from runners.claims.interleaved import differs
 from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule
 from runners.design import ablations
 from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
-from runners.design.block import Block, FixedRate, FixedTrials
+from runners.design.block import Block, FixedRate
 from runners.design.experiment import Value, listed
 from runners.design.load import Shape
 from runners.design.session import FAULT, Session, Trial
@@ -28,7 +28,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     switches = ablations.chosen(str(asked["switches"]), size)
     length_s = max(1.0, ablations.STARTS[size].load_s / 2)
     broken = Trial("fault-response-shared", FAULT, ablations.workload("put", size), None, Shape(1, 1, length_s))
-    fault = FixedTrials(
+    fault = FixedRate.known(
         "response-shared", "one response object for all requests, response by response",
         (Session(SHARED_RESPONSE, (broken,), heads=RESPONSES),), ("shared",),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runners.design import report_2
-from runners.design.block import FaultInjection, FixedRate, FixedTrials
+from runners.design.block import FaultInjection, FixedRate
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Workload
 from runners.design.report_2 import HELD_KEYS, MIXED, LoopSize, Stage
 from runners.design.session import LOOP, ROUND, Fault, Freeze, KillNode, Session, Trial
@@ -126,7 +126,7 @@ def test_trials_of_one_server_are_read_back_together_or_not_at_all(bench: Bench)
 WARMING = Trial("warm-server", "warmup", PUT, None, Shape(1, 1, 1.0, 0.0))
 
 
-def rounds(*numbers: int) -> FixedTrials:
+def rounds(*numbers: int) -> FixedRate:
     lsm, shape = Setting.of("lsm"), Shape(1, 1, 1.0, 0.0)
     trials = [
         Trial(f"load-{tool}-r{number}", ROUND, PUT, Rate(500, "fixed"), shape, generator=tool, round=number)
@@ -134,10 +134,10 @@ def rounds(*numbers: int) -> FixedTrials:
         for tool in ("truepace", "wrk2")
     ]
     sessions = [Session(lsm, tuple(trials[at : at + 2]), warm_up=WARMING) for at in range(0, len(trials), 2)]
-    return FixedTrials("rounds", "t", (Session(lsm, (WARMING,), warm_up=WARMING), *sessions))
+    return FixedRate.known("rounds", "t", (Session(lsm, (WARMING,), warm_up=WARMING), *sessions))
 
 
-def test_fixed_trials_share_one_warm_server_and_say_their_round(bench: Bench) -> None:
+def test_known_sessions_share_one_warm_server_and_say_their_round(bench: Bench) -> None:
     steps = bench.session().run(rounds(1, 2))
     assert [step.name for step in steps] == [
         "warm-server", "load-truepace-r1", "load-wrk2-r1", "load-truepace-r2", "load-wrk2-r2",
@@ -152,7 +152,7 @@ def test_what_this_machine_lacks_is_left_out(bench: Bench) -> None:
     old = Setting("old", "files", jdk=17)
     trial = Trial("a", LOOP, PUT, None, Shape(1, 1, 1.0, 0.0))
     bench.machine.without = {"17"}
-    assert bench.session().run(FixedTrials("b", "t", (Session(old, (trial,)),))) == []
+    assert bench.session().run(FixedRate.known("b", "t", (Session(old, (trial,)),))) == []
     assert [each.subject for each in bench.machine.launched] == []
 
 
