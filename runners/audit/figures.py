@@ -15,6 +15,7 @@ QUEUE_OF_LOST = 0.5  # a queue that grows all the time ends at the shortfall; on
 QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
 QUEUE_SHARE = 0.25
 TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
+BROKE_OFF = 0.5  # of the time that was asked for: a run that ended before had nothing to offer afterwards
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_WARM_UP_PER_CONNECTION_S = 0.005  # ... which the setting up of connections puts off
 
@@ -75,6 +76,9 @@ def responded_rps(output: Output) -> float | None:
 def lost_s(output: Output) -> float | None:
     """Express the shortfall as the time without any response that would explain it."""
     offered, achieved, duration = output.offered_rps, responded_rps(output), finite(output.duration_s)
+    elapsed = finite(output.report.elapsed_s)
+    if duration and elapsed and elapsed < BROKE_OFF * duration:
+        duration = elapsed
     return (1 - achieved / offered) * duration if offered and achieved is not None and duration else None
 
 
@@ -105,7 +109,7 @@ def has_queue(output: Output) -> bool:
         return False
     if fell_short(output) and lost is not None:
         return largest / 1e6 >= QUEUE_OF_LOST * lost
-    unknown = output.offered_rps is None or achieved_rps(output) is None
+    unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
     return (
         unknown
         and not output.report.transcribed

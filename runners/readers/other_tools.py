@@ -17,6 +17,7 @@ from runners.readers.documents import Line, Problem
 from runners.readers.tool_summary import SummaryBlock
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
+_OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 LONGEST_BLOCK = 1_000  # lines; the longest summary, memtier's with the histograms of several operations, has hundreds
 #: Tools whose connections wait for a response before they send again.
 CLOSED_LOOPS = frozenset(
@@ -100,7 +101,8 @@ def find_others(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport
             tool = next(name for name, start in _STARTS.items() if start.match(text))
         anew = tool is not None and not (block and _goes_on(block, tool))
         ended = text.lstrip().startswith(("```", "~~~")) or (block and block.tool in _UNBROKEN and not text.strip())
-        if block and (anew or ended or index - begin > LONGEST_BLOCK):
+        wrks = _OF_WRK.match(text) is not None and block is not None and block.tool != "autocannon"
+        if block and (anew or ended or wrks or index - begin > LONGEST_BLOCK):
             yield from _closed(block, begin, end)
             block = None
         if anew and tool:

@@ -34,6 +34,10 @@ _HEAD_LEVEL = re.compile(
     r"(?:\s*[,(]?\s*(us|μs|µs|ms|s|мкс|мс|с)\)?)?$",
     re.IGNORECASE,
 )
+#: The head of a column of percentiles that are bare numbers.
+_OF_LEVELS = re.compile(
+    r"(?i)^[*_`\s]*(?:perc(?:entiles?|s)?\.?|(?:пер|про)[сц]ентил[ьи]|quantiles?|квантил[ьи]|%)[*_`\s]*$"
+)
 _MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # no table is without one of these
 _DISTRIBUTION = re.compile(r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$")
 _NUMBER = re.compile(r"^\d+(?:[.,]\d+)?$")
@@ -133,12 +137,12 @@ def _cells(text: str) -> list[str]:
     return [cell.strip() for cell in text.strip().strip("|").split("|")]
 
 
-def _head_level(cell: str) -> tuple[float, str] | None:
-    """The percentile that a head names, and the unit if it names one too."""
-    bare = cell.strip("*`_ ").lower()
-    if bare in _NAMED_LEVELS:
-        return _NAMED_LEVELS[bare], ""
-    match = _HEAD_LEVEL.match(bare)
+def _head_level(cell: str, bare: bool = False) -> tuple[float, str] | None:
+    """The percentile that a head names, and the unit if it names one too; `bare` says that a number is one."""
+    text = cell.strip("*`_ ").lower()
+    if text in _NAMED_LEVELS:
+        return _NAMED_LEVELS[text], ""
+    match = _HEAD_LEVEL.match(f"{text}%" if bare and _NUMBER.match(text) else text)
     level = _level(match[1] or match[2]) if match else None
     return (level, _RUSSIAN.get(match[3] or "", match[3] or "")) if match and level is not None else None
 
@@ -153,7 +157,8 @@ def _pipes(lines: Sequence[Line], start: int, found: list[Column], problems: lis
         return 0
     (_, head), *body = rows
     across = {index: named for index, cell in enumerate(head) if (named := _head_level(cell)) is not None}
-    down = [(line, cells, named) for line, cells in rows if (named := _head_level(cells[0])) is not None]
+    bare = _OF_LEVELS.match(head[0]) is not None
+    down = [(line, cells, named) for line, cells in rows if (named := _head_level(cells[0], bare)) is not None]
     columns: list[tuple[str, Line, list[tuple[float, float | None]]]] = []
     if len(across) >= 2:
         for line, cells in body:

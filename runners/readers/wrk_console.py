@@ -26,6 +26,7 @@ from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output; what a script prints again and again is one of them
+BEYOND = 1.02  # of its rate, what a run may achieve
 MOST_PENDING = 2_000  # lines, however alike
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
@@ -105,6 +106,7 @@ class _Builder:
     layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and truepace) `50.000%`
     shapes: set[str] = field(default_factory=set)  # of the foreign lines, without their numbers
     begun_by: str = ""
+    asked: tuple[CommandLine, ...] = ()
 
     @property
     def current(self) -> _Distribution:
@@ -141,6 +143,15 @@ class _Builder:
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
 
+    def choose(self) -> tuple[CommandLine, ...]:
+        """Choose the command, of several above, that offered what was achieved; give those that are left."""
+        achieved = self.said.get("requests_per_s")
+        if len(self.asked) < 2 or not achieved:
+            return ()
+        able = [each for each in self.asked if (each.rate_rps or 0.0) * BEYOND >= achieved]
+        self.command = min(able or self.asked, key=lambda each: each.rate_rps or 0.0)
+        return tuple(each for each in self.asked if each is not self.command)
+
     def says_something(self) -> bool:
         head = self.said.get("duration_s") and "threads" in self.said  # autocannon begins with the same line
         found = head or self.said.get("latency") or "requests" in self.said
@@ -166,6 +177,10 @@ class _Builder:
             **said,
         )
         return replace(report, tool=_tool(report) or self.layout)
+
+
+def _at_another_rate(one: CommandLine, other: CommandLine) -> bool:
+    return bool(one.rate_rps and other.rate_rps) and one.rate_rps != other.rate_rps
 
 
 def _differ(asked: int | None, said: int | None) -> bool:
@@ -261,13 +276,17 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     """Every output in numbered lines, in order."""
     found: list[ConsoleReport] = []
     builder: _Builder | None = None
-    command: tuple[int, CommandLine] | None = None
+    commands: tuple[int, tuple[CommandLine, ...]] | None = (
+        None  # the last line of those above, without an output between
+    )
     continued = ""
 
     def close() -> None:
-        nonlocal builder
+        nonlocal builder, commands
         if builder is not None and builder.says_something():
+            left = builder.choose()
             found.append(builder.finish())
+            commands = (builder.last_line, left) if left and commands is None else commands
         builder = None
 
     for number, raw in lines:
@@ -278,17 +297,21 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
-            command = None if _HEADING.match(line) and not _OF_RESULTS.match(line) else command
-            if command and number == command[0] + 1 and (rest := _WRAPPED.match(line)):
-                command = (number, parse_command(command[1].text + rest[0].strip()))
+            apart = _HEADING.match(line) is not None and not _OF_RESULTS.match(line)
+            commands = None if apart else commands
+            if commands and number == commands[0] + 1 and (rest := _WRAPPED.match(line)):
+                *others, last = commands[1]
+                commands = (number, (*others, parse_command(last.text + rest[0].strip())))
                 continue
             if not continued and len(whole) <= LONGEST_LINE and (asked := find_command(whole)):
                 close()
-                command = (number, asked)
+                listed = commands[1] if commands and number == commands[0] + 1 else ()
+                commands = (number, (*(each for each in listed if _at_another_rate(each, asked)), asked))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:
                     close()
+                    commands = None if apart else commands
             continue
         name, match = recognised
         if builder is not None and (builder.begins_anew(name, match) or (builder.ended and name != "extra")):
@@ -296,9 +319,9 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         if builder is None:
             if name not in _STARTS:
                 continue
-            near = command is not None and number - command[0] <= COMMAND_REACH_LINES
-            builder = _Builder(number, command[1] if near and command else None, begun_by=name)
-            command = None
+            near = commands[1] if commands and number - commands[0] <= COMMAND_REACH_LINES else ()
+            builder = _Builder(number, near[-1] if near else None, asked=near, begun_by=name)
+            commands = None
         builder.take(name, match, number)
     close()
     return found

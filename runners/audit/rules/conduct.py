@@ -31,6 +31,9 @@ def not_a_number(report: ConsoleReport) -> list[str]:
         found.append("calibration")
     if report.latency and any(value is not None and math.isnan(value) for value in (report.latency.mean,)):
         found.append("Latency")
+    each = report.requests_per_thread
+    if each and not report.calibrations and each.mean is not None and math.isnan(each.mean):
+        found.append("Req/Sec")  # which is counted once the calibration is over
     return found
 
 

@@ -86,7 +86,8 @@ _INSTANCE = (
 _CONDITIONS = {
     "processor and cores": r"\b(?:physical|logical|available) cores\b|\bcores\b\W{0,5}[:=|]"
     r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight))[ -]?(?:\w+[ -])?cores?\b|\bmulti-?core\b"
-    r"|\bCPUs?\W{0,3}[:=|](?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
+    r"|\bCPUs?\W{0,3}[:=|](?!lock|alloc|wall)(?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)"
+    r"|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
     r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|논리 ?코어 ?\d"
     r"|[双四六八]核|\bR[3579][ -]?\d{4}"

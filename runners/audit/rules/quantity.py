@@ -76,6 +76,7 @@ _AVERAGED = re.compile(
 _COUNTED = re.compile(r"\b(?:(?:total|number of) (?:\w+ )?requests?|всего запросов|http_reqs)\W{1,20}\d", re.IGNORECASE)
 #: By which a reader can reckon, roughly, how many samples an author's own figures rest on.
 _RATE_OR_COUNT = re.compile(r"(?i)\d.*(?:requests|req/s|rps|qps|запрос)|(?:requests|req/s|rps|qps|запрос).*\d")
+_RATE = re.compile(r"(?i)^\W*req(?:uest)?s?/s(?:ec)?\b\W*\d")
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
@@ -116,7 +117,7 @@ def _no_count(output: Output) -> Iterator[Seen]:
     if output.tool in OTHER_TOOLS and report.requests_per_s is not None:
         return
     near = (line for line in output.prose if abs(line.number - output.line) <= TABLE_LINES)
-    if any(line.text.count("|") > 1 and _RATE_OR_COUNT.search(line.text) for line in near):
+    if any((line.text.count("|") > 1 and _RATE_OR_COUNT.search(line.text)) or _RATE.match(line.text) for line in near):
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
     if highest is None or highest <= MEDIAN or any(_COUNTED.search(line.text) for line in output.prose):

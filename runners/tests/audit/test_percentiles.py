@@ -9,6 +9,14 @@ from runners.tests.audit.planted import REPORT, remarks
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
 
 
+def test_a_run_that_ended_in_its_calibration_is_too_short() -> None:
+    calibrated = "  Thread calibration: mean lat.: 5.199ms, rate sampling interval: 30ms\n"
+    thread = "    Req/Sec     2.11k     1.04k    3.00k    72.60%"
+    early = replaced(HEALTHY, (calibrated, ""), (thread, "    Req/Sec        nan       nan   0.00      0.00%"))
+    assert "RUN001" in remarks(early)
+    assert "RUN001" not in remarks(replaced(HEALTHY, (calibrated, "")))
+
+
 def test_a_run_that_is_too_short_has_no_warm_up_to_be_left_out() -> None:
     found = remarks(HEALTHY.replace("-d60", "-d10").replace("Running 1m", "Running 10s"))
     assert "RUN001" in found

@@ -111,6 +111,26 @@ def test_connections_that_open_late_explain_a_small_shortfall() -> None:
     assert "RAT006" in remarks(HEALTHY.replace("-R2000", "-R2600"))
 
 
+def test_a_run_that_broke_off_has_offered_nothing_afterwards() -> None:
+    early = replaced(FELL_SHORT, ("120000 requests in 1.00m", "170 requests in 85.00ms"))
+    assert not {"RAT001", "RAT006"} & remarks(early).keys()
+
+
+def test_a_queue_of_a_run_without_its_duration_is_seen() -> None:
+    latency = "  Latency     9.73s     4.50s   17.40s    56.59%\n"
+    rows = " 50.000%    9.70s\n 90.000%   16.00s\n 99.000%   17.27s\n100.000%   17.42s\n"
+    said = "30000 RPS:\n\n"
+    text = f"{said}{latency}  Latency Distribution (HdrHistogram - Recorded Latency)\n{rows}Requests/sec:  21276.44\n"
+    assert {"RAT001", "RAT002"} <= remarks(text).keys()
+
+
+def test_commands_one_above_the_other_are_of_the_outputs_below_them() -> None:
+    commands = "".join(f"wrk2 -t1 -c8 -d60s -R{rate} -s put.lua http://localhost:8080\n" for rate in (2_000, 60_000))
+    printed = BARE[BARE.index("  Thread Stats") :]
+    first, second = outputs(f"```\n{commands}```\n```\n{printed}\n{replaced(printed, ('2000.00', '9475.00'))}```\n")
+    assert (first.offered_rps, second.offered_rps) == (2_000, 60_000)
+
+
 def test_connections_that_never_opened_leave_the_latency_to_the_others() -> None:
     errors = "  Socket errors: connect 11, read 0, write 0, timeout 22649\nRequests/sec"
     text = HEALTHY.replace("-c8", "-c1024").replace("8 connections", "1024 connections")

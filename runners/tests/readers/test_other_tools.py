@@ -8,7 +8,7 @@ from runners.audit.audit import audit, examine
 from runners.readers.documents import text_document
 from runners.readers.outputs import Output, find_outputs, outputs_of
 from runners.readers.tool_summary import go_time_us
-from runners.tests.fixtures.outputs import HEALTHY, TOOLS
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS
 
 
 def read(name: str) -> Output:
@@ -169,6 +169,13 @@ Summary report @ 12:00:00(+0000) 2020-01-01
 def one_of(text: str) -> Output:
     (output,) = outputs_of(text_document(f"# Load\n\n```\n{text}```\n\nThat was all.\n")).outputs
     return output
+
+
+def test_wrks_output_below_another_tools_is_its_own() -> None:
+    hey = (TOOLS / "hey-0.1.5.txt").read_text(encoding="utf-8")
+    text = f"{hey}\n==> once more\n{CLOSED.partition(chr(10))[2]}"
+    first, second = outputs_of(text_document(text)).outputs
+    assert (first.tool, second.tool) == ("hey", "wrk")
 
 
 def test_go_wrk_is_read_and_not_taken_for_wrk() -> None:

@@ -120,6 +120,14 @@ def test_markdown_tables_down_and_across() -> None:
     ]
 
 
+@pytest.mark.parametrize(("head", "read"), [("perc", True), ("Перцентиль", True), ("%", True), ("step", False)])
+def test_percentiles_that_are_bare_numbers_are_known_by_their_head(head: str, read: bool) -> None:
+    text = f"| {head} | time |\n|---|---|\n| 50 | 1.25ms |\n| 90 | 2.19ms |\n| 99 | 2.98ms |\n| 100 | 7.8ms |\n"
+    found = outputs_of(text_document(text)).outputs
+    assert bool(found) is read
+    assert not read or found[0].report.latencies.at(0.9) == 2_190
+
+
 def test_other_markdown_tables_are_no_outputs() -> None:
     assert outputs("| a | b |\n|--|--|\n| 1 | 2 |\n| 50% | of all |\n") == ()
 
