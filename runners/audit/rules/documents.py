@@ -252,8 +252,8 @@ def _misquoted(group: Group) -> Iterator[Seen]:
     whole = not any(output.report.transcribed for output in group)  # else the text retells what its tables give
     quoted = list(quotes(sentences(group[0].prose), short=whole))
     for quote in quoted:
-        others = [other for other in quoted if other.line == quote.line and other.level != quote.level]
-        found = _mean_contradicted(group, quote) if quote.level is None else _contradicted(group, quote, others)
+        same = [other for other in quoted if other.line == quote.line and other.level != quote.level]
+        found = _mean_contradicted(group, quote) if quote.level is None else _contradicted(group, quote, same)
         if found:
             output, printed_us = found
             named = "mean" if quote.level is None else write.level(quote.level)
@@ -322,8 +322,8 @@ def _miscopied(group: Group) -> Iterator[tuple[int, float, Output, float]]:
                     yield line, value, output, rate
 
 
-def _contradicted(group: Sequence[Output], quote: Quote, beside: Sequence[Quote]) -> tuple[Output, float] | None:
-    """Find the output that a percentile is wrongly quoted from; `beside` are the quotes of the same line."""
+def _contradicted(group: Sequence[Output], quote: Quote, companions: Sequence[Quote]) -> tuple[Output, float] | None:
+    """Find the output that a percentile is wrongly quoted from; `companions` are the quotes of the same line."""
     value_us, level = quote.value_us, quote.level or 0.0
     printed = [(output, dict(_rows(output))) for output in group]
     if any(_near(rows.get(level), value_us) for _, rows in printed):
@@ -339,7 +339,7 @@ def _contradicted(group: Sequence[Output], quote: Quote, beside: Sequence[Quote]
         others = [each for at, each in rows.items() if at != level]
         other_row = there > FAR_OFF * value_us and any(_near(each, value_us) for each in others)
         just_above = 0 < quote.line - output.report.last_line <= JUST_ABOVE_LINES
-        its_line = any(other.level and _near(rows.get(other.level), other.value_us, EXACT) for other in beside)
+        its_line = any(other.level and _near(rows.get(other.level), other.value_us, EXACT) for other in companions)
         its_row = (
             (just_above or its_line)
             and abs(there / value_us - 1) > ROUNDED
