@@ -61,6 +61,10 @@ _VALUE = re.compile(
     rf"\s?(?P<unit>%|{RATE_UNIT}|{TIME_UNIT})?{_COUNTED}?(?P<rest>{_REMARK}|\s+\D*)?$",
     re.IGNORECASE,
 )
+_WHO = re.compile(
+    r"(?i)(?<=\d)\s?(?:(?:concurrent |virtual )?(?:vus?|users?|connections?|clients?)|пользовател\w+|соединени\w+|명"
+    r"|用户|并发)$"
+)
 _OUT_OF = re.compile(r"%\s*[,(]\s*\d[\d,]*\s?(?:out of|of|/|из)\s?\d[\d,]*\)?(?: requests)?$")
 _ROUGH = re.compile(
     r"^(?:[~\u2248\u223c\u7ea6\u7d04]|(?:около|примерно|about|approx\.?|circa|environ|aprox\.?)\s)\s?", re.I
@@ -196,7 +200,7 @@ _NAMES = (
     (
         "connections",
         re.compile(
-            r"^(?:(?:max|concurrent|virtual)\s)?(?:vus?|connections|concurrency|users|clients|соединени[ея])"
+            r"^(?:(?:max|peak|concurrent|virtual|simultaneous|active)\s){0,2}(?:vus?|connections|concurrency|users|clients|соединени[ея])"
             r"(?:\s\(vus?\))?$"
             r"|^并发(?:连接|用户)?数?$|^连接数$|^(?:并发 )?vus?$|^最大 ?vus?$|^usuarios$"
             r"|^usuários$|^conex(?:iones|ões)$"
@@ -292,6 +296,8 @@ def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> 
         bare = bare[about.end() :]
     if of_time and (both := _MINUTES.match(bare)):
         return name, (float(both["minutes"]) * 60 + float(both["seconds"] or 0)) * 1e6
+    if name == "connections":
+        bare = _WHO.sub("", bare)
     if name in ("errors", "success"):
         bare = _OUT_OF.sub("%", bare)
     match = _VALUE.match(bare)

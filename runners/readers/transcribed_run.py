@@ -14,6 +14,10 @@ LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
 _SHARE_BESIDE = re.compile(r"^[\s*`]*\d[\d,]*[*`]*\s*\((\d{1,3}(?:\.\d{1,3})?)\s?%\)")
 _OF_ALL = re.compile(r"%[*`]*\s*\(\d[\d,]*\s?(?:/|of|out of)\s?(\d[\d,]*)(?: requests)?\)[\s*`]*$")
+_TIMED_OUT = re.compile(
+    r"(?i)[(\uff08](?:a |the )?(?:time-?outs?|timed out|таймаут\w*|超时|타임아웃|タイムアウト)[)\uff09]"
+)
+AT_TIMEOUT = "the maximum is a time-out"
 DISAGREE = "counts that disagree: "
 DROPPED = "iterations that were due at a rate and never began: "
 OF_A_COUNT, OF_A_SHARE = 0.02, 0.001  # by which an author's counts and shares may miss each other
@@ -40,12 +44,14 @@ class Run:
         self.figures.setdefault(name, number)
         if name in ("success", "errors") and (share := _SHARE_BESIDE.search(cell)):
             self.figures.setdefault(f"share of {name}", float(share[1]) / 100)
+        if name == "max_us" and _TIMED_OUT.search(cell):
+            self.figures.setdefault("max at a time-out", number)
         if name == "error_share" and (counted := _OF_ALL.search(cell)):
             self.figures.setdefault("requests", float(counted[1].replace(",", "")))
 
     def is_run(self, bare: bool) -> bool:
         """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
-        aside = ("duration", "dropped")  # of themselves no figures of a run
+        aside = ("duration", "dropped", "max at a time-out")  # of themselves no figures of a run
         figures = {name for name in self.figures if name not in aside and not name.startswith("share of")}
         latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in figures)
         enough = latencies >= LEAST_LATENCY_FIGURES and len(figures) >= LEAST_FIGURES
@@ -96,7 +102,11 @@ class Run:
             if (paced and tool not in NEVER_PACED) or tool in (*MAY_BE_PACED, OF_SEVERAL)
             else True,
             transcribed=True,
-            extra=(*self._contradictions(), *([f"{DROPPED}{said['dropped']:g}"] if said.get("dropped") else ())),
+            extra=(
+                *self._contradictions(),
+                *([f"{DROPPED}{said['dropped']:g}"] if said.get("dropped") else ()),
+                *([AT_TIMEOUT] if "max at a time-out" in said else ()),
+            ),
             first_line=self.first_line,
             last_line=self.last_line,
         )

@@ -21,6 +21,7 @@ LITTLE_MORE = 1.2  # by which a rate that rises with the load does so at least
 LESS_DONE = 0.9
 SAME_LOAD = 0.02
 MANY_FAILED = 0.05
+BEYOND_ALL = 1.5  # by which what is handled exceeds all that was tried
 OF_PROPORTION = 0.6  # of the growth of the load, below which no rate is proportional to it
 _HANDLES = re.compile(
     r"\b(?:handle[sd]?|support(?:s|ed)?|sustain(?:s|ed)?|serve[sd]?|cope[sd]? with|withst(?:ands?|ood))\b[^.|\d]{0,30}?"
@@ -58,7 +59,11 @@ def contradicted(group: Group, said: Sequence[Sentence]) -> Iterator[Seen]:
         aside = sentence.text.count("|") > 1 or NOT_MEASURED.search(sentence.text) or HOPED_FOR.search(sentence.text)
         if aside or _NOT.search(sentence.text):
             continue
-        if (match := _HANDLES.search(sentence.text)) and (failed := _failed_at(group, _count(match))):
+        match = _HANDLES.search(sentence.text)
+        if match and (most := _most_connections(group)) and _count(match) > BEYOND_ALL * most:
+            text = f"line {sentence.line} says {match[0]!r}: no run had more than {write.count(most)} connections"
+            yield Seen(group[-1], text, {"said_at_line": sentence.line})
+        elif match and (failed := _failed_at(group, _count(match))):
             share = write.percent(share_of_errors(failed))
             text = f"line {sentence.line} says {match[0]!r}: {share} of the responses of this run are errors"
             yield Seen(failed, text, {"said_at_line": sentence.line})
@@ -70,6 +75,12 @@ def contradicted(group: Group, said: Sequence[Sentence]) -> Iterator[Seen]:
 def _count(match: re.Match[str]) -> float:
     text = match["number"] or match["ru"] or match["zh"] or match["ko"]
     return float(text.replace(",", "")) * (1000 if match["kilo"] else 1)
+
+
+def _most_connections(group: Group) -> int | None:
+    """Give the most connections that a run had; None where a run does not say, or all had as many."""
+    known = {run.connections for run in group}
+    return max(filter(None, known)) if len(known) > 1 and all(known) else None
 
 
 def _failed_at(group: Group, users: float) -> Output | None:

@@ -17,6 +17,7 @@ from runners.readers.levels import ENOUGH_BEYOND, beyond
 from runners.readers.other_tools import OTHER_TOOLS, TIMEOUTS_S
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
+from runners.readers.transcribed_run import AT_TIMEOUT
 
 AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up
 JUST_OVER = 1.001  # by which a timer may be late
@@ -137,6 +138,10 @@ def _at_bound(output: Output) -> Iterator[Seen]:
             f"{write.several(censored[0], 'request')} had no response when the run ended: the maximum is a lower bound"
         )
         yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
+        return
+    if AT_TIMEOUT in output.report.extra and largest:
+        text = f"the maximum of {write.latency(largest)} is called a time-out: what took longer is not in it"
+        yield Seen(output, text, {"max_us": largest})
         return
     highest = max((value for _, value in output.report.latencies.rows), default=None)
     longest = largest if largest is not None else highest

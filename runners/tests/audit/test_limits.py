@@ -100,6 +100,9 @@ LOADS = "| Users | Req/s | p95 | Errors |\n|---|---|---|---|\n| 100 | 200 | 9 ms
         ("300", "12 %", "The shop handles 100 concurrent users.", False),
         ("300", "12 %", "The shop should handle 800 concurrent users.", False),
         ("300", "12 %", "It fails to handle 800 concurrent users.", False),
+        ("300", "0 %", "The shop handles 2,000+ concurrent users.", True),
+        ("300", "0 %", "The shop handles 1000 concurrent users.", False),
+        ("300", "0 %", "The shop could handle 2,000 concurrent users.", False),
     ],
 )
 def test_what_is_said_of_load_is_held_against_the_runs(rate: str, errors: str, said: str, overturned: bool) -> None:
@@ -183,3 +186,20 @@ def test_states_before_and_after_are_named_in_more_languages() -> None:
         table = f"| | {was} | {became} |\n|---|---|---|\n| req/s | 11.5 | 197 |\n| p99 | 4545 ms | 333 ms |\n"
         report = f"# Test\n\nRulat cu autocannon.\n\n{table}\n"
         assert "CMP003" in {remark.code for remark in examine(outputs_of(text_document(report)).outputs)}
+
+
+@pytest.mark.parametrize(
+    ("users", "overturned"), [("50 VUs", True), ("50 users", True), ("50명", True), ("200 VUs", False)]
+)
+def test_the_peak_of_users_is_the_load_of_a_run(users: str, overturned: bool) -> None:
+    rows = f"| Peak Concurrent Users | {users} |\n| Error rate | 50% |\n| p95 | 9 ms |\n"
+    said = "The shop handles 50 concurrent users."
+    assert ("DOC004" in remarks(f"| Metric | Result |\n|---|---|\n{rows}\n{said}")) is overturned
+
+
+@pytest.mark.parametrize(
+    ("largest", "named"), [("30 s (timeouts)", True), ("30 s (超时)", True), ("30 s", False), ("30 s (once)", False)]
+)
+def test_a_maximum_that_is_called_a_time_out_is_a_bound(largest: str, named: bool) -> None:
+    rows = f"| Requests | 10,000 |\n| p95 | 9 ms |\n| max | {largest} |\n"
+    assert ("SMP003" in remarks(f"| Metric | Result |\n|---|---|\n{rows}")) is named
