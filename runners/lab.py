@@ -246,7 +246,7 @@ class Lab:
     def _draw_ladder(self, block: KneeSearch | Ladder, steps: Sequence[Step]) -> None:
         """Draw the ladder that these steps are, with what was published for it, and what the profiler saw by rate."""
         if isinstance(block, KneeSearch) and block.others:
-            draw(lambda: report.knees([step for step in steps if step.kind == RATE_STEP]))
+            draw(lambda: report.knees([step for step in steps if step.kind == RATE_STEP], read_run(self.folder)))
             return
         name = block.server.name if isinstance(block, KneeSearch) else block.ladder
         measured = [step for step in steps if step.kind == RATE_STEP and step.record.ladder is not None]

@@ -88,6 +88,8 @@ QUANTITIES = {
 }  # fmt: skip
 #: How a start offered its load: requests or slices of one schedule, or rounds of loads one after the other.
 REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
+#: Why a difference in a percentile is not given.
+NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded beside them"
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 
 
@@ -104,7 +106,8 @@ class Comparison:
     of them that failed in each start, starts that were left out too. `start_s`: what one start takes. `slice_s`: how
     long one server was loaded before another, 0 where it is not known. `label`: what its sentences begin with, its load
     where the run compares under several. `background`: by treatment and role, the CPU time per request of threads that
-    respond to none, the mean of the starts in microseconds.
+    respond to none, the mean of the starts in microseconds. `inside`: quantities and treatments that are
+    within the instrument's floor.
     """
 
     name: str
@@ -132,6 +135,7 @@ class Comparison:
     slice_s: float = 0.0
     label: str = ""
     background: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    inside: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -237,7 +241,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
                 left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
         for quantity, start in found_in.items():
             starts[quantity].append(start)
-    rows, control, reference = [], [], dict[str, float]()
+    rows, control, reference, inside = list[Row](), [], dict[str, float](), set[tuple[str, str]]()
     every: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
@@ -260,10 +264,12 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             of_levels = compare(levels, *against, most_starts)
             found = without_spill_over(found, of_levels)
             spilt = of_levels.effects
-        rows += [
-            _row(QUANTITIES[quantity], about, each, base_value, count[each.treatment], each in spilt)
-            for each in found.effects
-        ]
+        within = _within_floor([start for start, cut in whole if usable([cut], 0)], names, about, quantity)
+        inside |= {(quantity, name) for name in within}
+        for each in found.effects:
+            row = _row(QUANTITIES[quantity], about, each, base_value, count[each.treatment], each in spilt)
+            neither = {row.baseline, row.treatment} <= within
+            rows.append(replace(row, machine=NEITHER_ABOVE) if neither and row.decided else row)
         if found.control is not None:
             control.append(_row(QUANTITIES[quantity], about, found.control, base_value, count[about.control]))
         if about.reference:
@@ -281,6 +287,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         between_starts, tuple(step.name for step in steps if step.kind == (SOLO if form == ROUNDS else SHARED)), every,
         _failed(list(shared.values()), compared), _start_s(steps), about.slice_s,
         background=_background([shared[number] for number in usable_ones if number in shared]),
+        inside=frozenset(inside),
     )  # fmt: skip
 
 
@@ -293,6 +300,20 @@ def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
             for role, used_s in target.background_by_role_s.items():
                 found[target.name][role] += used_s * 1e6 / served[target.name] / len(steps)
     return {name: dict(roles) for name, roles in found.items()}
+
+
+def _within_floor(
+    starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
+) -> frozenset[str]:
+    """The treatments whose percentile does not lie above that of the server that does nothing, beyond noise.
+
+    Where both sides of a difference are among them it is the instrument's; where one is, it is what the other adds.
+    """
+    base = len(names) - 1
+    if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, base):
+        return frozenset()
+    effects = compare(starts, names, about.reference, about.smallest_difference).effects
+    return frozenset(each.treatment for each in effects if not each.change.low > 0)
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:

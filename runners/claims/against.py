@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from runners.analysis import facts
+from runners.analysis import facts, instrument
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import expected_hits
 from runners.claims.conclusion import Comparison
@@ -19,6 +20,7 @@ LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 KEYS = 10_000  # report 1's GET asks for random(1..10000)
 SILENT_ON_ERRORS = ("report-1/get",)  # reports whose text says nothing on the errors in their output
 _NOT_SAID = "not stated"
+UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
 
 Cells = tuple[str, ...]
 
@@ -32,7 +34,9 @@ def comparison(run: Run, workload: str, name: str, published: ConsoleReport, ste
     def percentile(level: float) -> Cells:
         values = (facts.quoted(step, level) for step in steps)
         cells = (
-            facts.written(value) if value is not None else facts.why_not(step) or _NOT_SAID
+            facts.written(value) + _unresolved(run, step, level)
+            if value is not None
+            else facts.why_not(step) or _NOT_SAID
             for step, value in zip(steps, values, strict=True)
         )
         return (write.level(level), _stated(published.latencies.at(level), write.latency), *cells)
@@ -50,6 +54,11 @@ def comparison(run: Run, workload: str, name: str, published: ConsoleReport, ste
     )
     columns = ("published", *(facts.engine_name(step.subject) for step in steps))
     return Comparison(workload, name, columns, rows, tuple(_differs(run, published, steps)))
+
+
+def _unresolved(run: Run, step: Step, level: float) -> str:
+    """Give the mark of a percentile that is not the server's, or nothing."""
+    return UNRESOLVED if instrument.unresolved(step, level, instrument.own_floor(run.steps, step)) else ""
 
 
 def _stated(value: float | None, unit: Callable[[float], str]) -> str:
@@ -80,7 +89,7 @@ def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Itera
         yield write.sentence(f"The generator is {write.listed(tools)}; the published one is {published.tool}")
     rates = list(dict.fromkeys(write.rate(facts.offered_rps(step)) for step in steps))
     if published.rate_rps and rates != [write.rate(published.rate_rps)]:
-        basis = next((step.record.rate_basis for step in steps if step.record.rate_basis), "")
+        basis = next((_basis(step) for step in steps if step.record.rate_basis), "")
         why = f", {basis}" if basis else ""
         rate = f"The rate of {steps[0].workload.upper()} is {write.listed(rates)}{why}"
         yield write.sentence(f"{rate}; the published one is {write.rate(published.rate_rps)}")
@@ -92,6 +101,12 @@ def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Itera
         f"The machine is {_machine(run)}; the published output does not name its own, so absolute figures can't be "
         "compared, shapes and causes can"
     )
+
+
+def _basis(step: Step) -> str:
+    """Write what a rate was taken from as a report does; runs of earlier labs recorded an engine by its key."""
+    text = re.sub(r"(?<=\d)%", f"{write.NBSP}%", step.record.rate_basis)
+    return re.sub(r"(?<= of what )\S+", lambda found: facts.engine_name(found.group()), text)
 
 
 def missed(workload: str, name: str, published: ConsoleReport, ours: Sequence[Step]) -> Iterator[Finding]:

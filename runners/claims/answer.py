@@ -51,9 +51,15 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     why = instrument.unresolved(step, 0.99, instrument.own_floor(run.steps, step))
     if p50 and p99 and why:
         cpu_us = of_step(step)["cpu_us"]
-        text += f" with a median of {facts.written(p50)}"
-        text += f" and {write.latency(cpu_us)} of CPU time per request" if write.known(cpu_us) else ""
-        text += f"; its p99 is not quoted, for {why}"
+        median = instrument.unresolved(step, 0.5, instrument.own_floor(run.steps, step))
+        parts = [] if median else [f"a median of {facts.written(p50)}"]
+        parts += [f"{write.latency(cpu_us)} of CPU time per request"] if write.known(cpu_us) else []
+        text += f" with {write.listed(parts)}" if parts else ""
+        if median == why:
+            text += f"; its median and its p99 are not quoted, for {why.replace('it is', 'they are')}"
+        else:
+            text += f"; its median is not quoted, for {median}, nor its p99, for {why}" if median else ""
+            text += "" if median else f"; its p99 is not quoted, for {why}"
         evidence |= {"p50_us": p50.value, "cpu_us": cpu_us}
     elif p99:
         text += f" with p99 {facts.written(p99)}"

@@ -5,6 +5,7 @@ Cross-checks ask whether a run's own measurements contradict each other.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -90,7 +91,11 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], Verdict]) ->
         text = write.sentence(next(iter(texts)))
     else:
         text = " ".join(write.sentence(f"{write.listed(labels)}: {text}") for text, labels in texts.items())
-    return Check(name, all(known) if known else None, text, tuple(step.name for step, _ in verdicts))
+    ok = all(known) if known else None
+    about = [step.name for step, verdict in verdicts if ok is not False or verdict.ok is False]
+    notes = Counter(verdict.note for _, verdict in verdicts if verdict.note)
+    note = write.listed(f"{said} in {write.several(count, 'load')}" for said, count in notes.items())
+    return Check(name, ok, text, tuple(about), note if notes else "")
 
 
 def _label(step: Step) -> str:
@@ -204,10 +209,11 @@ FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`ok` None: nothing can be said."""
+    """`ok` None: nothing can be said. `note`: in how far only."""
 
     ok: bool | None
     text: str
+    note: str = ""
 
 
 def rate(step: Step) -> Verdict:
@@ -267,7 +273,7 @@ def kept_up(step: Step) -> Verdict:
     if held := facts.held(step):
         text += f"; {write.percent(held.share)} of its sends it held back, each for at most "
         text += f"{write.latency(held.most_us)}, so that they left with the next"
-    return Verdict(kept, text)
+    return Verdict(kept, text, f"up to p{upto:g} only" if partly else "")
 
 
 _CLOCKS = {

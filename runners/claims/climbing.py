@@ -254,9 +254,7 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
         text = f"{ladder.title} misses {limits} even at {write.rate(answer.high_rps)}, the lowest rate offered"
     elif answer.kind == Kind.OPEN:
         severity = Severity.WARNING
-        low = f"met at {write.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at no rate that was tried"
-        high = f"missed at {write.rate(answer.high_rps)}" if write.known(answer.high_rps) else "missed at none"
-        text = f"The knee of {ladder.title} was not found in {probes}: {limits} was {low} and {high}"
+        text = f"The knee of {ladder.title} was not found in {probes}: {limits} was {bounds_of(answer)}"
     else:
         severity = Severity.ERROR
         reasons = [facts.why_not(step) for step in ladder.steps[-1:] if not step.valid]
@@ -264,6 +262,16 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
         text = f"The knee of {ladder.title} could not be measured: {write.listed(reasons) or 'probes failed'}"
     steps = tuple(step.name for step in ladder.steps)
     return Finding.of("K01", severity, text, _evidence(ladder, answer), steps, ladder.anchor)
+
+
+def bounds_of(answer: Answer) -> str:
+    """Say which side of a knee that was not found is not known, to follow what was to be met."""
+    low, high = (f"at {write.rate(rps)}" if write.known(rps) else "" for rps in (answer.low_rps, answer.high_rps))
+    if low and high:
+        return f"met {low} and missed {high}, with no knee between"
+    if low:
+        return f"met {low}; the steps above do not bound the knee"
+    return f"missed {high}; the steps below do not bound the knee" if high else "neither met nor missed often enough"
 
 
 def _steps(ladder: Ladder) -> str:

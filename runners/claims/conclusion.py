@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of "Can these numbers be trusted?". `ok` is None where the run does not tell."""
+    """One line of "Can these numbers be trusted?". `ok` is None where the run does not tell.
+
+    `steps`: those that it is about, of a check that failed those that failed it. `note`: what a reader must know of a
+    check that passed.
+    """
 
     name: str
     ok: bool | None
     text: str
     steps: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def _findings(found: Comparison) -> Iterator[Finding]:
         yield Finding("C03", Severity.ERROR, headline(found), {}, found.steps, place)
     for row in found.rows:
         code = "C01" if row.decided else "C02"
-        severity = Severity.NOTE if row.verdict == Verdict.INCONCLUSIVE else Severity.GOOD
+        severity = Severity.NOTE if row.verdict == Verdict.INCONCLUSIVE or row.machine else Severity.GOOD
         yield Finding(code, severity, _said(row, found), _evidence(row, found), found.steps, place, _remedy(row, found))
     for row in found.control:
         if row.quantity.name == found.primary and row.decided:
@@ -120,7 +120,8 @@ def _remedy(row: Row, found: Comparison) -> str | None:
 
 def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
     evidence = {key: value for key, value in row.as_json().items() if key not in ("unit", "lower_is_better")}
-    evidence |= {"margin": found.margin, "block": found.name, "form": found.form}
+    verdict = Verdict.INCONCLUSIVE.value if row.machine else row.verdict.value
+    evidence |= {"verdict": verdict, "margin": found.margin, "block": found.name, "form": found.form}
     return evidence | ({"in_all": text} if (text := _in_all(row, found)) else {})  # type: ignore[return-value]
 
 

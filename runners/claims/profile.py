@@ -73,10 +73,19 @@ def together(step: Step, categories: Sequence[str]) -> Bounded | None:
 
 def beside(*steps: Step) -> str:
     """What is said beside every share where the profiler itself takes much of the samples; else empty."""
-    own = [part.value for step in steps if (part := share(step, "cpu", PROFILER)) is not None]
-    if max(own, default=0.0) <= MUCH:
+    if (most := max(map(_own, steps), default=0.0)) <= MUCH:
         return ""
-    return f"; the profiler's own frames are up to {write.percent(max(own))} of the CPU samples"
+    return f"; the profiler's own frames are up to {write.percent(most)} of the CPU samples"
+
+
+def own(step: Step) -> str:
+    """What is said beside a column of shares where the profiler itself takes much of the samples; else empty."""
+    return f", profiler {write.percent(_own(step))}" if _own(step) > MUCH else ""
+
+
+def _own(step: Step) -> float:
+    part = share(step, "cpu", PROFILER)
+    return part.value if part is not None else 0.0
 
 
 def where(step: Step) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from runners.analysis.facts import grouped
 from runners.analysis.finding import Finding
 from runners.analysis.interleaved import comparisons
 from runners.analysis.treatments import Verdict as Found
@@ -68,11 +69,12 @@ def costs_anything(evidence: Evidence) -> Answer | None:
     if not gains:
         needed = "more starts: no treatment is seen to gain"
         return Answer(Verdict.INCONCLUSIVE, "no treatment is seen to gain", "every switch of this run", needed)
-    parts = [
-        f"{row.treatment}: {write.listed(f'{worse.quantity.label} {worse.change}' for worse in costs)}"
-        for found, row in gains
-        if (costs := found.costs(row.treatment))
-    ]
+    costs = grouped((worse for found, row in gains for worse in found.costs(row.treatment)), lambda row: row.quantity)
+    parts = []
+    for quantity, rows in costs.items():
+        worst = max(rows, key=lambda row: abs(row.ratio - 1))
+        count = f"{write.count(len(rows))} of {write.count(len(gains))}"
+        parts.append(f"{quantity.label} in {count}, most {worst.change} with {worst.treatment}")
     effect = "; ".join(parts) or "none that gains is worse in another quantity"
     figure = interleaved.anchor(gains[0][0].name)
     basis = f"{write.several(len(gains), 'treatment')} that {'gains' if len(gains) == 1 else 'gain'}"

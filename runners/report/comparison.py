@@ -11,7 +11,17 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from runners.analysis import facts
-from runners.analysis.interleaved import BACKGROUND_CPU, REQUESTS, ROUNDS, SLICES, Comparison, comparisons
+from runners.analysis.interleaved import (
+    ALL_CPU,
+    BACKGROUND_CPU,
+    CPU,
+    REQUESTS,
+    ROUNDS,
+    SLICES,
+    THROUGHPUT,
+    Comparison,
+    comparisons,
+)
 from runners.analysis.quantities import Floats, Row, absolute, signed
 from runners.claims.conclusion import Conclusion
 from runners.claims.interleaved import anchor
@@ -23,7 +33,8 @@ from runners.report.tables import Section, Shown, Table
 #: By quantity and treatment, the ratio to the baseline in each round.
 Dots = Mapping[tuple[str, str], Sequence[float]]
 BETTER, WORSE = style.BLUE, style.VERMILION
-MOST_ROWS = 8  # of a report
+MOST_ROWS = 6  # of a report
+MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
 MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end, with an arrow and its edge in words
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
 
@@ -186,21 +197,26 @@ def interleaved_picture(found: Comparison) -> style.Picture:
 def interleaved_table(found: Comparison, most: int = 99) -> Table:
     """A row a quantity and treatment: values, ratio, verdict, control, and what a server reads that does nothing.
 
-    Of more than so many rows the primary quantity's and those that differ stand first.
+    Of more than so many rows the primary quantity's stand first, then the main ones, then those that differ.
     """
     head = ("quantity", "baseline", "treatment", "change (95 %)", "verdict", "control", "reference target")
     controls = {row.quantity.name: row for row in found.control}
     shown = found.rows
     if len(shown) > most:
-        shown = tuple(sorted(shown, key=lambda row: (row.quantity.name != found.primary, not row.decided)))[:most]
+        ranks = {name: rank for rank, name in enumerate((found.primary, *MAIN))}
+        shown = tuple(sorted(shown, key=lambda row: (ranks.get(row.quantity.name, len(ranks)), not row.decided)))[:most]
+
+    def marks(row: Row, name: str) -> str:
+        return "*" if (row.quantity.name, name) in found.inside else ""
 
     def cells(row: Row) -> tuple[str, ...]:
         control, idle = controls.get(row.quantity.name), found.reference.get(row.quantity.name)
         return (
             row.quantity.label,
-            f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}",
-            f"{facts.engine_name(row.treatment)} {absolute(row.quantity, row.treatment_value)}",
-            row.change,
+            f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}{marks(row, row.baseline)}",
+            f"{facts.engine_name(row.treatment)} {absolute(row.quantity, row.treatment_value)}"
+            f"{marks(row, row.treatment)}",
+            write.DASH if row.machine else row.change,
             row.said,
             control.change if control else write.DASH,
             absolute(row.quantity, idle) if idle is not None else write.DASH,
@@ -209,6 +225,8 @@ def interleaved_table(found: Comparison, most: int = 99) -> Table:
     note = f"The primary quantity stands first; a change within {write.given_share(found.margin)} would not matter."
     if found.reference:
         note += " The reference target is a server that does nothing, loaded beside the others."
+    if any(marks(row, name) for row in shown for name in (row.baseline, row.treatment)):
+        note += " * not above the reference target beyond noise: then a difference is what the other side adds."
     if len(shown) < len(found.rows):
         note += f" {write.several(len(found.rows) - len(shown), 'more row')}: see the data of the figure."
     if write.known(found.between_starts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -14,6 +14,7 @@ from runners.analysis import facts, instrument
 from runners.analysis.facts import quotable
 from runners.analysis.finding import Anchor, Finding
 from runners.claims import profile
+from runners.claims.against import UNRESOLVED
 from runners.claims.checks import NOTHING_TO_LOOK_AT
 from runners.claims.climbing import ladders
 from runners.claims.conclusion import MEANINGS, RULES, Check, Conclusion
@@ -44,6 +45,8 @@ MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
 MOST_SHARES = 6
 MOST_NEXT = 5
 FEWEST_SAMPLES = 30  # of a figure
+LEVELS = (0.5, 0.99)  # of a table of loads
+NOT_RESOLVED = f"{UNRESOLVED} not resolved, so neither a headline nor compared."
 MOST_BESIDE = 4  # published rates of a table
 MOST_MORE = 3  # findings of a section beside those at the head
 MOST_TEXT = 320  # characters of a check
@@ -177,6 +180,8 @@ def _short(table: Table) -> Table:
 def _findings(conclusion: Conclusion) -> tuple[Highlight, ...]:
     """At most ten: those that answers rest on, then those of the rules that mean most; one of each rule."""
     by_code = facts.grouped((*conclusion.missed, *conclusion.findings), lambda finding: finding.code)
+    if any(each.evidence.get("quantity") == "p99_us" for each in by_code.get("C01", []) + by_code.get("C02", [])):
+        by_code.pop("L02", None)  # one run of each says nothing more where starts were compared
     used = [each.answer.finding.code for each in conclusion.answers if each.answer.finding is not None]
     order = [code for code in dict.fromkeys([*used, *MEANINGS]) if code in by_code and code in MEANINGS]
     answers = {
@@ -201,7 +206,7 @@ def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]:
     """The latency of the loads: a spectrum a workload, percentiles, and the least steady over time."""
     by_workload = {name.rpartition("/")[2]: report for name, report in published.items()}
-    shown, found, notes = [], [], []
+    shown, found, notes = list[Shown](), list[tuple[str, ...]](), dict[str, list[str]]()
     loads = [step for step in run.find(kind="load", profiled=False) if facts.quotable(step)]
     for workload in dict.fromkeys(step.workload for step in loads):
         own = [step for step in loads if step.workload == workload and facts.samples(step) >= FEWEST_SAMPLES]
@@ -212,8 +217,9 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         drawn = [*own, *([floor] if floor is not None else [])]
         shown.append(with_spectra(Anchor.spectrum(workload), picture, drawn))
         for step in own:
-            if why := _unresolved(step, run):
-                notes.append(why)
+            for level in LEVELS:
+                if why := _unresolved(step, run, level):
+                    notes.setdefault(why, []).append(write.level(level))
             found.append(_row(step, run))
     timed = [step for step in loads if not step.frames["intervals"].empty]
     if timed and not any(map(attribution_of, loads)):  # else its causes are drawn with it, see _tail
@@ -224,26 +230,29 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU per request", "samples")
         note = "Response time counts from the intended start of a request."
         if notes:
-            note += f" * p99 not resolved ({', or '.join(dict.fromkeys(notes))}): neither a headline nor compared."
+            note += f" {NOT_RESOLVED[:-1]}: {', or '.join(notes)}."
         if any("?" in cell for row in found for cell in row):
             note += " ? stands for a bound that the load is too short to give."
         table = Table("Loads at a fixed rate", head, tuple(found), note)
         yield Section("latency", "Latency", figures=tuple(shown), tables=(table,))
 
 
-def _unresolved(step: Step, run: Run) -> str:
-    return instrument.unresolved(step, 0.99, instrument.own_floor(run.steps, step))
+def _unresolved(step: Step, run: Run, level: float) -> str:
+    return instrument.unresolved(step, level, instrument.own_floor(run.steps, step))
 
 
 def _heading(own: list[Step], run: Run) -> str:
-    """The loads with what may be a headline: their p99, or the median where the p99 is not resolved."""
+    """The loads with what may be a headline: p99, else the median, else the CPU time where neither is resolved."""
     parts = []
     for step in own:
-        level = 0.5 if _unresolved(step, run) else 0.99
-        value = facts.at(step, level)
-        if value is not None:
+        level = next((level for level in (0.99, 0.5) if not _unresolved(step, run, level)), None)
+        value = facts.at(step, level) if level is not None else None
+        cpu_us = overview.cpu_us(step)
+        if level is not None and value is not None:
             least = "at least " if value.at_least else ""
             parts.append(f"{style.engine_name(step.subject)} {write.level(level)} {least}{write.latency(value.value)}")
+        elif write.known(cpu_us):
+            parts.append(f"{style.engine_name(step.subject)} {write.latency(cpu_us)} of CPU per request")
     rates = {facts.offered_rps(step) for step in own}
     at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
     return f"{style.plain(own[0].workload.upper(), 12)}{at}: {', '.join(parts)}"
@@ -255,13 +264,13 @@ def _tail_of(step: Step) -> float:
 
 
 def _row(step: Step, run: Run) -> tuple[str, ...]:
-    p50, p99 = (facts.quoted(step, level) for level in (0.5, 0.99))
-    marked = "*" if _unresolved(step, run) else ""
-    return (
-        facts.title(step), write.rate(facts.offered_rps(step)),
-        facts.written(p50) if p50 else write.DASH, (facts.written(p99) if p99 else write.DASH) + marked,
-        write.latency(overview.cpu_us(step)), write.count(facts.samples(step)),
-    )  # fmt: skip
+    def cell(level: float) -> str:
+        value = facts.quoted(step, level)
+        text = facts.written(value) if value else write.DASH
+        return text + (UNRESOLVED if _unresolved(step, run, level) else "")
+
+    cpu_us, samples = write.latency(overview.cpu_us(step)), write.count(facts.samples(step))
+    return (facts.title(step), write.rate(facts.offered_rps(step)), *map(cell, LEVELS), cpu_us, samples)
 
 
 def _where(run: Run) -> Iterator[Section]:
@@ -312,14 +321,20 @@ def _shares(profiled: list[Step]) -> Iterator[Table]:
         shown = [profile.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
-        weight = pd.concat([rows["share"] for rows in shown]).groupby(level=0).sum()
+        every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)
+        weight = every.sum()[every.max() >= overview.LEAST_SHARE]
         counts = zip(steps, shown, strict=True)
-        heads = (f"{style.name_of(step)}: {tables.count(rows['samples'].sum())} samples" for step, rows in counts)
+        heads = (
+            f"{style.name_of(step)}: {tables.count(rows['samples'].sum())} samples{profile.own(step)}"
+            for step, rows in counts
+        )
         body = [
             (str(name), *(_share(rows, str(name)) for rows in shown))
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
         ]
         note = f"Share of {profile.EVENT_NAMES[event]} with its 95 % interval and the number of samples behind it."
+        if event == EVENT:
+            note += f" Where the store's share is named, it is that of {write.listed(profile.STORE)} together."
         yield Table(f"{EVENT_TITLES[event]}: shares by category", ("category", *heads), tuple(body), note)
 
 
@@ -346,7 +361,7 @@ def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
 def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Published and reproduced, side by side, and what limits the comparison."""
     shown = [
-        Table(f"{one.workload.upper()}: published and reproduced", ("", *one.columns), one.rows)
+        Table(f"{one.workload.upper()}: published and reproduced", ("", *one.columns), one.rows, _marked(one.rows))
         for one in conclusion.comparison[:2]
     ]
     differs = dict.fromkeys(text for one in conclusion.comparison for text in one.differs)
@@ -355,6 +370,11 @@ def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     if shown:
         text = " ".join(differs) or PUBLISHED_TEXT
         yield Section("published", "Published and reproduced", text=text, tables=tuple(shown))
+
+
+def _marked(rows: Iterable[Sequence[str]]) -> str:
+    """Say what the mark of a percentile means, where a table has any."""
+    return NOT_RESOLVED if any(cell.endswith(UNRESOLVED) for row in rows for cell in row) else ""
 
 
 def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
@@ -450,9 +470,10 @@ def _cut(text: str) -> str:
     return f"{whole}. …" if end else f"{text[:MOST_TEXT].rpartition(' ')[0]} …"
 
 
-def _well(checks: Iterable[Check]) -> str:
+def _well(checks: Collection[Check]) -> str:
     """The checks that passed, in one line."""
-    names = dict.fromkeys(_named(check) for check in checks if check.ok)
+    passed = [check for check in checks if check.ok]
+    names = dict.fromkeys(f"{_named(check)} ({check.note})" if check.note else _named(check) for check in passed)
     unknown = [_named(check) for check in checks if check.ok is None and check.text != NOTHING_TO_LOOK_AT]
     text = f"Passed: {', '.join(names)}" if names else "No check passed"
     return write.sentence(text + (f". Not known: {', '.join(unknown)}" if unknown else ""))

@@ -346,10 +346,10 @@ class Differential:
         axes.invert_yaxis()
         axes.axvline(0, color=style.QUIET, linewidth=0.8)
         axes.grid(visible=False, axis="y")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{100 * one:+g} %"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{100 * one:+g}" if one else "0"))
         what, second = EVENT_NAMES.get(self.event, self.event), names_of(self.first, self.second)[1]
         axes.set_xlabel(
-            f"change of the share of {what}, 95 % interval (orange: more in {second}, blue: less)", fontsize=8.5
+            f"percentage points of the {what}, 95 % interval (orange: more in {second}, blue: less)", fontsize=8.5
         )
         if not shown:
             axes.text(0.5, 0.5, "no change beyond chance", transform=axes.transAxes, ha="center", color=style.QUIET)

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts, instrument
-from runners.analysis.knee import Answer, Kind, Met, Outcome
+from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome
 from runners.claims import climbing, rate_steps
 from runners.claims.climbing import (
     MOST_IN_ANSWER,
@@ -26,6 +27,7 @@ from runners.claims.climbing import (
 from runners.claims.conclusion import Conclusion
 from runners.claims.rate_steps import taken_at
 from runners.claims.settings import Knee, anchor, knees
+from runners.design.setting import CEILING
 from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.run import Run, Step
@@ -35,7 +37,7 @@ from runners.report.tables import Linked, Section, Shown, Table
 
 ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
-PALE = 0.35
+PALE, MARKED = 0.35, 0.99
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 
 
@@ -54,7 +56,7 @@ def title(ladder: Ladder) -> str:
         return f"{ladder.title}: knee at {climbing.rate_interval(answer)}"
     if answer.kind == Kind.ABOVE:
         return f"{ladder.title}: no knee up to {tables.rate(answer.low_rps)}"
-    return f"{ladder.title}: no knee found"
+    return f"{ladder.title}: no knee found, {climbing.bounds_of(answer)}"
 
 
 def data(ladder: Ladder) -> pd.DataFrame:
@@ -101,7 +103,7 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
     below.set_xlabel("offered rate (requests per second)")
     line = floor_lines(above, floor, ())
     handles = [*above.get_legend_handles_labels()[0], *([line] if line else [])]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
+    style.legend(figure, 4, 8, handles)
     figure.align_ylabels([above, below])
     return figure.headed(title(found), f"Latency and achieved share against the offered rate. {title(found)}.")
 
@@ -110,6 +112,11 @@ def _minor(value: float, spread: float) -> str:
     """On a short logarithmic axis 2 and 5 are labelled too."""
     lead = value / 10 ** math.floor(math.log10(value)) if value > 0 else 0.0
     return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
+
+
+def _left_out(found: Ladder, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Mark the steps that the knee leaves out, because the machine stood still in them; none where all are used."""
+    return ((rows["machine_stalled"] > MOST_STALLED) & (0 < found.left_out < 1)).to_numpy(bool)
 
 
 def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
@@ -128,6 +135,7 @@ def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
 def _latencies(
     axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met], there: pd.DataFrame, floor: Step | None
 ) -> None:
+    still = _left_out(found, rows)
     met = np.array([each.outcome == Outcome.MET for each in judged])
     late = np.array([each.outcome == Outcome.GENERATOR for each in judged])
     bounds = np.array([each.late for each in judged])
@@ -135,7 +143,12 @@ def _latencies(
     for level, colour, marker in LEVELS:
         name = f"p{level * 100:g}"
         y = rows[f"{name}_us"].to_numpy(float)
-        shown = np.isfinite(y) & (y > 0) & ~late
+        known = np.isfinite(y) & (y > 0) & ~late
+        shown = known & ~still
+        if level == MARKED:
+            axes.scatter(
+                x[known & still], y[known & still], 30, color=style.QUIET, marker="+", linewidths=0.9, zorder=2
+            )
         sure, bound = shown & met & ~bounds, shown & met & bounds
         axes.scatter(x[sure], y[sure], 26, color=colour, marker=marker, label=name, zorder=3)
         axes.scatter(x[bound], y[bound], 26, color=colour, marker=marker, alpha=PALE, linewidths=0, zorder=3)
@@ -145,10 +158,13 @@ def _latencies(
         order = np.argsort(x[shown], kind="stable")
         middle = pd.DataFrame({"x": x[shown][order], "y": y[shown][order]}).groupby("x")["y"].median()
         axes.plot(middle.index, middle.to_numpy(), color=colour, linewidth=0.9, alpha=0.6)
-        seen += [*y[shown]]
-    if (~met & ~late).any():
+        seen += [*y[shown], *(y[known & still] if level == MARKED else ())]
+    if still.any():
+        text = f"p{MARKED * 100:g}, left out: the machine stood still"
+        axes.scatter([], [], 30, color=style.QUIET, marker="+", linewidths=0.9, label=text)
+    if (~met & ~late & ~still).any():
         axes.scatter([], [], 26, facecolors="none", edgecolors=style.INK, label="hollow: misses the objective")
-    if bounds.any():
+    if (bounds & ~still).any():
         axes.scatter([], [], 26, color=style.INK, alpha=PALE, linewidths=0, label="pale: at most, generator late")
     if len(there):
         for column, face in (("p99_us", style.VERMILION), ("p50_us", "none")):
@@ -183,10 +199,10 @@ def _latencies(
 def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met]) -> None:
     share = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
+    late, still = np.array([each.outcome == Outcome.GENERATOR for each in judged]), _left_out(found, rows)
     for chosen, colour, marker in (
-        ([each.outcome != Outcome.GENERATOR for each in judged], style.INK, "o"),
-        ([each.outcome == Outcome.GENERATOR for each in judged], style.QUIET, "x"),
-    ):
+        (~late & ~still, style.INK, "o"), (~late & still, style.QUIET, "+"), (late, style.QUIET, "x"),
+    ):  # fmt: skip
         axes.scatter(x[chosen], share[chosen], 16, color=colour, marker=marker, zorder=3)
     least = (found.objective.achieved if found.objective else facts.HELD) * 100
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -271,9 +287,7 @@ def _knee_cell(ladder: Ladder) -> str:
         return f"above {tables.rate(answer.low_rps)}"
     if answer.kind == Kind.BELOW:
         return f"below {tables.rate(answer.high_rps)}"
-    met = f"met at {tables.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at none"
-    missed = f"missed at {tables.rate(answer.high_rps)}" if write.known(answer.high_rps) else "missed at none"
-    return f"not found: {met}, {missed}"
+    return f"not found: {climbing.bounds_of(answer)}"
 
 
 def _width(ladder: Ladder) -> str:
@@ -347,7 +361,7 @@ def _figure(found: Ladder, floor: Step | None) -> Shown:
     return Shown(found.anchor, ladder(found, outputs, floor), data(found))
 
 
-KNEES_TEXT = "{search}. Points are the estimates of the knees, bars their 95 % intervals."
+KNEES_TEXT = "{search}. Bars are the estimates of the knees, lines their 95 % intervals."
 TOGETHER = "One search finds the knees of all {what}s under a load, by slices in random order, each on its own server"
 APART = "Each {what} has its own search for the knee, on a server of its own"
 
@@ -358,24 +372,30 @@ def knee_data(found: Sequence[Knee]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["setting", "rps", "low_rps", "high_rps", "probes"])
 
 
-def knee_picture(workload: str, found: Sequence[Knee]) -> style.Picture:
-    """Draw the knees of one workload, one bar a setting, in the order in which they were measured."""
-    best = max(found, key=lambda knee: knee.answer.rps)
-    result = "the highest knees overlap within their intervals"
-    if all(best.answer.low_rps > knee.answer.high_rps for knee in found if knee is not best):
-        result = f"{style.plain(best.name, 24)} has the highest knee, {rounded_rate(best.answer.rps)}"
-    heading = f"{style.plain(workload.upper(), 12)}: {result}"
+def knee_picture(run: Run, workload: str, found: Sequence[Knee]) -> style.Picture:
+    """Draw the knees of one workload, one bar a setting, in the order in which they were measured.
+
+    The heading says who is ahead by the ratios of the knees, as the claims do: intervals that overlap don't decide it.
+    A server that stores nothing is no store, so it is not in the race.
+    """
+    racing = [knee for knee in found if knee.ladder.steps[0].subject != CEILING] or list(found)
+    best = max(racing, key=lambda knee: knee.answer.rps)
+    ratios = {knee.name: climbing.between(run, knee.ladder, best.ladder) for knee in racing if knee is not best}
+    near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
+    heading = f"{style.plain(workload.upper(), 12)}: {style.plain(best.name, 24)} has the highest knee"
+    heading += f", {rounded_rate(best.answer.rps)}"
+    heading += f"; inconclusive against it: {write.listed(near)}" if near else ""
     series = [("knee, 95 % interval", style.BLUE, [knee.answer.rps for knee in found])]
     ends = [(knee.answer.low_rps, knee.answer.high_rps) for knee in found]
     names = [knee.name for knee in found]
     return style.bars(names, series, rounded_rate, "requests per second", heading, ends=ends)
 
 
-def knees_of(steps: Sequence[Step]) -> style.Picture:
-    """Draw the knees that the loads of a search over several servers show."""
+def knees_of(steps: Sequence[Step], run: Run) -> style.Picture:
+    """Draw the knees that these loads of a run show, of a search over several servers."""
     found = [(each, each.answer) for each in climbing.ladders_of(steps)]
     known = [Knee(each, answer) for each, answer in found if answer is not None and answer.kind == Kind.FOUND]
-    return knee_picture(steps[0].workload, known) if known else style.empty("no knee was found")
+    return knee_picture(run, steps[0].workload, known) if known else style.empty("no knee was found")
 
 
 def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
@@ -383,7 +403,7 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     found = knees(run)
     if not found:
         return
-    figures = [Shown(anchor(work), knee_picture(work, each), knee_data(each)) for work, each in found.items()]
+    figures = [Shown(anchor(work), knee_picture(run, work, each), knee_data(each)) for work, each in found.items()]
     anchors = {shown.anchor for shown in figures}
     about = conclusion.about(*anchors)
     engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
@@ -395,6 +415,7 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
 
 PUBLISHED_TEXT = "Absolute figures of two machines can't be compared; the shape around the knee can."
 _SAME = 0.001
+MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run beside them
 
 
 def beside_published(ladder: Ladder) -> Table | None:
@@ -407,16 +428,19 @@ def beside_published(ladder: Ladder) -> Table | None:
         if not rate:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
-        rows.append((name, _rate(rate, output), *_there(output), tables.share(rate / ladder.base.rps), *_here(own)))
+        cells = (name, _rate(rate, output), *_there(output), tables.share(rate / ladder.base.rps), *_here(own))
+        rows.append((own is None, cells))
     if not rows:
         return None
+    shown = [cells for alone, cells in rows if not alone]
+    shown += [cells for alone, cells in rows if alone][-MOST_NOT_OFFERED:]
     there = ("published achieved", "published p50 or mean", "published p99")
     here = (f"of the {ladder.base.named} here", "achieved here", "p50 here", "p99 here")
     note = (
         "A dash: not published, or not offered here, because it lies too far beyond the knee on this machine, or "
         "because this size has no time for it."
     )
-    return Table(f"{ladder.title}", ("output", "rate", *there, *here), tuple(rows), note)
+    return Table(f"{ladder.title}", ("output", "rate", *there, *here), tuple(shown), note)
 
 
 def _rate(published_rps: float, output: Output) -> str:

@@ -138,7 +138,8 @@ def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
     if floor.dash == "-":
         axes.fill_between(floor.x, low, floor.value_us, color=style.FLOOR, alpha=0.22, linewidth=0, label=floor.label)
     name = floor.label if floor.dash != "-" else None
-    axes.plot(floor.x, floor.value_us, color=style.FLOOR, linewidth=floor.width, linestyle=floor.dash, label=name)
+    drawn: dict[str, Any] = {"color": style.FLOOR, "linewidth": floor.width, "linestyle": floor.dash}
+    axes.plot(floor.x, floor.value_us, label=name, gid=floor.label, **drawn)
 
 
 def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
@@ -234,7 +235,7 @@ def spectrum(
     if any(line.x[-1] > line.few_from for line in everything):
         note = f"faint after |: fewer than {FEW} samples beyond"
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
-    figure.legend(loc="outside lower center", ncols=3 if len(everything) in (3, 5, 6) else 4)
+    style.legend(figure, 3 if len(everything) in (3, 5, 6) else 4)
     names = "; ".join(line.label for line in everything)
     return figure.headed(heading, f"Latency by percentile. {heading}. Curves: {names}.")
 
@@ -334,9 +335,7 @@ def timeline(
         if lanes:
             _lanes(grid_of[2][0], lanes, seen)
     handles = [handle for axes in grid_of[:2, 0] for handle in axes.get_legend_handles_labels()[0]]
-    figure.legend(
-        handles=[*handles, *(entry for entry in entries[:1] if entry)], loc="outside lower center", ncols=5, fontsize=8
-    )
+    style.legend(figure, 5, 8, [*handles, *(entry for entry in entries[:1] if entry)])
     figure.align_ylabels(list(grid_of[:2, 0]))
     if seen is not None:
         return figure.headed(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
 from runners.analysis import facts, instrument
+from runners.analysis.interleaved import REQUESTS, comparisons
 from runners.analysis.quantities import of_step
 from runners.claims import profile
 from runners.claims.climbing import ladders
 from runners.design.session import ALONE, SOLO
+from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.tables import Shown
@@ -29,19 +32,35 @@ OF_ONE = ("load", "rate-step", "round", "loop")
 
 
 def points(run: Run) -> pd.DataFrame:
-    """Collect a row a load: `treatment`, `workload`, `round`, `throughput_rps`, `p99_us`, `unresolved` (why, or empty).
+    """Collect a row a load: `treatment`, `workload`, `throughput_rps`, `p99_us`, `unresolved` (why, or empty).
 
-    Interleaved treatments are all offered one rate, so their throughput is that of the closed loop of the same round.
-    Where a run has both, that which holds more treatments is taken.
+    Treatments of one schedule have a row a `start`. Treatments loaded one after the other are all offered one rate, so
+    their throughput is that of the closed loop of the same round. Of these and of loads alone, that which holds more
+    treatments is taken.
     """
     columns = ["step", "treatment", "workload", "throughput_rps", "p99_us", "unresolved"]
     paired = pd.DataFrame(_interleaved(run), columns=columns)
+    shared = pd.DataFrame(_of_starts(run), columns=[*columns, "start"])
     alone = pd.DataFrame(
         [_row(run, s, facts.achieved_rps(s)) for s in run.steps if s.kind in OF_ONE and s.record.sweep is None],
         columns=columns,
     )
-    found = [frame.dropna(subset=["throughput_rps", "p99_us"]) for frame in (paired, alone)]
+    found = [frame.dropna(subset=["throughput_rps", "p99_us"]) for frame in (paired, shared, alone)]
     return max(found, key=lambda rows: rows["treatment"].nunique())
+
+
+def _of_starts(run: Run) -> Iterator[tuple[object, ...]]:
+    """A row a start and treatment of each comparison by request, at the rate that the treatment achieved in them."""
+    for found in comparisons(run):
+        steps = [step for step in run.steps if step.name in found.steps]
+        for name in (found.baseline, *found.treatments) if found.form == REQUESTS else ():
+            inside = ("p99_us", name) in found.inside
+            why = "it is not above a server that does nothing, loaded beside it" if inside else ""
+            rates = [
+                rows.loc[rows["target"] == name, "achieved_rps"].mean() for rows in (s.frames["targets"] for s in steps)
+            ]
+            for start, p99_us in enumerate(found.values.get(("p99_us", name), ()), 1):
+                yield steps[0].name, name, steps[0].workload, float(np.nanmean(rates)), p99_us, why, start
 
 
 def _interleaved(run: Run) -> list[tuple[object, ...]]:
@@ -112,9 +131,10 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
         handles.append(_key(style.QUIET, "o", "not resolved", hollow=True))
     if objectives:
         handles.append(Line2D([], [], color=style.INK, linestyle=(0, (5, 3)), label="objective"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)), fontsize=8)
-    several = len(treatments)
-    heading = f"Throughput against p99, a point per load: {several} treatment{'' if several == 1 else 's'}"
+    style.legend(figure, 6, 8, handles)
+    unit = "start" if "start" in rows else "load"
+    heading = f"Throughput against p99, a point per {unit}: {write.several(len(treatments), 'treatment')}"
+    heading += ", no p99 is resolved" if (rows["unresolved"] != "").all() else ""
     return figure.headed(heading, f"{heading}. {write_names(treatments)}.")
 
 
@@ -202,7 +222,7 @@ def cpu(found: Sequence[Bar], heading: str = "CPU time per request, by what it i
     axes.set_xlabel("CPU time of the server per request (microseconds)")
     ordered = sorted(seen, key=lambda name: -seen[name])
     handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7.5)
+    style.legend(figure, 6, 7.5, handles)
     each = [f"{name.partition(chr(10))[0]} {tables.latency(us)}" for name, us, _ in found]
     return figure.headed(heading, f"{heading}: {', '.join(each)}.")
 

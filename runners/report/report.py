@@ -259,7 +259,7 @@ def _chart(axes: Axes) -> dict[str, object] | None:
     series: list[dict[str, object]] = []
     across: list[dict[str, object]] = []
     for line in axes.get_lines():
-        label = str(line.get_label())
+        label = str(line.get_gid() or line.get_label())  # of a line that a band in the legend stands for, its gid
         if (at := _across(line, axes)) is not None:
             across.append({**at, "colour": _colour(line)})
             continue

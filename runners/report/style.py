@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -216,7 +217,7 @@ def bars(
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_count(value)))
     axes.set_xlabel(axis)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    legend(figure, 4, 8)
     return figure.headed(heading)
 
 
@@ -252,6 +253,26 @@ def plain(text: object, limit: int = 90) -> str:
     line = _CONTROL.sub(" ", str(text)).strip()
     line = line if len(line) <= limit else line[: limit - 1] + "…"
     return line or "?"
+
+
+#: What stands around a label of a legend, as multiples of its font's size: line, gap, and space to the next column.
+AROUND_LABEL = 4.8
+
+
+def legend(figure: Figure, most: int, fontsize: float = 8.5, handles: Sequence[Any] | None = None) -> None:
+    """Put the legend below a figure, in at most so many columns, in fewer where their labels would not fit."""
+    if handles is None:
+        handles = [handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]]
+    font = FontProperties(family=["DejaVu Sans"], size=fontsize)
+    labels = [str(handle.get_label()) for handle in handles]
+    widths = [text_to_path.get_text_width_height_descent(label, font, ismath=False)[0] for label in labels]
+    room = POINTS_AN_INCH * figure.get_figwidth()
+    columns = max(1, min(most, len(widths)))
+    while columns > 1 and sum(
+        max(own, default=0.0) + AROUND_LABEL * fontsize for own in np.array_split(widths, columns)
+    ) > room:  # fmt: skip
+        columns -= 1
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns, fontsize=fontsize)
 
 
 def colour_of(engine: str) -> str:
@@ -385,6 +406,8 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
                 color=QUIET,
                 ha="right",
                 va="bottom",
+                bbox={"facecolor": CARD, "edgecolor": "none", "alpha": 0.8, "pad": 0.4},
+                zorder=5,
             )
     axes.set_ylim(low, high)
     return Line2D([], [], label=label(floor, loads), **drawn)

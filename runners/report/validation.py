@@ -293,7 +293,7 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
     axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
     axes.set_ylabel("response time (linear)")
-    figure.legend(loc="outside lower center", ncols=5)
+    style.legend(figure, 5)
     heading = staircase_title(ticks)
     return figure.headed(heading, f"Latency over the percentile on linear axes. {heading}.")
 
@@ -386,6 +386,6 @@ def stall(steps: Sequence[Step]) -> style.Picture:
     ends = [freeze.at_s + freeze.length_s for freeze in shown.freezes]
     _strip(strip, shown, max(ends, default=1.0))
     _waits(waits, seen, max(one.longest_s for one in seen))
-    figure.legend(loc="outside lower center", ncols=3)
+    style.legend(figure, 3)
     about = f"Requests that took longer than a time, of a server that was frozen. {stall_title(seen)}."
     return figure.headed(stall_title(seen), about)

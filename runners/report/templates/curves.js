@@ -1,5 +1,5 @@
-// Draws the curves of a figure so that they can be hovered, zoomed (drag; double click resets) and toggled (legend).
-// Without scripts and on paper the picture beside them stays.
+// Draws the curves of a figure so that they can be hovered, zoomed (drag; double click resets) and toggled (legend),
+// once a reader opens them below the picture. The picture holds more (bands, marks, markers), so it always stays.
 (function () {
   'use strict';
   if (typeof uPlot !== 'function') { return; }
@@ -15,6 +15,7 @@
     var place = document.createElement('div');
     place.className = 'live';
     card.appendChild(place);
+    function wide() { return Math.max(320, card.clientWidth - 28); }
     var xs = Array.from(new Set([].concat.apply([], chart.series.map(function (one) { return one.x; })))).sort(function (a, b) { return a - b; });
     var at = new Map(xs.map(function (x, index) { return [x, index]; }));
     var data = [xs].concat(chart.series.map(function (one) {
@@ -28,10 +29,17 @@
         labelFont: '11px sans-serif', grid: { stroke: '#e4e7eb' },
         values: function (_, splits) { return splits.map(function (v) { return v == null ? null : unit(v); }); } };
     }
-    function scale(log) { return { time: false, distr: log ? 3 : 1, log: 10 }; }
+    // points at the edge would be cut in half, so a linear axis goes a little further on both sides
+    function around(_, low, high) { var spare = 0.03 * (high - low || high || 1); return [low - spare, high + spare]; }
+    function scale(log, across) {
+      var found = { time: false, distr: log ? 3 : 1, log: 10 };
+      if (across && !log) { found.range = around; }
+      return found;
+    }
     var plot = new uPlot({
-      width: Math.max(320, card.clientWidth - 28), height: 340, title: chart.title,
-      scales: { x: scale(chart.x_log), y: scale(chart.y_log) }, axes: [axis('x'), axis('y')],
+      width: wide(), height: 340, title: chart.title, padding: [null, 34, null, null],
+      scales: { x: scale(chart.x_log, true), y: scale(chart.y_log) }, axes: [axis('x'), axis('y')],
+      legend: { markers: { width: 2, dash: function (_, index) { return index && chart.series[index - 1].dash.length ? 'dashed' : 'solid'; } } },
       hooks: { draw: [function (u) {
         (chart.across || []).forEach(function (one) {
           var upright = one.axis === 'x', at = u.valToPos(one.at, one.axis, true), box = u.bbox;
@@ -47,17 +55,16 @@
       series: [{ label: chart.x_label, value: function (_, v) { return (write[chart.x_unit] || count)(v); } }].concat(
         chart.series.map(function (one) {
           return { label: one.label, stroke: one.colour, width: one.points ? 0 : 1.6, dash: one.dash, spanGaps: !one.points,
-            points: { show: !!one.points, size: 7, fill: one.hollow ? '#ffffff' : one.colour }, value: function (_, v) { return (write[chart.y_unit] || count)(v); } };
+            points: { show: !!one.points || one.x.length < 3, size: 7, fill: one.hollow ? '#ffffff' : one.colour }, value: function (_, v) { return (write[chart.y_unit] || count)(v); } };
         }))
     }, data, place);
-    window.addEventListener('resize', function () { plot.setSize({ width: Math.max(320, card.clientWidth - 28), height: 340 }); });
+    window.addEventListener('resize', function () { if (card.open) { plot.setSize({ width: wide(), height: 340 }); } });
   }
   document.querySelectorAll('[data-curves]').forEach(function (card) {
-    try {
+    card.hidden = false;
+    card.addEventListener('toggle', function () {
+      if (!card.open || card.querySelector('.live')) { return; }
       JSON.parse(card.getAttribute('data-curves')).forEach(function (chart) { show(card, chart); });
-      card.classList.add('has-live');
-    } catch (error) {
-      card.querySelectorAll('.live').forEach(function (place) { place.remove(); });
-    }
+    });
   });
 }());

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, t
 
+from runners.analysis.interleaved import _within_floor as within_floor
 from runners.analysis.treatments import (
     Effects,
     Start,
@@ -22,6 +23,7 @@ from runners.analysis.treatments import (
     start_of,
     without_spill_over,
 )
+from runners.storage.schema import InterleavedRecord
 from runners.tests.counts import rounds
 
 TREATMENTS = ("base", "again", "other")
@@ -152,3 +154,20 @@ def test_an_effect_that_the_loads_alone_contradict_is_taken_from_them() -> None:
     assert without_spill_over(shared, vague) == shared, "loads that say little contradict nothing"
     one = compare(starts(0.3, 0.01)[:1], names, "a", 0.02, "a-control")
     assert without_spill_over(shared, one) == shared
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "inside"), [(1.0, 1.0, {"base", "other"}), (1.3, 1.0, {"other"}), (1.3, 1.6, set())]
+)
+def test_a_percentile_not_above_the_server_that_does_nothing_is_within_the_floor(
+    base: float, other: float, inside: set[str]
+) -> None:
+    chance = np.random.default_rng(7)
+    names = ("base", "other", "nothing")
+    about = InterleavedRecord(treatments=names[:2], reference="nothing", smallest_difference=0.03)
+    starts = [
+        start_from(dict(zip(names, 90 * np.array([base, other, 1.0]) * chance.normal(1, 0.01, 3), strict=True)), names)
+        for _ in range(4)
+    ]
+    assert within_floor(starts, names, about, "p99_us") == inside
+    assert within_floor(starts, names, about, "cpu_us") == set(), "CPU time has no floor of the instrument"

@@ -11,7 +11,8 @@ import pytest
 
 from runners.analysis import facts, instrument
 from runners.claims import profile
-from runners.claims.checks import contradictions, cross_checks
+from runners.claims.checks import Verdict, contradictions, cross_checks
+from runners.claims.checks import _over as over
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
@@ -158,3 +159,14 @@ def test_unequal_shares_of_time_left_out_are_reported_of_loads_that_would_be_com
     assert found.ok is False and found.steps == ("lsm", "rocksdb") and "not comparable" in found.text
     assert found.text.count("%") == 2
     assert check(steps.run(tmp_path, [few, load("memory", range(5, 7))]), "time left out of each load").ok
+
+
+def test_a_check_that_failed_is_about_the_loads_that_failed_it(run: Run) -> None:
+    loads = run.find(kind="load", profiled=False)
+    found = over("steady", loads, lambda step: Verdict(step.name == "put-lsm", "", "in part"))
+    assert found.ok is False and found.steps and "put-lsm" not in found.steps
+    passed = over(
+        "generator kept up", loads, lambda step: Verdict(True, "", "up to p90 only" * (step.name == "put-lsm"))
+    )
+    assert passed.ok and passed.steps == tuple(step.name for step in loads)
+    assert passed.note == "up to p90 only in 1 load"

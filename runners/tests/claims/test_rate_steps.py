@@ -119,7 +119,7 @@ def test_both_reports_show_shares_by_rate_and_each_published_rate(tmp_path: Path
     html, text = folder.report_html.read_text(), folder.report_md.read_text()
     for report in (html, text):
         assert "Published and reproduced" in report
-        assert "of the knee" in report and "report-4/put-20000" in report and "taken at 48" in report
+        assert "of the knee" in report and "report-4/put-30000" in report and "taken at 48" in report
     assert len(list(folder.figures_path.glob("flame-*.png"))) == 2  # of the lowest and the highest rate
     assert list(folder.figures_path.glob("differential-*.png"))
 

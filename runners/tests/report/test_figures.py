@@ -192,3 +192,14 @@ def test_a_long_heading_with_dollar_signs_is_broken_into_lines_and_is_no_formula
     assert len(texts) > 1 and "Pool$$Lambda.run" in drawn and "Pool$$Lambda.call" in drawn
     assert picture.get_suptitle() == heading and picture.alt == f"{heading}."
     assert all(len(line) < 60 for line in texts)
+
+
+def test_a_legend_takes_as_many_columns_as_fit() -> None:
+    figure = style.Picture(8.4, 4.4)
+    axes = figure.add_subplot()
+    for place in range(4):
+        axes.plot([0, 1], [place, place], label=f"JDK 17, cached pool, nodelay response {place}")
+    style.legend(figure, 4)
+    style.png(figure)
+    (legend,) = figure.legends
+    assert legend.get_window_extent().width <= figure.bbox.width and legend.get_window_extent().x0 >= 0

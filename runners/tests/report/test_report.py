@@ -23,8 +23,9 @@ from runners.report.document import _cut as cut
 from runners.report.document import _limited as limited
 from runners.report.document import _version as version
 from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html, to_markdown
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.fixtures.fake_run import make_run
+from runners.tests.fixtures.references import KEPT, concluded
 from runners.tests.report.conftest import rendered
 from runners.tests.report.outside import Page
 
@@ -85,6 +86,48 @@ def test_a_report_is_short(report: RunFolder, page: Document) -> None:
     assert all(shown.question.endswith("?") and shown.meaning for shown in page.findings)
 
 
+@pytest.mark.parametrize("number", KEPT)
+def test_the_kept_reports_are_short_too(number: str) -> None:
+    lines = (REFERENCE / number / "report.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 300 and sum(re.match(r"\d+\. <a id", line) is not None for line in lines) <= 10
+    assert sum("](figures/" in line or line.count("Figure in report.html") for line in lines) <= 12
+
+
+def test_a_figure_of_a_kept_report_says_what_its_claims_say() -> None:
+    for number, ahead in (("03", "selector"), ("06", "LSM")):
+        page = document(*concluded(number))
+        knees = next(shown for shown in page.figures if shown.anchor == "knees-put")
+        assert knees.picture.get_suptitle().startswith(f"PUT: {ahead} has the highest knee, ")
+    page = document(*concluded("04"))
+    ladder, *_ = (shown for shown in page.figures if shown.anchor == "ladder-put-lsm")
+    named = [text.get_text() for text in ladder.picture.legends[0].get_texts()]
+    assert "p99, left out: the machine stood still" in named
+    table = next(table for part in page.sections for table in part.tables if "All ladders" in table.caption)
+    small = next(row for row in table.rows if row[0] == "LSM PUT-SMALL")
+    assert "do not bound" in small[1] and "missed at none" not in small[1]
+
+
+def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
+    page = document(*concluded("01"))
+    headings = {shown.anchor: shown.picture.get_suptitle() for shown in page.figures}
+    assert "of CPU per request" in headings["spectrum-put"] and "p50" not in headings["spectrum-put"]
+    assert "p99" not in headings["interleaved-put-compared"] and "no p99" in headings["throughput-p99"]
+    (touched,) = [touched for check, touched in page.wrong if check.name == "steady"]
+    assert touched == "no answer by itself", "GET was not steady, and the answers rest on PUT"
+    assert "generator kept up (up to p90 only in" in page.well
+
+
+def test_a_percentile_with_few_samples_beyond_it_is_not_printed() -> None:
+    page = document(*concluded("02"))
+    table = next(table for part in page.sections for table in part.tables if table.caption == "Every published run")
+    for name, published, ours, _ in table.rows:
+        assert ("p99" in published) and ("p99" not in ours), name
+    counters = next(table for part in page.sections for table in part.tables if table.caption == "Counters of TCP")
+    assert {row[0].split(",")[0] for row in counters.rows} >= {"JDK 17", "JDK 25"}, (
+        "those that wait and those that do not"
+    )
+
+
 def test_the_first_two_figures_are_throughput_against_p99_and_cpu_a_request(page: Document) -> None:
     assert [shown.anchor for shown in page.first] == ["throughput-p99", "cpu-a-request"]
 
@@ -93,17 +136,21 @@ def test_curves_can_be_hovered_and_are_still_pictures(report: RunFolder) -> None
     html = html_of(report)
     live = {
         name: json.loads(unescape(data))
-        for name, data in re.findall(r'<figure id="([^"]+)">\s*<div [^>]*data-curves="([^"]*)"', html)
+        for name, data in re.findall(
+            r'<figure id="([^"]+)">\s*<div [^>]*>\s*<svg(?:(?!</figure>).)*?<details [^>]*data-curves="([^"]*)"',
+            html,
+            re.S,
+        )
     }
     assert {"throughput-p99", "spectrum-put"} <= set(live)
     (chart,) = live["spectrum-put"]
     assert chart["x_unit"] == "percentile" and chart["y_unit"] == "latency" and chart["y_log"]
     assert any("RocksDB response" in one["label"] for one in chart["series"])
+    assert "instrument floor (noop)" in [one["label"] for one in chart["series"]], "a band of the legend is a curve too"
     assert all(len(one["x"]) == len(one["y"]) > 0 for one in chart["series"])
     assert all(each["title"] and each["x_label"] != "x" for found in live.values() for each in found[:1])
-    assert (
-        html.count("<svg") >= len(live) and ".card.has-live > svg { display: block }" in html
-    )  # without scripts, on paper
+    assert html.count("<svg") >= len(live) and "svg { display: none" not in html  # they stay, whatever a script does
+    assert html.count('class="curves" data-curves') == html.count("hidden><summary>Hover") == len(live)
     assert "uPlot" in html and len(html.encode()) < LIMIT_BYTES
 
 
