@@ -203,8 +203,9 @@ def interleaved_table(found: Comparison, most: int = 99) -> Table:
     controls = {row.quantity.name: row for row in found.control}
     shown = found.rows
     if len(shown) > most:
-        ranks = {name: rank for rank, name in enumerate((found.primary, *MAIN))}
-        shown = tuple(sorted(shown, key=lambda row: (ranks.get(row.quantity.name, len(ranks)), not row.decided)))[:most]
+        first = list(dict.fromkeys((found.primary, *MAIN)))
+        ranks = {name: rank for rank, name in enumerate(first)}
+        shown = tuple(sorted(shown, key=lambda row: (ranks.get(row.quantity.name, len(first)), not row.decided)))[:most]
 
     def marks(row: Row, name: str) -> str:
         return "*" if (row.quantity.name, name) in found.inside else ""

@@ -13,11 +13,14 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
+from runners.analysis.interleaved import QUANTITIES, comparisons
+from runners.claims import cluster
 from runners.claims.conclude import conclude
 from runners.experiments.e01_single_connection import QUESTIONS
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report import style
+from runners.report.comparison import MOST_ROWS, interleaved_table
 from runners.report.document import MOST_TEXT, Document, document, figures_and_prose
 from runners.report.document import _cut as cut
 from runners.report.document import _limited as limited
@@ -337,3 +340,21 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
     assert shown.outside() == []
     assert shown.tags.count("script") == 0
     assert "'$(reboot)'" in markdown_of(folder)
+
+
+@pytest.mark.parametrize("number", ["01", "03", "07", "09"])
+def test_the_primary_quantity_stands_first_in_a_table_of_few_rows(number: str) -> None:
+    run, _, _ = concluded(number)
+    for found in comparisons(run):
+        table = interleaved_table(found, MOST_ROWS)
+        assert table.rows[0][0] == QUANTITIES[found.primary].label and len(table.rows) <= MOST_ROWS
+        labels = [row[0] for row in table.rows]
+        assert labels.index("CPU per request") < max(
+            (i for i, name in enumerate(labels) if "service" in name), default=9
+        )
+
+
+def test_what_threads_wait_for_a_lock_is_the_share_of_what_they_wait() -> None:
+    run, _, _ = concluded("05")
+    one = next(each for each in cluster.of_run(run) if each.client_s)
+    assert one.share is not None and one.share.value == pytest.approx(one.client_s / one.all_s, rel=1e-6)
