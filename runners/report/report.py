@@ -243,6 +243,7 @@ def data_url(shown: Shown, allowed: bool = True) -> str:
 FEWEST_POINTS = 3
 MOST_POINTS = 400  # of a line: more cannot be seen on a screen
 DIGITS = 5
+HAIR = 1e-6
 
 
 def charts(figure: Figure) -> str:
@@ -279,6 +280,8 @@ def _chart(axes: Axes) -> dict[str, object] | None:
             continue
         if not pairs or (len(pairs) < FEWEST_POINTS and line.get_marker() in ("None", "", None)):
             continue
+        if line.get_linestyle() in ("None", "none", ""):
+            pairs = _apart(pairs)
         series.append(
             {
                 "label": label,
@@ -320,6 +323,16 @@ def _points(line: Line2D) -> list[tuple[float, float]]:
     if finite and kept[-1] != finite[-1]:
         kept.append(finite[-1])
     return [(float(f"{x:.{DIGITS}g}"), float(f"{y:.{DIGITS}g}")) for x, y in kept]
+
+
+def _apart(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same points, those at one place a hair apart: the curves that a browser draws have one value at a place."""
+    seen: Counter[float] = Counter()
+    moved = []
+    for x, y in points:
+        moved.append((x * (1 + HAIR * seen[x]), y))
+        seen[x] += 1
+    return moved
 
 
 def _colour(line: Line2D) -> str:

@@ -30,7 +30,7 @@
         values: function (_, splits) { return splits.map(function (v) { return v == null ? null : unit(v); }); } };
     }
     // points at the edge would be cut in half, so a linear axis goes a little further on both sides
-    function around(_, low, high) { var spare = 0.03 * (high - low || high || 1); return [low - spare, high + spare]; }
+    function around(_, low, high) { var spare = Math.max(0.03 * (high - low), 0.01 * Math.abs(high)); return [low - spare, high + spare]; }
     function scale(log, across) {
       var found = { time: false, distr: log ? 3 : 1, log: 10 };
       if (across && !log) { found.range = around; }
@@ -39,7 +39,6 @@
     var plot = new uPlot({
       width: wide(), height: 340, title: chart.title, padding: [null, 34, null, null],
       scales: { x: scale(chart.x_log, true), y: scale(chart.y_log) }, axes: [axis('x'), axis('y')],
-      legend: { markers: { width: 2, dash: function (_, index) { return index && chart.series[index - 1].dash.length ? 'dashed' : 'solid'; } } },
       hooks: { draw: [function (u) {
         (chart.across || []).forEach(function (one) {
           var upright = one.axis === 'x', at = u.valToPos(one.at, one.axis, true), box = u.bbox;

@@ -25,7 +25,7 @@ from runners.report.document import MOST_TEXT, Document, document, figures_and_p
 from runners.report.document import _cut as cut
 from runners.report.document import _limited as limited
 from runners.report.document import _version as version
-from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html, to_markdown
+from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, charts, to_html, to_markdown
 from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.references import KEPT, concluded
@@ -358,3 +358,10 @@ def test_what_threads_wait_for_a_lock_is_the_share_of_what_they_wait() -> None:
     run, _, _ = concluded("05")
     one = next(each for each in cluster.of_run(run) if each.client_s)
     assert one.share is not None and one.share.value == pytest.approx(one.client_s / one.all_s, rel=1e-6)
+
+
+def test_points_at_one_rate_are_all_in_the_curves_of_a_browser() -> None:
+    page = document(*concluded("01"))
+    points = next(shown for shown in page.figures if shown.anchor == "throughput-p99")
+    (chart,) = json.loads(charts(points.picture))
+    assert sum(len(set(one["x"])) for one in chart["series"]) == len(points.data) == 12

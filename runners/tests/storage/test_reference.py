@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from runners.audit.registry import PAGES
 from runners.report import render
@@ -63,6 +64,12 @@ def test_the_readmes_picture_is_of_the_report_as_it_is() -> None:
     assert f"({shown(PICTURE)})" in (ROOT / "README.md").read_text(encoding="utf-8")
     report = REFERENCE / NUMBER / "report.md"
     assert held_by(PICTURE) == shown_of(report), "python -m runners.tests.fixtures.first_screen takes it again"
+
+
+def test_the_readme_has_two_screens_before_its_first_table_of_commands() -> None:
+    before = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Use it\n")[0].splitlines()
+    with Image.open(PICTURE) as picture:
+        assert len(before) <= 40 and picture.height <= 0.75 * picture.width
 
 
 def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Path) -> None:
