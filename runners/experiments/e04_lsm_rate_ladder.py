@@ -77,11 +77,13 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def published_rates(evidence: Evidence) -> Answer | None:
-    """Does one connection keep the objective at the published rates?"""
+    """Does one connection keep the objective at the published rates? Those beyond the knee there are none to keep."""
     parts, enough, figure = [], [], None
+    beyond = {output for found in evidence.all("M07") for output in found.steps}
     for ladder in ladders(evidence.run):
         found = ladder.answer
-        rates = [float(taken_at(each) or each.offered_rps or 0) for name in ladder.published for each in outputs(name)]
+        there = [name for name in ladder.published if name not in beyond]
+        rates = [float(taken_at(each) or each.offered_rps or 0) for name in there for each in outputs(name)]
         if ladder.base is None or found is None or not write.known(found.high_rps) or not rates:
             continue
         figure = figure or ladder.anchor

@@ -153,3 +153,9 @@ def test_the_work_of_a_request_changes_where_a_share_of_its_own_moves(
     run = reference("09")
     answer = changes_with_rate(Evidence(run, (found,)))
     assert answer is not None and answer.verdict == verdict and bool(answer.needed) == (verdict == Verdict.INCONCLUSIVE)
+
+
+def test_a_published_rate_beyond_the_knee_there_is_not_one_to_keep() -> None:
+    _, conclusion, _ = concluded("04")
+    (answer,) = (each.answer for each in conclusion.answers if each.question.key == "rates")
+    assert answer.verdict == Verdict.NO and "of 20\u202f000/s" in answer.effect and "25\u202f000" not in answer.effect
