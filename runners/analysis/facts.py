@@ -12,6 +12,7 @@ import pandas as pd
 
 from runners.analysis import intervals
 from runners.analysis.intervals import Bounded
+from runners.design.session import FILL
 from runners.design.setting import ENGINES
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
@@ -312,3 +313,54 @@ def judge(step: Step) -> Verdict:
     if not saturated and not pd.isna(kept_up) and not bool(kept_up):
         reasons.append(NOT_KEPT_UP)
     return Verdict(tuple(reasons), saturated)
+
+
+SHOWN_LEVELS = (0.5, 0.99)
+
+
+def line(step: Step) -> str:
+    """Rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
+    name = title(step) + (" profiled" if step.profiled else "")
+    if not step.valid:
+        bound = at_most(step, SHOWN_LEVELS[-1])
+        most = f"; {write.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}" if bound else ""
+        return f"{name}: NOT VALID: {why_not(step)}{most}"
+    if (sweep := step.record.sweep) is not None:
+        low, high = write.rate(min(sweep.rates)), write.rate(max(sweep.rates))
+        return f"{name}: {write.several(len(sweep.rates), 'short step')} from {low} to {high}"
+    offered, achieved = offered_rps(step), achieved_rps(step)
+    if not write.known(offered):
+        many = step.record.connections
+        loop = f"closed loop on {write.connections(many)}" if many and many != 1 else "closed loop"
+        return f"{name}: {loop}, {write.rate(achieved)}"
+    rates = f"{write.rate(achieved)} of {write.rate(offered)}"
+    if fell_short(step):
+        return f"{name}: {rates}, {why_not(step)}: its latency is the length of a queue and is not shown"
+    values = [(level, quoted(step, level)) for level in SHOWN_LEVELS]
+    latencies = [f"{write.level(level)} {written(value)}" for level, value in values if value is not None]
+    errors = step.frames["summary"]["non_2xx"].iloc[0]
+    counted = f"{write.several(samples(step), 'sample')}, {write.several(errors, 'error')}"
+    return f"{name}: {', '.join([rates, *latencies, counted])}"
+
+
+_WRITES = ("put", FILL)
+
+
+def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
+    """The slowest closed loop of writes that this store took, its fills included, in writes per second.
+
+    A store that took none yet is expected to fill as another setting of its engine last did. None when neither is
+    known.
+    """
+    own: list[float] = []
+    alike: float | None = None
+    for step in steps:
+        rps = achieved_rps(step)
+        kind, workload = step.record.role, step.record.workload
+        if step.record.offered_rps is not None or not workload.startswith(_WRITES) or not rps > 0:
+            continue
+        if step.record.treatment == subject:
+            own.append(rps)
+        if kind == FILL and step.record.engine == engine:
+            alike = rps
+    return min(own, default=alike)

@@ -46,6 +46,10 @@ UNDISTURBED, THROUGHPUT = "p99_undisturbed_us", "closed_loop_rps"
 #: Of the threads that respond; where they are known, of the others (compilers, collectors, flushes, compaction), and of
 #: both.
 CPU, BACKGROUND_CPU, ALL_CPU = "cpu_us", "background_cpu_us", "all_cpu_us"
+#: What background threads do, by their role.
+BACKGROUND_NAMES = {
+    "jit": "JIT compilation", "gc": "GC", "flush": "flushes", "compaction": "compaction", "profiler": "the profiler",
+}  # fmt: skip
 #: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
 COUNTED = {
     name: Quantity(
@@ -174,6 +178,33 @@ class Comparison:
         """The row of all threads where it does not decide as this one of the threads that respond; None elsewhere."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and whole.verdict != row.verdict else None
+
+    @property
+    def headline(self) -> str:
+        """The primary quantity of each treatment, in a sentence each."""
+        if rows := [row for row in self.rows if row.quantity.name == self.primary]:
+            return " ".join(map(self.sentence, rows))
+        why = self.left_out[0][1] if self.left_out else "no start tells it of all"
+        name = facts.engine_name(self.baseline)
+        return write.sentence(f"{self.label}{name} could not be compared with any other: {why}")
+
+    def sentence(self, row: Row) -> str:
+        """What a row says, and what it is with all threads."""
+        return write.sentence(self.label + row.sentence(self.margin, self.unit) + self.in_all(row))
+
+    def in_all(self, row: Row) -> str:
+        """What follows CPU time of the threads that respond where that of all threads comes out otherwise."""
+        whole = self.contradicting(row)
+        if whole is None:
+            return ""
+        text = f"; with its background threads {whole.change}"
+        text += ", inconclusive" if whole.verdict == Verdict.INCONCLUSIVE else ""
+        own, base = (self.background.get(name, {}) for name in (row.treatment, row.baseline))
+        if not own or not base:
+            return text
+        by = max(own, key=lambda role: abs(own[role] - base.get(role, 0.0)))
+        values = (write.latency(roles.get(by, 0.0)) for roles in (own, base))
+        return f"{text}, most of it {BACKGROUND_NAMES[by]}: {' against '.join(values)}"
 
     @property
     def trusted(self) -> bool:

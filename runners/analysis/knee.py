@@ -486,3 +486,14 @@ def lost_share(step: Step, objective: Objective) -> float:
     due = facts.number(step, "scheduled")
     total = sum(facts.errors(step).values()) + (censored if write.known(censored) else 0.0)
     return total / due if write.known(due) and due else 0.0
+
+
+def rounded_rate(rps: float) -> str:
+    """A rate with three digits: 21 400/s."""
+    return write.rate(float(f"{rps:.3g}"))
+
+
+def rate_interval(answer: Answer) -> str:
+    """The knee with its interval: 21 400/s (20 900-21 900)."""
+    low, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.high_rps))
+    return f"{rounded_rate(answer.rps)} ({write.count(low)}{write.DASH}{write.count(high)})"

@@ -33,7 +33,7 @@ from runners.analysis import machine_stalls
 from runners.analysis.machine_stalls import SLICE_S
 from runners.readers.activity import PROCESS
 from runners.readers.run import Step
-from runners.trial.activity import OWN_BACKGROUND
+from runners.storage.schema import OWN_BACKGROUND
 
 ROBUST_DEVIATIONS = 5
 LEAST_EXCESS = 0.5

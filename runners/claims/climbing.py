@@ -23,7 +23,9 @@ from runners.analysis.knee import (
     estimate,
     points,
     pooled,
+    rate_interval,
     ratio,
+    rounded_rate,
     undisturbed,
 )
 from runners.claims.conclusion import Check, Claims
@@ -413,17 +415,6 @@ def asked(objective: Objective) -> str:
 
 def _latencies(objective: Objective) -> list[str]:
     return [f"{write.level(level)} within {write.given_latency(limit)}" for level, limit in objective.latencies]
-
-
-def rounded_rate(rps: float) -> str:
-    """A rate with three digits: 21 400/s."""
-    return write.rate(float(f"{rps:.3g}"))
-
-
-def rate_interval(answer: Answer) -> str:
-    """The knee with its interval: 21 400/s (20 900-21 900)."""
-    low, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.high_rps))
-    return f"{rounded_rate(answer.rps)} ({write.count(low)}{write.DASH}{write.count(high)})"
 
 
 def together(found: Sequence[Ladder]) -> str:

@@ -15,7 +15,7 @@ from runners.claims.conclusion import Check, Claims
 from runners.claims.questions import Answer, Answering, Evidence
 from runners.claims.questions import Verdict as Said
 from runners.design.block import MOST_UTILISATION
-from runners.process.cpu_placement import EQUAL
+from runners.design.session import EQUAL
 from runners.readers import write
 from runners.readers.run import Run
 from runners.readers.severity import Severity
@@ -24,10 +24,6 @@ from runners.readers.severity import Severity
 MOST_IN_HEADLINE = 3
 #: So much longer a request may take after one target than after another, before that is said.
 MOST_CARRY_OVER = 0.05
-#: What background threads do, by their role.
-BACKGROUND_NAMES = {
-    "jit": "JIT compilation", "gc": "GC", "flush": "flushes", "compaction": "compaction", "profiler": "the profiler",
-}  # fmt: skip
 
 
 def anchor(name: str) -> str:
@@ -43,7 +39,7 @@ def analyse(run: Run) -> Claims | None:
     findings = tuple(finding for each in found for finding in _findings(each))
     checks = tuple(check for each in found for check in _checks(each))
     primary = [row for each in found for row in each.rows if row.quantity.name == each.primary]
-    answer = " ".join(headline(each) for each in found) if len(primary) <= MOST_IN_HEADLINE else _counted(primary)
+    answer = " ".join(each.headline for each in found) if len(primary) <= MOST_IN_HEADLINE else _counted(primary)
     return Claims(answer, findings, checks=checks)
 
 
@@ -67,43 +63,16 @@ def _counted(rows: Sequence[Row]) -> str:
     return " ".join(write.sentence(part) for part in parts)
 
 
-def headline(found: Comparison) -> str:
-    """The primary quantity of each treatment, in a sentence each."""
-    rows = [row for row in found.rows if row.quantity.name == found.primary]
-    if rows:
-        return " ".join(_said(row, found) for row in rows)
-    why = found.left_out[0][1] if found.left_out else "no start tells it of all"
-    name = facts.engine_name(found.baseline)
-    return write.sentence(f"{found.label}{name} could not be compared with any other: {why}")
-
-
-def _said(row: Row, found: Comparison) -> str:
-    return write.sentence(found.label + row.sentence(found.margin, found.unit) + _in_all(row, found))
-
-
-def _in_all(row: Row, found: Comparison) -> str:
-    """What follows CPU time of the threads that respond where that of all threads comes out otherwise."""
-    whole = found.contradicting(row)
-    if whole is None:
-        return ""
-    text = f"; with its background threads {whole.change}"
-    text += ", inconclusive" if whole.verdict == Verdict.INCONCLUSIVE else ""
-    own, base = (found.background.get(name, {}) for name in (row.treatment, row.baseline))
-    if not own or not base:
-        return text
-    by = max(own, key=lambda role: abs(own[role] - base.get(role, 0.0)))
-    values = (write.latency(roles.get(by, 0.0)) for roles in (own, base))
-    return f"{text}, most of it {BACKGROUND_NAMES[by]}: {' against '.join(values)}"
-
-
 def _findings(found: Comparison) -> Iterator[Finding]:
     place = anchor(found.name)
     if not found.rows:
-        yield Finding("C03", Severity.ERROR, headline(found), {}, found.steps, place)
+        yield Finding("C03", Severity.ERROR, found.headline, {}, found.steps, place)
     for row in found.rows:
         code = "C01" if row.decided else "C02"
         severity = Severity.NOTE if row.verdict == Verdict.INCONCLUSIVE or row.machine else Severity.GOOD
-        yield Finding(code, severity, _said(row, found), _evidence(row, found), found.steps, place, _remedy(row, found))
+        yield Finding(
+            code, severity, found.sentence(row), _evidence(row, found), found.steps, place, _remedy(row, found)
+        )
     for row in found.control:
         if row.quantity.name == found.primary and row.decided:
             text = f"{found.label}a second process of {facts.engine_name(row.baseline)} differs from the first: "
@@ -122,7 +91,7 @@ def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
     evidence = {key: value for key, value in row.as_json().items() if key not in ("unit", "lower_is_better")}
     verdict = Verdict.INCONCLUSIVE.value if row.machine else row.verdict.value
     evidence |= {"verdict": verdict, "margin": found.margin, "block": found.name, "form": found.form}
-    return evidence | ({"in_all": text} if (text := _in_all(row, found)) else {})  # type: ignore[return-value]
+    return evidence | ({"in_all": text} if (text := found.in_all(row)) else {})  # type: ignore[return-value]
 
 
 def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:

@@ -17,10 +17,10 @@ from runners.analysis import facts
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
-from runners.analysis.knee import Kind
+from runners.analysis.knee import Kind, rate_interval
 from runners.analysis.quantities import changed
 from runners.claims import profile, settings
-from runners.claims.climbing import Ladder, between, ladders, rate_interval, searched_together
+from runners.claims.climbing import Ladder, between, ladders, searched_together
 from runners.design.block import FEWEST_STARTS
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from runners.analysis import comparable, facts
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Answer, Kind, refused_share
+from runners.analysis.knee import Answer, Kind, rate_interval, refused_share
 from runners.analysis.quantities import WIDEST, signed
 from runners.claims import climbing
-from runners.claims.climbing import Ladder, ladders, ranked, rate_interval, searched_together
+from runners.claims.climbing import Ladder, ladders, ranked, searched_together
 from runners.claims.conclusion import Claims
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP

@@ -26,6 +26,8 @@ FAULT = "fault"
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
 SHARED, ALONE, SOLO = "shared", "alone", "solo"
+#: What the record of such a load says where each server had a group of cores of equal weight.
+EQUAL = "equal"
 #: Seconds to start a server, and around a short closed loop on one that is up.
 START_S, AROUND_A_LOOP_S = 1.0, 0.4
 #: Seconds around a trial of a role, where it is on a server that is up already.

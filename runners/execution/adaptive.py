@@ -13,9 +13,7 @@ from itertools import count
 from runners.analysis import facts
 from runners.analysis import knee as knees
 from runners.analysis.interleaved import comparison
-from runners.analysis.knee import Answer, Kind, Outcome, RateStep, meets, points
-from runners.claims.climbing import rate_interval
-from runners.claims.interleaved import headline
+from runners.analysis.knee import Answer, Kind, Outcome, RateStep, meets, points, rate_interval
 from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.ladder import (
     BATCH,
@@ -79,7 +77,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         measured += yield Request(start, interleaved=about)
         if block.until and start.number >= FEWEST_STARTS:
             found = comparison(measured)
-            say(headline(found))
+            say(found.headline)
             if found.answered:
                 return
 

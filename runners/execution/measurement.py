@@ -23,9 +23,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runners.analysis.facts import judge
+from runners.analysis.facts import judge, line, writes_rps
 from runners.analysis.steady_state import not_warm
-from runners.claims.answer import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
 from runners.design.session import LOAD, Freeze, KillNode, Trial

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.analysis.finding import Finding
+from runners.analysis.knee import rate_interval
 from runners.claims import interleaved, profile, questions
-from runners.claims.climbing import ladders, rate_interval
+from runners.claims.climbing import ladders
 from runners.claims.questions import Answer, Evidence, Verdict, number, of_rule, verdict_of
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4

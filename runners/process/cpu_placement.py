@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runners.design.session import EQUAL
 from runners.process.supervisor import tree
 
 COMPILER = re.compile(r"C[12] Compiler")
@@ -72,7 +73,6 @@ def _pin(pid: int, cpus: Iterable[int]) -> int:
 
 
 ROOT = Path("/sys/fs/cgroup")
-EQUAL = "equal"
 
 
 @dataclass(frozen=True, slots=True)

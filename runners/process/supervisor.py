@@ -24,8 +24,8 @@ from typing import IO
 
 import psutil
 
+from runners import ROOT
 from runners.errors import ServerError, ToolError
-from runners.toolchain.tools import ROOT
 
 GUARD = Path(__file__).with_name("guard.py")
 GRACE_S, _HELD_GRACE_S = 8.0, 4.0

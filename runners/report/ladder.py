@@ -13,15 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts, instrument
-from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome
+from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome, rate_interval, rounded_rate
 from runners.claims import climbing, rate_steps
 from runners.claims.climbing import (
     MOST_IN_ANSWER,
     Ladder,
     asked,
     ladders,
-    rate_interval,
-    rounded_rate,
     searched_together,
 )
 from runners.claims.conclusion import Conclusion
@@ -53,7 +51,7 @@ def title(ladder: Ladder) -> str:
             return f"{ladder.title}: {verb} {len(met)} of {len(met) + len(missed)} rates, not {tables.rate(missed[0])}"
         return f"{ladder.title}: {verb} {tables.rate(met[-1]) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
-        return f"{ladder.title}: knee at {climbing.rate_interval(answer)}"
+        return f"{ladder.title}: knee at {rate_interval(answer)}"
     if answer.kind == Kind.ABOVE:
         return f"{ladder.title}: no knee up to {tables.rate(answer.low_rps)}"
     return f"{ladder.title}: no knee found, {climbing.bounds_of(answer)}"

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runners import ROOT
 from runners.storage.archive import Archive
 from runners.storage.schema import StepRecord, write_record
 from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, present_name, write_json
-from runners.toolchain.tools import ROOT
 
 if TYPE_CHECKING:
     import pandas as pd

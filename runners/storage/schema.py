@@ -10,6 +10,10 @@ import msgspec
 from runners.design.ablations import SWITCHES
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
+#: What threads do that respond to no request: the server's own, and what observes it.
+OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
+BACKGROUND = (*OWN_BACKGROUND, "profiler")
+
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a record; what has its default is not written."""

@@ -15,13 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runners import CHECKOUT as CHECKOUT
+from runners import PACKAGE as PACKAGE
+from runners import ROOT as ROOT
 from runners.errors import ToolError
 
-PACKAGE = Path(__file__).resolve().parents[1]
-#: Whether this package lies in a checkout, where its sources can be built.
-CHECKOUT = (PACKAGE.parent / "server-java" / "pom.xml").is_file()
-#: Where children are started and what recorded paths are relative to: the checkout, else the current folder.
-ROOT = PACKAGE.parent if CHECKOUT else Path.cwd()
 #: What an installation has inside the package, for the checkout has it beside the package.
 SHARED = PACKAGE.parent if CHECKOUT else PACKAGE
 NOTEBOOKS = SHARED / "notebooks"

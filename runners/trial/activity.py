@@ -34,7 +34,7 @@ import psutil
 from runners.errors import LabError, MeasureError
 from runners.process.cpu_placement import COMPILER
 from runners.process.supervisor import Child, cpu_time_ns, start, tree
-from runners.storage.schema import OtherProcess, WitnessRecord
+from runners.storage.schema import BACKGROUND, OtherProcess, WitnessRecord
 
 #: Files kept open at most; others are opened at each reading. Far below the usual limit of 1024 a process.
 KEPT = 500
@@ -87,9 +87,6 @@ ROLES = (
     ("profiler", re.compile(r"JFR |Async-prof")),
     ("serving", re.compile(r"NIO |HTTP|pool|ForkJoin|worker|Cluster|Acceptor|one-nio", re.I)),
 )
-#: Roles that respond to no request: the server's own, and what observes it.
-OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
-BACKGROUND = (*OWN_BACKGROUND, "profiler")
 OTHER = "other"
 THIS_PROGRAM, ENDED = "this lab", "ended processes"
 SENDING = "sending"  # of the generator, not of the server

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.process.cpu_placement import EQUAL, equal_groups
+from runners.design.session import EQUAL
+from runners.process.cpu_placement import equal_groups
 
 
 def test_where_the_kernel_has_no_groups_the_reason_is_given(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import dataclasses
 import re
 from pathlib import Path
 
-from runners.claims.climbing import ladders, rate_interval
+from runners.analysis.knee import rate_interval
+from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.readers.reading import read_run
 from runners.readers.run import Run

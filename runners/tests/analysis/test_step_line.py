@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runners.claims.answer import line
+from runners.analysis.facts import line
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.tests.fixtures.fake_run import make_run

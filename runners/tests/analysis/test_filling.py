@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from runners.analysis.facts import achieved_rps
-from runners.claims.answer import FILL, writes_rps
+from runners.analysis.facts import achieved_rps, writes_rps
 from runners.design.load import FILL_RPS
+from runners.design.session import FILL
 from runners.design.setting import STORES
 from runners.experiments.e06_storage_engines import get
 from runners.readers.reading import read_step
