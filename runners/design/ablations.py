@@ -3,6 +3,8 @@
 Every switch starts from the store as reports 4 and 5 had it: no log, no merging, no Bloom filter, no cache, a flush at
 one mebibyte. The first setting of a switch is that store, the others differ from it in this one thing; those of `reads`
 in one thing or in two, a factorial design.
+
+A file beside the experiment's own, as its parameter is a choice of switches and old records name them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What report 3 ran: LevelDB behind a pool that the selector waits for; and the other ways to run a request."""
+"""What report 3 ran: LevelDB behind a pool that the selector waits for; and the other ways to run a request.
+
+A file beside the experiment's own, as the experiment's parameters are choices of these ways.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What report 4 sent: PUT with large values, cold and warm; with small ones from 30 000/s on; GET on a filled store."""
+"""What report 4 sent: PUT with large values, cold and warm; with small ones from 30 000/s on; GET on a filled store.
+
+A file beside the experiment's own, as the list of experiments names these loads.
+"""
 
 from __future__ import annotations
 

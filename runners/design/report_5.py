@@ -1,4 +1,7 @@
-"""What report 5 ran: three nodes in one JVM, sharded, 120 connections to the first; and its changes one at a time."""
+"""What report 5 ran: three nodes in one JVM, sharded, 120 connections to the first; and its changes one at a time.
+
+A file beside the experiment's own, as what is claimed of clusters is computed from these settings and keys.
+"""
 
 from __future__ import annotations
 
