@@ -1,6 +1,7 @@
 """Give benchmarks a fixture: a server that stores nothing, a generator on cores of its own, one run of it.
 
-A measurement that other work disturbed is made again, and counted. A benchmark prints a line a row (ours, the peer's,
+What a block of the lab measures, the executor measures here too, in a run folder that does not stay. A measurement of
+another kind that other work disturbed is made again, and counted. A benchmark prints a line a row (ours, the peer's,
 their ratio, the goal), how long it takes and how far it is.
 """
 
@@ -28,8 +29,14 @@ import psutil
 
 from runners.analysis.instrument import ENOUGH_ROUNDS, over_rounds
 from runners.analysis.intervals import Bounded
+from runners.design.block import Block
+from runners.design.load import SIZES
+from runners.execution.executor import Executor, Launch
+from runners.execution.measurement import Measurement
+from runners.execution.progress import Event, Progress, Sink
 from runners.process.supervisor import pinned
-from runners.storage.run_folder import RUNS
+from runners.readers.run import Step
+from runners.storage.run_folder import RUNS, RunFolder
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch
 from runners.toolchain.build import Workshop, prepare
 from runners.toolchain.tools import ROOT, TRUEPACE
@@ -71,17 +78,16 @@ class Calm:
     repeated: list[float] = field(default_factory=list)
     disturbed: int = 0
 
-    def measure(self, take: Callable[[], T], most: int | None = None) -> T:
-        """The first calm result, or the last of the attempts: `most`, where they are to be fewer than usual."""
-        attempts = min(most or ATTEMPTS, ATTEMPTS)
-        for attempt in range(attempts):
+    def measure(self, take: Callable[[], T]) -> T:
+        """The first calm result, or the last of the attempts."""
+        for attempt in range(ATTEMPTS):
             busy, own, begun = _busy_s(), _own_s(self.server_pids), time.monotonic()
             result = take()
             elapsed = max(time.monotonic() - begun, 1e-3)
             foreign = (_busy_s() - busy - (_own_s(self.server_pids) - own)) / elapsed
             if foreign <= FOREIGN_LIMIT:
                 return result
-            if attempt + 1 < attempts:
+            if attempt + 1 < ATTEMPTS:
                 self.repeated.append(round(foreign, 3))
         self.disturbed += 1
         return result
@@ -104,6 +110,16 @@ STALL_WITNESS = TRUEPACE.with_name("stall-witness")
 #: What the generator's JSON says of a run.
 Result = dict[str, Any]
 Say = Callable[[str], None]
+
+
+class _Unseen(Sink):
+    """Shows nothing of a block: a benchmark says itself how far it is."""
+
+    def show(self, event: Event) -> None:
+        return
+
+    def say(self, line: str) -> None:
+        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +156,13 @@ class Fixture:
         finally:
             self.calm.server_pids.remove(server.pid)
             server.stop()
+
+    def measured(self, block: Block, launch: Launch) -> list[Step]:
+        """Measure a block by the executor, in a run folder of its own, on the servers that `launch` gives."""
+        folder, progress = RunFolder.create(self.folder, "bench", "smoke", {}), Progress(block.planned_s, _Unseen())
+        size = SIZES["smoke"]  # for what the block leaves open
+        measurement = Measurement(self.shop, "truepace", self.generator_cpus, size, folder, progress)
+        return Executor(folder, measurement, launch, progress).run(block)
 
     def load(
         self,

@@ -10,103 +10,84 @@ refuses a few requests of every burst, also far below what the pool can serve. S
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import (
-    Answer,
-    Curve,
-    Kind,
-    RateStep,
-    curve,
-    estimate,
-    first_rates,
-    next_rates,
-    ratio,
-    undisturbed,
-)
-from runners.bench.fixture import STALL_WITNESS, Fixture, NoFigure, Result, Row, Say
-from runners.design.ladder import BATCH, REST_SHARE, SEARCH_STEP_S
-from runners.design.load import SCRIPTS
+from runners.analysis.knee import Answer, Curve, Kind, RateStep, curve, estimate, points, ratio, undisturbed
+from runners.bench.fixture import DURATION_S, WARMUP_S, Fixture, NoFigure, Result, Row, Say
+from runners.design.block import FixedRate
+from runners.design.ladder import KneeSearch, WarmServer
+from runners.design.load import FIXED_GET, PUT, SIZES, Rate, Shape, Workload
 from runners.design.objective import Objective
-from runners.design.session import Sweep, in_random_order
-from runners.process.cpu_placement import usable_cpus
-from runners.readers.activity import read_stall_log
-from runners.readers.requests_log import rate_steps_frame, read_requests_log
-from runners.readers.run import frame
-from runners.storage.schema import SweepRecord
-from runners.toolchain.tools import TRUEPACE
-from runners.trial.activity import StallWitness
+from runners.design.session import ROUND, Session, Trial, step_name
+from runners.design.setting import Setting
+from runners.targets.lab_server import RunningServer
 
 SEARCH_S = 60.0
 OBJECTIVE = Objective()
 CONNECTIONS = 16
-WARM_S = 4
+#: The closed loop on each server before a search is twice as long: warm, then a loop that counts.
+CLOSED_S = 2.0
 WIDTH_LIMIT, WITHIN = 0.2, 0.1
-_TIMEOUT_S = 60.0
-#: How the generator is aimed at a server: an address, or a script and what it needs.
-Target = Sequence[str]
 
 
-def batch(on: Fixture, target: Target, sweep: Sweep, connections: int = CONNECTIONS) -> list[RateStep]:
-    """Offer the rates one after the other, each followed by a rest, in one load under the stall witness."""
-    log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
-    offered = ",".join(f"{rps:.0f}" for rps in sweep.parts_rps)
-    flags = ["-t1", f"-c{connections}", "-R", offered, "-d", f"{sweep.length_s:g}s", "--requests-log", str(log)]
-    with StallWitness(STALL_WITNESS).beside(usable_cpus(), stalls) as watched:
-        on.run([str(TRUEPACE), *flags, *target], sweep.length_s)
-    requests = read_requests_log(log)
-    seen = read_stall_log(stalls).frame(requests.start_unix_us) if watched[0].cpus else frame("stalls")
-    record = SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s)
-    rows = rate_steps_frame(requests.frame, seen, record)
-    columns = [rows[name].tolist() for name in ("offered_rps", "p99_us", "achieved", "lost", "stalled")]
-    return [
-        RateStep(rps, ((0.99, p99_us),), achieved, lost, stalled)
-        for rps, p99_us, achieved, lost, stalled in zip(*columns, strict=True)
-    ]
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What one search saw of a server: its throughput in the closed loop before, its short steps, and its knee."""
+
+    closed_rps: float
+    steps: tuple[RateStep, ...]
+    answer: Answer
 
 
 def search(
-    on: Fixture, targets: Mapping[str, Target], seconds: float, seed: int, connections: int = CONNECTIONS
-) -> dict[str, list[RateStep]]:
-    """Search the knees of warm servers, for so many seconds each: batches go to them in random order."""
-    closed_rps = {name: float(on.load(each, 2, connections)["achieved_rps"]) for name, each in targets.items()}
-    rates = {name: first_rates(rps, BATCH) for name, rps in closed_rps.items()}
-    steps: dict[str, list[RateStep]] = {name: [] for name in targets}
-    for number in range(max(2, round(seconds / Sweep((1.0,) * BATCH, 1.0, SEARCH_STEP_S).length_s))):
-        for name in in_random_order(targets, seed, number):
-            order = in_random_order(rates[name], seed, number, name)
-            sweep = Sweep(order, REST_SHARE * closed_rps[name], SEARCH_STEP_S)
-            steps[name] += batch(on, targets[name], sweep, connections)
-            rates[name] = next_rates(steps[name], OBJECTIVE, BATCH)
-    return steps
+    on: Fixture,
+    servers: Mapping[str, RunningServer],
+    workload: Workload,
+    seconds: float,
+    seed: int,
+    connections: int = CONNECTIONS,
+    objective: Objective = OBJECTIVE,
+    limits_rps: tuple[float, float] = (100.0, 1_000_000.0),
+) -> dict[str, Searched]:
+    """Search the knees of servers that are up, for so many seconds each, in one block of the lab."""
+    up = {name.lower(): server for name, server in servers.items()}
+    size = replace(SIZES["smoke"], probe_s=CLOSED_S)
+    first, *others = (WarmServer(Setting(name, server.engine), workload, size) for name, server in up.items())
+    block = KneeSearch(
+        "knee", "the knees of servers of a benchmark", first, objective, seconds / 60, Shape(connections), *limits_rps,
+        precision=0.0, others=tuple(others), seed=seed,
+    )  # fmt: skip
+    measured = on.measured(block, lambda setting, keep_data=False, beside=False: up[setting.name])
+    closed = {step.name: facts.achieved_rps(step) for step in measured}
+    found = {}
+    for name, server in zip(servers, block.servers, strict=True):
+        loads = [step for step in measured if step.record.ladder and step.record.ladder.name == server.name]
+        steps = tuple(point.rate_step for load in loads for point in points(load, objective))
+        answer = estimate(steps, objective, limits_rps=limits_rps)
+        found[name] = Searched(closed[block.warm_up(server).trials[0].name], steps, answer)
+    return found
 
 
-def answers(
-    on: Fixture, targets: Mapping[str, Target], seconds: float, seed: int, connections: int = CONNECTIONS
-) -> dict[str, Answer]:
-    """Search the knees of warm servers and estimate each."""
-    return {name: estimate(each, OBJECTIVE) for name, each in search(on, targets, seconds, seed, connections).items()}
-
-
-def line(found: Mapping[str, Answer]) -> str:
+def line(found: Mapping[str, Searched]) -> str:
     """Say what one search found."""
-    return "  " + ", ".join(f"{who} {each.rps:,.0f}/s ({each.kind})" for who, each in found.items())
+    return "  " + ", ".join(f"{who} {each.answer.rps:,.0f}/s ({each.answer.kind})" for who, each in found.items())
 
 
-def row(name: str, found: Sequence[Mapping[str, Answer]], ours: str, peer: str, goal: float) -> Row:
+def row(name: str, found: Sequence[Mapping[str, Searched]], ours: str, peer: str, goal: float) -> Row:
     """Compare two knees over the rounds that found both."""
-    both = [of for of in found if of[ours].kind == of[peer].kind == Kind.FOUND]
+    both = [of for of in found if of[ours].answer.kind == of[peer].answer.kind == Kind.FOUND]
     if not both:
         return NoFigure(name, ">=", goal, "in no round were both knees found; is the machine calm?")
     note = f"in {len(found) - len(both)} rounds no knee of both" if len(both) < len(found) else ""
-    mine, others = (tuple(of[who].rps for of in both) for who in (ours, peer))
+    mine, others = (tuple(of[who].answer.rps for of in both) for who in (ours, peer))
     return Row(name, "/s", mine, others, ">=", goal, note)
 
 
@@ -120,22 +101,20 @@ def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]
     found: list[Bounded] = []
     paired, apart = list[Bounded](), list[float]()
     with ExitStack() as stack:
-        targets = {}
-        for name in ("first", "second"):
-            spec = dataclasses.replace(on.spec(f"knee-{engine}-{name}"), engine=engine)
-            server = stack.enter_context(on.running(spec))
-            put = ["-s", str(SCRIPTS / "put.lua"), server.url]
-            targets[name] = [f"{server.url}/v0/entity?id=1"] if engine == "noop" else put
-            on.load(targets[name], WARM_S, CONNECTIONS)
+        workload = FIXED_GET if engine == "noop" else PUT
+        servers = {
+            name: stack.enter_context(on.running(replace(on.spec(f"knee-{engine}-{name}"), engine=engine)))
+            for name in ("first", "second")
+        }
         while more(len(paired)):
             began, number = time.monotonic(), len(paired) + 1
-            steps = search(on, targets, SEARCH_S, number)
-            answers = [estimate(each, OBJECTIVE) for each in steps.values()]
+            searched = search(on, servers, workload, SEARCH_S, number).values()
+            answers, steps = [each.answer for each in searched], [each.steps for each in searched]
             found += [Bounded(each.rps, each.low_rps, each.high_rps) for each in answers if each.kind == Kind.FOUND]
-            paired.append(ratio(*(posterior(each) for each in steps.values())))
+            paired.append(ratio(*map(posterior, steps)))
             if len(found) > 1:
                 apart.append(found[-1].value / found[0].value)
-            left_out = statistics.fmean(undisturbed(each)[1] for each in steps.values())
+            left_out = statistics.fmean(undisturbed(each)[1] for each in steps)
             knees = ", ".join(f"{each.rps:,.0f}/s ({each.low_rps:,.0f} to {each.high_rps:,.0f})" for each in answers)
             print(
                 f"  {engine} {number}: {knees}, ratio {paired[-1].value:.3f} ({paired[-1].low:.3f} to "
@@ -170,25 +149,17 @@ OVERLOAD_CONNECTIONS = 128
 ROUNDS = 7
 #: Rounds more that may be tried where the generator did not keep up.
 SPARE_ROUNDS = 7
-#: How often the capacity is probed, and how often a rate that a late generator has spoilt is offered.
+#: How often the capacity is probed.
 TRIES = 2
 BELOW = 0.8
 ABOVE = 2.0
-#: Shares of the capacity that are tried as the knee, highest first; the highest are more than fits.
-LADDER = (1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
-MIN_ACHIEVED = 0.99
+OVERLOAD_SEARCH_S = 40.0
+#: Shares of the capacity between which its knee lies; the highest is more than fits.
+LOWEST, HIGHEST = 0.3, 1.3
+SERVED = Objective(latencies=(), errors=0.01)
 MOST_OF_P99 = 3.0
-#: Loads the server with some connections at a rate (None: as fast as it responds).
-Load = Callable[[int, int | None], Result]
-
-
-@dataclass(frozen=True, slots=True)
-class Knee:
-    """Rates in 1/s: what the pool serves when it is never idle, and the knee; None where none was found, and why."""
-
-    capacity_rps: int
-    rate_rps: int | None
-    why: str = ""
+#: Offers two rates alternately, for so many rounds.
+Offer = Callable[[int, int, int], Sequence[tuple[Result, Result]]]
 
 
 def accepted(result: Result) -> int:
@@ -217,12 +188,6 @@ def p99_of_accepted_us(result: Result) -> float:
     return float(result["latency_us_by_class"]["2xx"]["response"]["p99"])
 
 
-def meets(result: Result) -> bool:
-    """Whether the rate is one that the server achieves: 99 % of what was due was served."""
-    scheduled: int = result["requests"]["scheduled"]
-    return accepted(result) >= max(1, MIN_ACHIEVED * scheduled)
-
-
 def described(result: Result) -> str:
     """One load in words, as it must be known to believe a figure of it."""
     p99 = f"p99 of accepted {p99_of_accepted_us(result):.0f} us" if accepted(result) else "none accepted"
@@ -233,51 +198,56 @@ def described(result: Result) -> str:
     )
 
 
-def find_knee(load: Load, say: Say) -> Knee:
-    """The highest rate of the ladder that is sustained, below one that was seen not to be.
+def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
+    """Probe the capacity of a server, search its knee, and offer it more and less than that alternately."""
 
-    A late generator sends in bursts, which makes a rate harder to sustain, never easier. So what is sustained counts in
-    any case; what is not, only if the generator kept up.
-    """
-    probes = [load(FILLING, None) for _ in range(TRIES)]
-    capacity = int(max(accepted(probe) / probe["elapsed_s"] for probe in probes))
-    too_much = False
-    for share in LADDER:
-        rate = int(capacity * share)
-        for _ in range(TRIES):
-            result = load(OVERLOAD_CONNECTIONS, rate)
-            say(f"overload: {share:g} of capacity: offered {rate}/s, {described(result)}")
-            if meets(result) or kept_up(result):
-                break
-        if meets(result):
-            if too_much:
-                return Knee(capacity, rate)
-            return Knee(capacity, None, f"{rate}/s was sustained, and no higher rate was seen to be too much")
-        too_much = too_much or kept_up(result)
-    lowest, highest = int(capacity * LADDER[-1]), int(capacity * LADDER[0])
-    return Knee(capacity, None, f"of no rate from {lowest}/s to {highest}/s {MIN_ACHIEVED:.0%} was served")
+    def loads(offered: Sequence[tuple[str, int, Rate | None]]) -> list[Result]:
+        """Measure loads of a name, so many connections and a rate each; what the generator says of them."""
+        trials = tuple(
+            Trial(name, ROUND, FIXED_GET, rate, Shape(connections, 1, DURATION_S, WARMUP_S))
+            for name, connections, rate in offered
+        )
+        block = FixedRate.known("overload", "", (Session(Setting("overload", server.engine), trials),))
+        measured = on.measured(block, lambda _setting, keep_data=False, beside=False: server)
+        return [json.loads(step.folder.load_json.read_text()) for step in measured]
+
+    def offer(above: int, below: int, rounds: int) -> list[tuple[Result, Result]]:
+        results = loads([
+            (step_name(name, number), OVERLOAD_CONNECTIONS, Rate(rps, "a multiple of the knee"))
+            for number in range(rounds)
+            for name, rps in (("above", above), ("below", below))
+        ])  # fmt: skip
+        return list(zip(results[::2], results[1::2], strict=True))
+
+    probes = loads([(step_name("capacity", number), FILLING, None) for number in range(TRIES)])
+    capacity_rps = int(max(accepted(probe) / probe["elapsed_s"] for probe in probes))
+    limits_rps = (LOWEST * capacity_rps, HIGHEST * capacity_rps)
+    found = search(
+        on, {"overload": server}, FIXED_GET, OVERLOAD_SEARCH_S, 1, OVERLOAD_CONNECTIONS, SERVED, limits_rps
+    )  # fmt: skip
+    say(f"overload: capacity {capacity_rps}/s, knee{line(found)}")
+    return overload_rows(capacity_rps, found["overload"].answer, offer, say)
 
 
-def overload_rows(load: Load, say: Say) -> list[Row]:
+def overload_rows(capacity_rps: int, knee: Answer, offer: Offer, say: Say) -> list[Row]:
     """Two rows: p99 of what is let in, and that all the others are refused."""
-    knee = find_knee(load, say)
     name = f"server/noop-1ms/{OVERLOAD_CONNECTIONS}conn/overload-{ABOVE:g}x-vs-{BELOW:g}x-knee"
     goals: tuple[tuple[str, Literal["<=", ">="], float], ...] = (
         (f"{name}/p99-of-accepted", "<=", MOST_OF_P99),
         (f"{name}/accepted-or-503", ">=", 1.0),
     )
-    if knee.rate_rps is None:
-        why = f"no knee found: {knee.why}, with a capacity of {knee.capacity_rps}/s; run it again on a calm machine"
+    if knee.kind != Kind.FOUND:
+        why = f"no knee found ({knee.kind}), with a capacity of {capacity_rps}/s; run it again on a calm machine"
         return [NoFigure(*goal, why) for goal in goals]
-    highs, lows, rounds = _rounds(load, int(knee.rate_rps * ABOVE), int(knee.rate_rps * BELOW), say)
+    highs, lows, rounds = _rounds(offer, int(knee.rps * ABOVE), int(knee.rps * BELOW), say)
     if len(highs) < ROUNDS:
         why = f"the generator kept up in {len(highs)} of {rounds} rounds; give it a core of its own"
         return [NoFigure(*goal, why) for goal in goals]
     if not all(accepted(result) for result in (*highs, *lows)):
         return [NoFigure(*goal, "a round had nothing accepted; read the server's log") for goal in goals]
     note = (
-        f"capacity {knee.capacity_rps}/s, knee {knee.rate_rps}/s; {_rates(knee.rate_rps, ABOVE, highs)}; "
-        f"{_rates(knee.rate_rps, BELOW, lows)}; the generator kept up in all of these rounds, of {rounds}"
+        f"capacity {capacity_rps}/s, knee {knee.rps:.0f}/s; {_rates(knee.rps, ABOVE, highs)}; "
+        f"{_rates(knee.rps, BELOW, lows)}; the generator kept up in all of these rounds, of {rounds}"
     )
     ours, peer = (tuple(map(p99_of_accepted_us, results)) for results in (highs, lows))
     responded = tuple(float(accepted(high) + refused(high)) for high in highs)
@@ -288,22 +258,19 @@ def overload_rows(load: Load, say: Say) -> list[Row]:
     ]
 
 
-def _rounds(load: Load, above: int, below: int, say: Say) -> tuple[list[Result], list[Result], int]:
-    """Loads above and below the knee alternately, where the generator kept up in both; and the number of rounds run."""
-    highs: list[Result] = []
-    lows: list[Result] = []
-    rounds = 0
-    while len(highs) < ROUNDS and rounds < ROUNDS + SPARE_ROUNDS:
-        rounds += 1
-        high, low = load(OVERLOAD_CONNECTIONS, above), load(OVERLOAD_CONNECTIONS, below)
-        say(f"overload: round {rounds}: offered {above}/s, {described(high)}; offered {below}/s, {described(low)}")
-        if kept_up(high) and kept_up(low):
-            highs.append(high)
-            lows.append(low)
-    return highs, lows, rounds
+def _rounds(offer: Offer, above: int, below: int, say: Say) -> tuple[list[Result], list[Result], int]:
+    """Loads above and below the knee, where the generator kept up in both; and the number of rounds run."""
+    kept, rounds = list[tuple[Result, Result]](), 0
+    while count := min(ROUNDS - len(kept), ROUNDS + SPARE_ROUNDS - rounds):
+        for high, low in offer(above, below, count):
+            rounds += 1
+            say(f"overload: round {rounds}: offered {above}/s, {described(high)}; offered {below}/s, {described(low)}")
+            if kept_up(high) and kept_up(low):
+                kept.append((high, low))
+    return [high for high, _ in kept], [low for _, low in kept], rounds
 
 
-def _rates(knee_rps: int, times: float, results: Sequence[Result]) -> str:
+def _rates(knee_rps: float, times: float, results: Sequence[Result]) -> str:
     """Offered, achieved and refused at a multiple of the knee, from the lowest to the highest of the rounds."""
     achieved = sorted(result["achieved_rps"] for result in results)
     shares = sorted(map(refused_share, results))

@@ -2,6 +2,8 @@
 
 Each round runs ours and the peer one after the other under the same pinning, alternating which is first; medians over
 the rounds are compared. A run that other work disturbed is made again. `ROWS="one many"` runs only these groups.
+
+What is compared are clients, with flags that no block of the lab has, on one server: so they are run here.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ crate, or of the tests, and the same with something planted. Latency and CPU tim
 by request, throughput by slices in random order (see docs/method.md); beside the first of a row, the same seconds are
 spent one after the other. A row makes as many comparisons as its share of the minutes has time for, and its limit
 follows from that.
+
+Servers with planted work are no settings of the lab, and their schedules no block: two of one setting one after the
+other, a cycle of delays whose truth the server tells. So they are loaded here; knees are searched by the executor.
 """
 
 from __future__ import annotations

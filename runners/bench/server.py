@@ -1,9 +1,9 @@
 """`make bench-server`: each way to handle requests beside what it reproduces, clusters, overload, and report 2's 44 ms.
 
-Two servers under the same load: both run, and are loaded one after the other; medians over the rounds are compared.
-Which is first changes with each round, so that a drift of the machine favours nobody; a load that other work disturbed
-is made again. Closed loop, so the rate is what the server reaches, unless the generator's core was full first: how busy
-both were stands in each row. All run on the engine that stores nothing, but for report 2's 44 ms.
+Two servers under the same load, as an interleaved block of the lab: in each round both are started anew, and slices of
+one closed loop go to one or the other in random order, so that a drift of the machine favours nobody; medians over the
+rounds are compared. The rate is what a server reaches, unless the generator's core was full first: how busy both were
+stands in each row. All run on the engine that stores nothing, but for report 2's 44 ms.
 
 `ROWS="selector pool"` runs only these groups, each of a few minutes.
 """
@@ -11,17 +11,20 @@ both were stands in each row. All run on the engine that stores nothing, but for
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
+from typing import Any
 
 import httpx
-import psutil
 
+from runners.analysis.instrument import ENOUGH_ROUNDS
 from runners.bench import knee
 from runners.bench.fixture import (
     CONNECTIONS,
@@ -36,23 +39,27 @@ from runners.bench.fixture import (
     fixture,
     say,
 )
-from runners.design.load import SCRIPTS
+from runners.design.block import Interleaved
+from runners.design.load import FIXED_GET, SCRIPTS, SIZES, Shape, Workload
+from runners.design.setting import Setting
+from runners.execution.executor import Launch
+from runners.readers.run import Step
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
 from runners.toolchain.tools import Jdk, find_jdk, require_jdk
 
-#: Enough for an interval, and odd, so that a median is a round's.
-ROUNDS = 7
-DURATION_S = 2
+#: Enough for an interval.
+ROUNDS = ENOUGH_ROUNDS
+#: Seconds of a round's load for each server, before that together, and of one slice: what is under way at the end of a
+#: slice does not count, so it must be little (a selector that waits has 64 requests of a millisecond).
+DURATION_S, TOGETHER_S, SLICE_S = 2, 0.5, 1.0
 #: Seconds of closed loop before anything is compared, for the compiler. A cluster has more code on the same core.
-COMPILE_S, CLUSTER_COMPILE_S = 5, 10
-#: For the planned time: starting and stopping two servers, and what a load takes beside its seconds.
-START_S, AROUND_A_LOAD_S, OVERLOAD_S = 4.0, 1.5, 150.0
-#: Tries for a load that other work disturbs, and the share of loads that is planned to be made again.
-TRIES, AGAIN = 2, 0.4
+COMPILE_S, CLUSTER_COMPILE_S = 3, 5
+#: For the planned time: starting a server, and what a load takes beside its seconds.
+START_S, AROUND_A_LOAD_S, OVERLOAD_S = 1.5, 1.5, 150.0
 #: The JDK of report 2, and the connections that it had at most.
 OLD_JDK, JDK_CONNECTIONS = 17, 4
-KNEE_ROUNDS, KNEE_SEARCH_S = 6, 18.0
+KNEE_ROUNDS, KNEE_SEARCH_S = 6, 20.0
 Rows = Sequence[Row]
 #: Figures that make a row each: name, unit, figure, goal.
 Takes = tuple[tuple[str, str, Callable[[Result], float], Goal], ...]
@@ -68,14 +75,21 @@ def response_us(percentile: str, result: Result) -> float:
     return float(result["latency_us"]["response"][percentile])
 
 
-def one_key(server: RunningServer) -> list[str]:
-    """Aim at GET of a single key."""
-    return [f"{server.url}/v0/entity?id=1"]
+def many_keys(script: str) -> Workload:
+    """Send a script over many keys."""
+    return Workload(
+        script.split("_")[0].removesuffix(".lua"), SCRIPTS / script, arguments=(str(KEYS),) * (script == GET)
+    )
 
 
-def many_keys(script: str, server: RunningServer) -> list[str]:
-    """Aim a script over many keys at a server."""
-    return ["-s", str(SCRIPTS / script), server.url, *(["--", str(KEYS)] if script == GET else [])]
+class Peer(RunningServer):
+    """A server that responds to requests alone: it has no status."""
+
+    def status(self) -> dict[str, Any]:
+        """Give none of a process that lives. Raises ServerError of one that died."""
+        if not self.alive():
+            raise self.death()
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +116,7 @@ class Comparison:
     ours: Side
     peer: Side
     takes: Takes
-    target: Callable[[RunningServer], list[str]] = one_key
+    workload: Workload = FIXED_GET
     connections: int = CONNECTIONS
     compile_s: int = COMPILE_S
     write: bool = False
@@ -110,60 +124,60 @@ class Comparison:
     @property
     def duration_s(self) -> float:
         """Say about how long it takes."""
-        loads_s = 2 * ROUNDS * (DURATION_S + AROUND_A_LOAD_S)
-        return START_S + 2 * (self.compile_s + AROUND_A_LOAD_S) + (1 + AGAIN) * loads_s
+        return ROUNDS * (2 * (START_S + self.compile_s + DURATION_S) + TOGETHER_S + AROUND_A_LOAD_S)
+
+    @property
+    def block(self) -> Interleaved:
+        """The rounds, as the lab measures them."""
+        return Interleaved(
+            "comparison", self.name, (Setting(PEER, NOOP), Setting(OURS, NOOP)), PEER, self.workload,
+            replace(SIZES["smoke"], probe_s=self.compile_s),
+            Shape(self.connections, 1, 2 * DURATION_S, TOGETHER_S), starts=ROUNDS, control=False, slice_s=SLICE_S,
+        )  # fmt: skip
 
     def rows(self, on: Fixture, _say: Say) -> Rows:
-        """Measure both in turn, round by round."""
-        with self._warm(on, self.ours, "ours") as ours, self._warm(on, self.peer, "peer") as peer:
-            rounds: list[tuple[Loaded, Loaded]] = []
-            for number in range(ROUNDS):
-                order = (peer, ours) if number % 2 else (ours, peer)
-                loads = {id(server): load(on, server, self) for server in order}
-                rounds.append((loads[id(ours)], loads[id(peer)]))
-        return rows_of(self, rounds)
-
-    def _warm(self, on: Fixture, side: Side, name: str) -> AbstractContextManager[RunningServer]:
-        return warm(on, side.spec(on, name), self.target, self.compile_s, self.connections, write=self.write)
+        """Measure both, round by round."""
+        with started(on, {OURS: self.ours, PEER: self.peer}, self.write) as launch:
+            return rows_of(self, [loaded(step) for step in on.measured(self.block, launch)])
 
 
 @contextmanager
-def warm(
-    on: Fixture,
-    spec: ServerSpec,
-    target: Callable[[RunningServer], list[str]] = one_key,
-    compile_s: int = COMPILE_S,
-    connections: int = CONNECTIONS,
-    *,
-    write: bool = False,
-) -> Iterator[RunningServer]:
-    """Run a server whose code is compiled."""
-    with on.running(spec) as server:
-        if write:
-            httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
-        on.load(target(server), compile_s, connections)
-        yield server
+def started(on: Fixture, sides: Mapping[str, Side], write: bool) -> Iterator[Launch]:
+    """Give what starts a side anew, alone or beside the one that is up; none is up afterwards."""
+    with ExitStack() as up:
+
+        def launch(setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+            if not beside:
+                up.close()
+            side = sides[setting.name]
+            spec = replace(side.spec(on, f"{setting.name}-{time.monotonic_ns()}"), subject=setting.name)
+            server = up.enter_context(on.running(spec))
+            if write:
+                httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
+            bare = side.main_class not in (MAIN, JDK17_MAIN)
+            return Peer(server.spec, server.child, server.ready, server.command) if bare else server
+
+        yield launch
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One load: what the generator says of it, and the cores that the server used meanwhile."""
+    """One server's part of a load: what the generator says of it, and the cores that both used for it."""
 
     result: Result
     server_cores: float
+    generator_cores: float
 
 
-def load(on: Fixture, server: RunningServer, comparison: Comparison) -> Loaded:
-    """Make one load of a comparison, and read what the server used for it, its warm-up included."""
-    process = psutil.Process(server.pid)
-
-    def take() -> Loaded:
-        before, began = process.cpu_times(), time.monotonic()
-        result = on.load(comparison.target(server), DURATION_S, comparison.connections)
-        after, elapsed_s = process.cpu_times(), time.monotonic() - began
-        return Loaded(result, (after.user + after.system - before.user - before.system) / elapsed_s)
-
-    return on.calm.measure(take, TRIES)
+def loaded(step: Step) -> tuple[Loaded, Loaded]:
+    """Read the load of a round: ours, and the peer's."""
+    report = json.loads(step.folder.load_json.read_text())
+    used, results = report["generator"], {each["name"]: each for each in report["targets"]}
+    generator_cores = (used["cpu_user_s"] + used["cpu_system_s"]) / report["elapsed_s"]
+    each_s = (report["elapsed_s"] + TOGETHER_S) / len(results)  # a server is idle while the other is loaded
+    cores = {target.name: (target.cpu_s or 0.0) / each_s for target in step.record.targets}
+    ours, peer = (Loaded(results[name], cores[name], generator_cores) for name in (OURS, PEER))
+    return ours, peer
 
 
 def rows_of(comparison: Comparison, rounds: Sequence[tuple[Loaded, Loaded]]) -> list[Row]:
@@ -184,24 +198,20 @@ def failures(result: Result) -> int:
     return sum(int(count) for count in result["errors"].values())
 
 
-def _generator_cores(loaded: Loaded) -> float:
-    used = loaded.result["generator"]
-    return float((used["cpu_user_s"] + used["cpu_system_s"]) / loaded.result["elapsed_s"])
-
-
 def _note(ours: Sequence[Loaded], peer: Sequence[Loaded]) -> str:
     """Say what the figures can't be read without: how many requests, how many failed, and who had no core to spare."""
     completed = sum(loaded.result["requests"]["completed"] for loaded in (*ours, *peer))
     failed = sum(failures(loaded.result) for loaded in (*ours, *peer))
     used = ", ".join(
         f"{who} {statistics.median(map(cores, ours)):.2f} and {statistics.median(map(cores, peer)):.2f}"
-        for who, cores in (("generator", _generator_cores), ("server", lambda loaded: loaded.server_cores))
+        for who, cores in (("generator", attrgetter("generator_cores")), ("server", attrgetter("server_cores")))
     )
     return f"{completed} requests, {failed} failed; cores used: {used}"
 
 
 # --- what is compared
 
+NOOP, OURS, PEER = "noop", "ours", "peer"
 KEYS = 1_000_000
 GET, PUT = "get_random.lua", "put.lua"
 WORKS = {"get": GET, "put": PUT}
@@ -254,8 +264,8 @@ SHARE, ASYNCHRONOUS = 0.45, 1.5
 
 def _cluster(name: str, script: str, ours: tuple[str, ...], peer: tuple[str, ...], goal: float) -> Comparison:
     takes: Takes = (("rps", "/s", rps, (">=", goal)),)
-    target = partial(many_keys, script)
-    return Comparison(f"cluster/3nodes/{name}", Side(ours), Side(peer), takes, target, compile_s=CLUSTER_COMPILE_S)
+    sent = many_keys(script)
+    return Comparison(f"cluster/3nodes/{name}", Side(ours), Side(peer), takes, sent, compile_s=CLUSTER_COMPILE_S)
 
 
 FROM_ONE = tuple(
@@ -347,29 +357,27 @@ def _on_the_old_jdk(make: Callable[[Jdk], Sequence[Comparison]]) -> Sequence[Com
 
 def overloaded(on: Fixture, say: Say) -> Rows:
     """Measure the bounded queue."""
-    with warm(on, on.spec("overload", knee.FLAGS)) as server:
-        return knee.overload_rows(lambda c, rate: on.load(one_key(server), connections=c, rate_rps=rate), say)
+    with on.running(on.spec("overload", knee.FLAGS)) as server:
+        return knee.overload(on, server, say)
 
 
 def knees(work: str, on: Fixture, say: Say) -> Rows:
     """Search the knees of a cluster and of a single node, for one kind of request."""
-    target = partial(many_keys, WORKS[work])
+    sent = many_keys(WORKS[work])
     with ExitStack() as running:
-        sides = {"cluster": ONE_REPLICA, "single": ()}
-        targets = {
-            name: target(running.enter_context(warm(on, on.spec(name, flags), target, CLUSTER_COMPILE_S)))
-            for name, flags in sides.items()
+        servers = {
+            name: running.enter_context(on.running(on.spec(name, flags)))
+            for name, flags in (("cluster", ONE_REPLICA), ("single", ()))
         }
-
         found = []
         for number in range(KNEE_ROUNDS):
-            found.append(knee.answers(on, targets, KNEE_SEARCH_S, number, CONNECTIONS))
+            found.append(knee.search(on, servers, sent, KNEE_SEARCH_S, number, CONNECTIONS))
             say(knee.line(found[-1]))
     return [knee.row(f"cluster/3nodes/from1/{work}/64conn/knee-vs-single", found, "cluster", "single", SHARE)]
 
 
 def _knees(work: str) -> list[Measured]:
-    duration_s = START_S + 2 * CLUSTER_COMPILE_S + KNEE_ROUNDS * 2 * (KNEE_SEARCH_S + DURATION_S + AROUND_A_LOAD_S)
+    duration_s = 2 * (START_S + KNEE_ROUNDS * (2 * knee.CLOSED_S + KNEE_SEARCH_S))
     return [Measured(f"knees for {work}", duration_s, partial(knees, work))]
 
 

@@ -3,6 +3,8 @@
 Each engine runs in Java processes of its own with the same heap, on the same keys. A round measures every engine once,
 so that what the machine does to one it does to all, and begins with another engine each time; medians over the rounds
 are compared. A name is an engine and its variations, as `lab.bench.Engines` knows them.
+
+Stores inside a JVM are no servers that a block of the lab could load: so the rounds are made here.
 """
 
 from __future__ import annotations

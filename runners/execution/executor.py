@@ -268,7 +268,10 @@ class Executor:
         sent = LoadSpec(
             "", None, load.rate.rps if load.rate else None, load.shape.duration_s or 0.0, load.shape.warmup_s or 0.0,
             load.shape.connections, load.shape.threads, script_arguments=load.workload.arguments,
-            targets=tuple(LoadTarget(of.name, servers[of.name].url, of.workload.script) for of in session.members),
+            targets=tuple(
+                LoadTarget(of.name, servers[of.name].url + of.workload.path, of.workload.script)
+                for of in session.members
+            ),
             seed=session.seed, slice_s=session.slice_s,
         )  # fmt: skip
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
