@@ -329,7 +329,7 @@ def _answers(found: Sequence[Loop]) -> Check:
             f" outside the loops that ask for absent keys; there at most {write.count(off)} more or fewer than the "
             "script's numbers make"
         )
-    return Check("answers", not bad and not lost and close, write.sentence(text))
+    return Check("responses", not bad and not lost and close, write.sentence(text))
 
 
 #: What the published GET drew from, and what its store held when it was measured again.

@@ -18,7 +18,7 @@ from runners.readers.severity import Severity
 
 OUTAGES, SHARED_RESPONSE = "outages", "ablation-fault"
 SETTLED_S = 1.0  # after the node responds: by then it has been probed and is used again
-EVENTS = ("killed", "started", "answers")
+EVENTS = ("killed", "started", "responds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _cost(each: Outage) -> Finding:
         text += f". The p99 of a second is {known[0]} before, {known[1]} without it and {known[2]} after"
     evidence: dict[str, write.Value] = {
         "failed_without": bad, "responses_without": asked,
-        "failed_between": bad_between, "answers_between": asked_between,
+        "failed_between": bad_between, "responses_between": asked_between,
         "failed_before": bad_before, "failed_after": bad_after,
         "down_s": down_s, **{f"p99_{which}_us": value for which, value in parts.items()},
     }  # fmt: skip
@@ -155,7 +155,7 @@ def _fault(step: Step) -> Finding | None:
     evidence: dict[str, write.Value] = {
         "first_bytes": first["bytes"],
         "last_bytes": last["bytes"],
-        "answers": last["number"],
+        "responses": last["number"],
     }
     read, unread = facts.number(step, "completed"), facts.number(step, "parse_errors")
     if write.known(read) and write.known(unread) and unread > 0:

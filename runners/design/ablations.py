@@ -132,7 +132,7 @@ SWITCHES = {
             ("costs",),
         ),
         Switch(
-            "wal", "Log", "each write is logged before it is answered", "put", THROUGHPUT,
+            "wal", "Log", "each write is logged before its response", "put", THROUGHPUT,
             _values("wal", "--wal", [(mode, mode) for mode in ("off", "buffered", "sync")]),
             ("wal-buffered", "wal-sync", "costs"),
         ),
@@ -141,11 +141,11 @@ SWITCHES = {
             _way("keys", "string-keys"), ("costs",),
         ),
         Switch(
-            "copies", "Fewer copies", "a value is copied once, from where it lies to its answer", "get", CPU,
+            "copies", "Fewer copies", "a value is copied once, from where it lies to its response", "get", CPU,
             _way("copies", "copied-values"), ("costs",),
         ),
         Switch(
-            "response", "Shared Response", "answers without a body are made once, as bytes", "put", CPU,
+            "response", "Shared Response", "responses without a body are made once, as bytes", "put", CPU,
             _way("response", "new-response"), ("response", "costs"),
         ),
         Switch(

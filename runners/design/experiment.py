@@ -336,7 +336,7 @@ EXPERIMENTS = {
             "report-5", LADDER_5,
         ),
         Experiment(
-            "06", "06_storage_engines.ipynb", "The stores side by side: what each carries, writes and takes", "",
+            "06", "06_storage_engines.ipynb", "The stores side by side: what each sustains, writes and takes", "",
             STORES_6,
         ),
         Experiment("07", "07_ablations.ipynb", "What the authors proposed, one switch at a time", "", SWITCHES_7),

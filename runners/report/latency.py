@@ -243,7 +243,7 @@ def spectrum(
 LINES = (("p50_us", "p50", 1.2, "-"), ("p99_us", "p99", 1.5, (0, (4, 1.2))), ("max_us", "max", 0.8, (0, (1, 1))))
 COLUMNS = ["t_s", "end_s", *(name for name, *_ in LINES)]
 #: What happened, as a line across the panels.
-EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "answers": style.GREEN}
+EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "responds": style.GREEN}
 #: A lane says by its colour whether the cause is named; the rest is said by its label.
 NAMED, NOT_NAMED, MARK = style.VERMILION, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9

@@ -70,7 +70,7 @@ def test_every_finding_has_a_rule_and_its_evidence(tmp_path: Path) -> None:
     assert by_code["D10"].evidence["puts"] == 0 and by_code["D10"].evidence["share_each"] == pytest.approx(
         0.5, abs=0.01
     )
-    assert {check.name: check.ok for check in conclusion.checks} | {"closed loop": True, "answers": True} == {
+    assert {check.name: check.ok for check in conclusion.checks} | {"closed loop": True, "responses": True} == {
         check.name: check.ok for check in conclusion.checks
     }
 
@@ -125,11 +125,11 @@ def test_404s_that_the_script_does_not_make_fail_the_check(tmp_path: Path) -> No
     for steps_of_run, ok in (([few, put], True), ([few, with_summary(put, non_2xx=1)], False)):
         claims = analyse(steps.run(tmp_path, steps_of_run))
         assert claims is not None
-        (check,) = [check for check in claims.checks if check.name == "answers"]
+        (check,) = [check for check in claims.checks if check.name == "responses"]
         assert check.ok is ok, check.text
     off = with_summary(few, non_2xx=few.frames["summary"]["completed"].iloc[0] // 2)
     claims = analyse(steps.run(tmp_path, [off]))
-    assert claims is not None and not next(check for check in claims.checks if check.name == "answers").ok
+    assert claims is not None and not next(check for check in claims.checks if check.name == "responses").ok
 
 
 def test_an_interrupted_run_tells_what_it_has(tmp_path: Path) -> None:
