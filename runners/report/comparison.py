@@ -62,12 +62,15 @@ def drawn(
         if write.known(row.low) and write.known(row.high):
             ends = [max(row.low, 1e-9), row.high]
             axes.plot(ends, [index, index], color=colour, linewidth=4, zorder=3)
+            far: dict[bool, list[str]] = {}
             for edge, bound in zip(ends, (row.low, row.high), strict=True):
                 if not 1 / side <= edge <= side:
-                    at, mark, turned = (side**-0.985, "<", "left") if edge < 1 else (side**0.985, ">", "right")
-                    axes.plot(at, index, mark, color=colour, markersize=8, zorder=3)
-                    far = f"to {_far(bound - 1)}"
-                    axes.text(at, index - 0.2, far, ha=turned, va="bottom", fontsize=8, color=style.INK)
+                    far.setdefault(edge < 1, []).append(_far(bound - 1))
+            for below, bounds in far.items():  # one label a side: both bounds where both lie beyond it
+                at, mark, turned = (side**-0.985, "<", "left") if below else (side**0.985, ">", "right")
+                axes.plot(at, index, mark, color=colour, markersize=8, zorder=3)
+                text = f"{bounds[0]} to {bounds[1]}" if len(set(bounds)) == 2 else f"to {bounds[0]}"
+                axes.text(at, index - 0.2, text, ha=turned, va="bottom", fontsize=8, color=style.INK)
         if 1 / side <= row.ratio <= side:
             axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
     axes.set_xscale("log")
@@ -96,7 +99,8 @@ def _ticks(side: float) -> list[float]:
 
 def _far(share: float) -> str:
     """A bound that is not drawn: beyond fivefold as a factor."""
-    return f"x {1 + share:.3g}" if share > 4 else signed(share)
+    times = 1 + share
+    return f"x {write.count(times) if times >= 100 else f'{times:.3g}'}" if share > 4 else signed(share)
 
 
 def _tick(ratio: float) -> str:
