@@ -160,25 +160,28 @@ def python(part: Part) -> None:
     """Test what computes: the package and the order of its rooms."""
     nice = shutil.which("nice")
     cores = len(usable_cpus()) or os.cpu_count() or 1
-    # schemathesis takes a second to import, and is for tests with servers
-    _pytest(part, ["-m", "not e2e", "-p", "no:schemathesis"], cores + 1, [nice, "-n", str(NICE)] if nice else [])
+    beside = ("-n", str(cores + 1), "--dist", "worksteal")
+    # takes each process a second to import, and is for tests with servers
+    options = ["-m", "not e2e", "-p", "no:schemathesis"]
+    if LONG:
+        _pytest(part, options)
+        return
+    before = [nice, "-n", str(NICE)] if nice else []
+    if next((ROOT / "runners" / "tests").glob("*/__pycache__/*-pytest-*"), None) is None:
+        # in a fresh clone, where each of these processes would compile all that they import
+        part.run([*before, sys.executable, "-m", "pytest", "--collect-only", "--quiet", *options])
+    _pytest(part, [*options, *beside], before)
 
 
 def end_to_end(part: Part) -> None:
     """Test the lab with real servers under load; two at a time where none asserts a time."""
     # the lab starts its servers as users want them measured; most of these end before the second compiler has paid off
     env = dict(os.environ) if LONG else {"JAVA_TOOL_OPTIONS": QUICK_COMPILER, **os.environ}
-    _pytest(part, ["-m", "e2e"], 2, env=env)
+    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "2", "--dist", "loadfile"))], env=env)
 
 
-def _pytest(
-    part: Part, options: Sequence[str], processes: int, before: Sequence[str] = (), env: dict[str, str] | None = None
-) -> None:
-    """Run the tests that the options choose: in several processes, in full one after the other."""
-    if LONG:
-        more, before = ["--timeout=3600", "-rP"], ()
-    else:
-        more = ["-p", "runners.tests.forked", f"--processes={processes}"]
+def _pytest(part: Part, options: Sequence[str], before: Sequence[str] = (), env: dict[str, str] | None = None) -> None:
+    more = ("--timeout=3600", "-rP") if LONG else ()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
         code = part.run([*before, sys.executable, "-m", "pytest", f"--junitxml={report}", *options, *more], env=env)
