@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
-from runners.analysis import facts, latency_spikes, machine_stalls, tail_attribution
+from runners.analysis import facts, latency_spikes, machine_stalls, profiles, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.steady_state import Steadiness, head, steadiness
 from runners.claims import (
@@ -304,7 +304,7 @@ def _named_processes(step: Step) -> str:
 
 
 def _store(step: Step) -> Finding | None:
-    if not profile.usable(step):
+    if not profiles.usable(step):
         return None
     store = profile.together(step, profile.STORE)
     idle = profile.share(step, "cpu", WAITING_CATEGORY)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from scipy.stats import false_discovery_control, norm, t
 
-from runners.analysis import comparable, facts, instrument
+from runners.analysis import comparable, facts, instrument, profiles
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded, difference
 from runners.readers import write
@@ -36,25 +36,9 @@ MOST_DIFFERENCES = 3
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
 
 
-def usable(step: Step | None) -> bool:
-    """Decide whether a profile is evidence: of a valid load that kept its rate, or of a closed loop.
-
-    A load that fell short shows the work of another rate than the one that it stands under.
-    """
-    if step is None or step.frames["shares"].empty:
-        return False
-    return step.valid and not facts.fell_short(step)
-
-
-def shares_of(step: Step, event: str) -> pd.DataFrame:
-    """Shares of one event, largest first."""
-    rows = step.frames["shares"]
-    return rows[rows["event"] == event].sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
-
-
 def share(step: Step, event: str, category: str) -> Bounded | None:
     """One category's share with its interval."""
-    rows = shares_of(step, event)
+    rows = profiles.shares_of(step, event)
     rows = rows[rows["category"] == category]
     if rows.empty:
         return None
@@ -90,11 +74,11 @@ def _own(step: Step) -> float:
 
 def where(step: Step) -> Iterator[Finding]:
     """The largest parts of each event of one profiled step."""
-    if not usable(step):
+    if not profiles.usable(step):
         return
     name = facts.title(step)
     for event in dict.fromkeys(step.frames["shares"]["event"]):
-        rows = shares_of(step, event)
+        rows = profiles.shares_of(step, event)
         rows = rows[rows["weight"] > 0]
         top = rows.head(TOP)
         if top.empty:
@@ -110,7 +94,7 @@ def where(step: Step) -> Iterator[Finding]:
 
 def differences(steps: Sequence[Step]) -> Iterator[Finding]:
     """Categories whose share differs between two engines by more than their intervals, largest difference first."""
-    good = [step for step in steps if usable(step)]
+    good = [step for step in steps if profiles.usable(step)]
     for index, first in enumerate(good):
         for second in good[index + 1 :]:
             for event in dict.fromkeys(first.frames["shares"]["event"]):
@@ -119,7 +103,7 @@ def differences(steps: Sequence[Step]) -> Iterator[Finding]:
 
 def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
     """Categories whose shares in two profiles differ by more than their intervals, the largest difference first."""
-    categories = map(str, shares_of(first, event)["category"])
+    categories = map(str, profiles.shares_of(first, event)["category"])
     pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
     found = [(name, a, b) for name, a, b in pairs if a and b and a.apart_from(b)]
     return sorted(found, key=lambda each: (-abs(each[1].value - each[2].value), each[0]))
@@ -222,7 +206,11 @@ def pairs(run: Run) -> Iterator[Pair]:
     """Of each workload: the first engine's profile against each other's."""
     for workload in dict.fromkeys(step.workload for step in run.find(kind="load", profiled=True)):
         subjects = dict.fromkeys(step.subject for step in run.find(kind="load", workload=workload, profiled=True))
-        good = [step for name in subjects if usable(step := facts.profiled(run, name, workload)) and step is not None]
+        good = [
+            step
+            for name in subjects
+            if profiles.usable(step := facts.profiled(run, name, workload)) and step is not None
+        ]
         for other in good[1:]:
             clean = [facts.clean(run, step.subject, workload) for step in (good[0], other)]
             both = (clean[0], clean[1]) if clean[0] is not None and clean[1] is not None else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, wraps
 
-from runners.analysis import facts
+from runners.analysis import facts, profiles
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
@@ -264,7 +264,7 @@ def _of_profiles(
 ) -> Answering:
     def answer(evidence: Evidence) -> Answer | None:
         steps = (facts.profiled(evidence.run, subject, workload) for workload in workloads)
-        found = [seen for step in steps if step and profile.usable(step) and (seen := look(step)) is not None]
+        found = [seen for step in steps if step and profiles.usable(step) and (seen := look(step)) is not None]
         if not found:
             return None
         verdict = verdict_of(min(low for low, _, _ in found), max(high for _, high, _ in found))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.analysis import facts, instrument, tail_attribution
+from runners.analysis import facts, instrument, profiles, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.claims import profile
@@ -36,7 +36,7 @@ def anchor(workload: str, event: str) -> str:
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
     """The profiled rate steps of a workload whose profile may be read, lowest rate first."""
-    steps = [s for s in run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject) if profile.usable(s)]
+    steps = [s for s in run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject) if profiles.usable(s)]
     return sorted(steps, key=facts.offered_rps)
 
 
@@ -78,12 +78,12 @@ def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
     """
     first = ladder.steps[0]
     steps = profiled_rate_steps(run, first.workload, first.subject)
-    steps = [step for step in steps if not profile.shares_of(step, event).empty]
+    steps = [step for step in steps if not profiles.shares_of(step, event).empty]
     if len(steps) < 2:
         return
     low, high = steps[0], steps[-1]
     moved, most = profile.moved(low, high, event), 0.0
-    for category in profile.shares_of(low, event)["category"]:
+    for category in profiles.shares_of(low, event)["category"]:
         a, b = profile.share(low, event, str(category)), profile.share(high, event, str(category))
         if a and b and category != profile.PROFILER:
             change = difference(b, a)

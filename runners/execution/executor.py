@@ -6,13 +6,15 @@ The servers of a run: how a setting is started on this machine, what is up now, 
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
 
-from runners.analysis import facts
+from runners.analysis import facts, profiles
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
@@ -21,7 +23,7 @@ from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Tria
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
 from runners.design.target import Target as Description
-from runners.errors import MeasureError, ToolError
+from runners.errors import LabError, MeasureError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
 from runners.execution.measurement import KIND, Measurement, happening, let_rest, warm_up
@@ -80,6 +82,22 @@ class Executor:
         except StopIteration:
             self._retire(block, steps)
             return steps
+
+    def compare_profiles(self) -> None:
+        """Write the profiler's own pages of the two profiles that the report compares, each against the other.
+
+        Nothing is computed from them: where that fails, it is said.
+        """
+        if (profiler := self._measurement.profiler) is None:
+            return
+        try:
+            steps = [read_step(folder) for folder in self._folder.steps() if read_record(folder).profiled]
+            for own, other in permutations(profiles.compared(profiles.shown(steps)) or (), 2):
+                page = own.folder.difference(profiles.CPU, other.name)
+                stacks, base = (step.folder.collapsed(profiles.CPU) for step in (own, other))
+                profiler.difference(stacks, base, f"{own.name} against {other.name}: {profiles.CPU}", page)
+        except (LabError, OSError, ValueError, subprocess.SubprocessError) as refusal:
+            self._progress.say(f"No differences of profiles: {refusal}")
 
     def _requests(self, block: Block) -> Requests:
         if isinstance(block, FixedRate):

@@ -182,6 +182,11 @@ class Measurement:
             parts_rps=trial.sweep.parts_rps if trial.sweep else (),
         )
 
+    @property
+    def profiler(self) -> Profiler | None:
+        """async-profiler; None where there is no JDK for it."""
+        return self._instrument.profiler
+
     def has_generator(self, name: str) -> bool:
         """Whether a generator of that name was found on this machine."""
         return name in generators(self._shop)

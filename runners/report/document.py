@@ -7,10 +7,11 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import pandas as pd
 
-from runners.analysis import facts, instrument
+from runners.analysis import facts, instrument, profiles
 from runners.analysis.facts import quotable
 from runners.analysis.finding import Anchor, Finding
 from runners.claims import profile
@@ -51,11 +52,10 @@ MOST_BESIDE = 4  # published rates of a table
 MOST_MORE = 3  # findings of a section beside those at the head
 MOST_TEXT = 320  # characters of a check
 MOST_COMMANDS = 6
-EVENT = "cpu"
+EVENT = profiles.CPU
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes"}
 GRAVITY = (Severity.NOTE, Severity.GOOD, Severity.WARNING, Severity.ERROR)
 PROSE = "figures and prose"
-OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
 #: Where a finding is shown whose own figure the report does not draw, by the first word of its figure's anchor.
 SECTION_OF = {
     "spectrum": "latency", "timeline": "latency", "shares": "where", "byrate": "where", "differential": "where",
@@ -275,50 +275,42 @@ def _row(step: Step, run: Run) -> tuple[str, ...]:
 
 def _where(run: Run) -> Iterator[Section]:
     """Where the time goes: flame graphs of the lowest and the highest rate, their difference, and shares."""
-    profiled = [s for s in run.steps if s.profiled and profile.usable(s) and _samples(s, EVENT) >= FEWEST_SAMPLES]
+    profiled = profiles.shown(run.steps)
     if not profiled:
         return
-    ends = _ends(profiled)
+    ends = profiles.ends(profiled)
     graphs = [flamegraph(step, EVENT) for step in ends]
     text, figures = "", list[Shown]()
     if len(graphs) == 2:
         same = len({(step.subject, step.workload) for step in ends}) == 1
         text = f"Flame graphs of {'the lowest and the highest profiled rate' if same else 'two treatments'}, "
-        if len({step.record.engine for step in ends}) > 1:
+        if (pair := profiles.compared(profiled)) is None:
             text += "whose stores share no code, so their frames are not compared"
         else:
-            seen = differential(ends[0], ends[1], EVENT)
+            seen = differential(*pair, EVENT)
             figures.append(Shown(f"{seen.anchor}-figure", seen.picture(), seen.data))
             graphs += seen.graphs
             text += f"and their difference. {seen.title}"
     yield Section(
         "where", "Where the time goes", write.sentence(text) if text else "", figures=tuple(figures),
-        tables=tuple(_shares(profiled)), graphs=tuple(graphs),
+        tables=tuple(_shares(profiled)), graphs=tuple(graphs), pages=tuple(_pages(ends, run)),
     )  # fmt: skip
 
 
-def _ends(profiled: list[Step]) -> tuple[Step, ...]:
-    """The lowest and the highest rate of the treatment with most rates; else two treatments under one workload."""
-    most = max(facts.grouped(profiled, lambda step: (step.subject, step.workload)).values(), key=len)
-    if len(most) > 1:
-        ordered = sorted(most, key=facts.achieved_rps)
-        if facts.achieved_rps(ordered[-1]) >= OTHER_RATE * facts.achieved_rps(ordered[0]):
-            return ordered[0], ordered[-1]
-    alike = {step.subject: step for step in profiled if step.workload == profiled[0].workload}
-    return tuple(alike.values())[:2]
-
-
-def _samples(step: Step, event: str) -> int:
-    rows = profile.shares_of(step, event)
-    return int(rows["samples"].sum()) if not rows.empty else 0
+def _pages(ends: Sequence[Step], run: Run) -> Iterator[tuple[str, str]]:
+    """Title and path of the profiler's own pages that the run folder holds of these steps; an archive holds none."""
+    pages = {f"heat map of {step.name}": step.folder.heat_map(EVENT) for step in ends}
+    for own, other in permutations(ends, 2):
+        pages[f"{own.name} against {other.name}"] = own.folder.difference(EVENT, other.name)
+    return ((title, page.relative_to(run.folder.path).as_posix()) for title, page in pages.items() if page.exists())
 
 
 def _shares(profiled: list[Step]) -> Iterator[Table]:
     """Shares of CPU time and of allocations with their intervals, a column a profiled step."""
     last = {(step.subject, step.workload): step for step in profiled}
     for event in ("cpu", "alloc"):
-        steps = [step for step in list(last.values())[:4] if _samples(step, event) >= FEWEST_SAMPLES]
-        shown = [profile.shares_of(step, event).set_index("category") for step in steps]
+        steps = [step for step in list(last.values())[:4] if profiles.samples(step, event) >= FEWEST_SAMPLES]
+        shown = [profiles.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
         every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)

@@ -115,6 +115,7 @@ class Section:
     """A part of a report: its heading, text, findings, figures, flame graphs and tables, in this order.
 
     `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
+    `pages` are raw output that is linked to: title, and path in the run folder.
     """
 
     anchor: str
@@ -124,6 +125,7 @@ class Section:
     figures: tuple[Shown, ...] = ()
     tables: tuple[Table, ...] = ()
     graphs: tuple[FlameGraph, ...] = ()
+    pages: tuple[tuple[str, str], ...] = ()
 
 
 def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd.DataFrame) -> Shown:

@@ -144,6 +144,14 @@ class StepFolder:
         """async-profiler's own HTML flame graph of `event`."""
         return self.path / f"{event}.html"
 
+    def heat_map(self, event: str) -> Path:
+        """async-profiler's own HTML heat map: when the samples of `event` were taken."""
+        return self.path / f"{event}-heatmap.html"
+
+    def difference(self, event: str, other: str) -> Path:
+        """async-profiler's own HTML flame graph of `event` in this step's shape, coloured by another's profile."""
+        return self.path / f"{event}-against-{other}.html"
+
     def frame(self, name: str) -> Path:
         return self.path / "frames" / f"{name}.parquet"
 

@@ -40,6 +40,7 @@ MIN_ALLOC_BYTES = 4_096
 MAX_ALLOC_BYTES = 512 * 1024
 LOCK_THRESHOLD = "10us"
 _TIMEOUT_S = 60.0
+_THREAD = re.compile(r"^\[(?:[^;]* )?tid=\d+\];")
 _COUNTED = {
     "cpu": ("jdk.ExecutionSample",),
     "alloc": ("jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"),
@@ -133,14 +134,17 @@ class Profiler:
         self._agent(pid, "stop")
 
     def _converter(self, flags: Sequence[str], recording: Path, out: Path) -> None:
-        java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"]
-        done = finished([*java, "-jar", str(self._converter_jar), *flags, str(recording), str(out)], _TIMEOUT_S)
-        if done.returncode != 0 or not out.exists():
+        """Replace `out` by what the converter writes; where it fails there is none."""
+        java, new = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"], out.with_suffix(".new")
+        out.unlink(missing_ok=True)
+        done = finished([*java, "-jar", str(self._converter_jar), *flags, str(recording), str(new)], _TIMEOUT_S)
+        if done.returncode != 0 or not new.exists():
             raise MeasureError(
                 f"{recording.name} to {out.name}",
                 f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})",
                 "the recording is kept; convert it by hand or run the step again",
             )
+        new.replace(out)
 
     def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
         """Write the flame graph of one event, for that stretch of wall-clock time only.
@@ -156,6 +160,26 @@ class Profiler:
     def flame_graph_of_stacks(self, collapsed: Path, title: str, html: Path) -> None:
         """Write the flame graph of collapsed stacks, whoever recorded them."""
         self._converter(["-o", "html", "--minwidth", "0.05", "--title", title], collapsed, html)
+
+    def heat_map(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
+        """Write when the samples of one event were taken, in that stretch of wall-clock time."""
+        span = [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1])]
+        self._converter(["-o", "heatmap", *span, "--norm", "--title", title], recording, html)
+
+    def difference(self, collapsed: Path, other: Path, title: str, html: Path) -> None:
+        """Write the flame graph of collapsed stacks, coloured by what the other profile has of them.
+
+        The converter compares counts and thread numbers: so the other's samples are scaled to as many, without threads.
+        """
+        own, base = _without_threads(collapsed), _without_threads(other)
+        scale = own.total() / max(1, base.total())
+        with tempfile.TemporaryDirectory() as folder:
+            files = Path(folder, "base.collapsed"), Path(folder, "own.collapsed")
+            for file, stacks in zip(files, (Counter({s: round(n * scale) for s, n in base.items()}), own), strict=True):
+                _write_collapsed(stacks, file)
+            title = f"{title} (red: more, blue: less, yellow: only here)"
+            flags = ["-o", "html", "--diff", "--minwidth", "0.05", "--title", title, str(files[0])]
+            self._converter(flags, files[1], html)
 
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
         """Write every sample of those events with its time; the converter's own formats add them up over time."""
@@ -221,7 +245,21 @@ def collapse(timed: Path, event: str, out: Path) -> None:
             of, _unix_us, number, samples, weight = rest.split(" ")
             if of == event:
                 sums[stacks[number]] += int(samples if event == "cpu" else weight)
-    out.write_text("".join(f"{stack} {weight}\n" for stack, weight in sums.items()), encoding="utf-8")
+    _write_collapsed(sums, out)
+
+
+def _write_collapsed(weights: Counter[str], out: Path) -> None:
+    out.write_text("".join(f"{stack} {weight}\n" for stack, weight in weights.items()), encoding="utf-8")
+
+
+def _without_threads(collapsed: Path) -> Counter[str]:
+    """The samples of each stack, in whichever thread it was seen."""
+    sums = Counter[str]()
+    with collapsed.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            stack, _, count = line.rpartition(" ")
+            sums[_THREAD.sub("", stack)] += int(count)
+    return sums
 
 
 def _output(command: list[str]) -> str:

@@ -23,7 +23,7 @@ from urllib.request import urlopen
 
 import psutil
 
-from runners.errors import MeasureError, ToolError
+from runners.errors import LabError, MeasureError, ToolError
 from runners.process.supervisor import Child, finished, start, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
@@ -112,7 +112,7 @@ class JvmSampler:
         self.profiler.stop(self.pid)
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Flame graphs and collapsed stacks of what was recorded, and the recording's own account of itself."""
+        """Flame graphs, a heat map and stacks of what was recorded, and the recording's own account of itself."""
         about = self.profiler.read_back(folder.recording, spec.events)
         counts, settings = about["events"], about["settings"]
         assert isinstance(counts, dict)
@@ -131,8 +131,16 @@ class JvmSampler:
             title = f"{folder.name}: {event}"
             self.profiler.flame_graph(folder.recording, event, title, window_ms, folder.flamegraph(event))
 
+        def heat_map() -> str:
+            """Nothing is computed from it: the rest is kept without."""
+            try:
+                self.profiler.heat_map(folder.recording, CPU, f"{folder.name}: {CPU}", window_ms, folder.heat_map(CPU))
+            except (LabError, subprocess.SubprocessError) as refusal:
+                return f"no heat map: {refusal}"
+            return ""
+
         with ThreadPoolExecutor(max_workers=2) as pool:
-            adding_up = pool.submit(stacks)
+            adding_up, mapping = pool.submit(stacks), pool.submit(heat_map) if CPU in seen else None
             list(pool.map(graph, seen))
             adding_up.result()
         return ProfileRecord(
@@ -142,6 +150,7 @@ class JvmSampler:
             alloc_interval_bytes=spec.alloc_interval_bytes,
             samples=counts,
             settings=settings,
+            note=mapping.result() if mapping is not None else "",
         )
 
 

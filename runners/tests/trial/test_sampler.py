@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from runners.errors import MeasureError
 from runners.readers.stacks import read_collapsed, read_timed_stacks
 from runners.storage.run_folder import StepFolder
 from runners.storage.stacks import encoded
+from runners.toolchain.tools import Jdk
 from runners.trial import sampler
 from runners.trial.profiler import Profiler, ProfileSpec
 from runners.trial.sampler import (
@@ -143,6 +144,31 @@ def test_the_profile_that_a_server_gives_is_read(folder: StepFolder) -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+class NoHeatMap(Profiler):
+    """Reads a recording of one sample, and has a converter that fails."""
+
+    def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
+        return {"engine": "ctimer", "version": "4.5", "events": {"cpu": 1}, "settings": {}}
+
+    def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
+        out.write_text("S 0 main\nE cpu 1 0 1 1\n")
+
+    def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
+        pass
+
+
+def test_a_profile_without_its_heat_map_is_kept_with_a_note(folder: StepFolder, tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho out of luck >&2\nexit 1\n")
+    java.chmod(0o755)
+    profiler = NoHeatMap(Jdk(tmp_path, "25", "none"), tmp_path)
+    record = JvmSampler(profiler, os.getpid()).convert(SPEC, folder, (0, 1))
+    assert record.note.startswith("no heat map") and "out of luck" in record.note
+    assert not folder.heat_map("cpu").exists()
+    assert read_collapsed(folder.collapsed("cpu"), "cpu")["count"].tolist() == [1]
 
 
 def test_a_tool_that_ends_at_once_is_a_refusal_with_its_words(folder: StepFolder, tmp_path: Path) -> None:
