@@ -18,7 +18,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Answer, Curve, Kind, RateStep, curve, estimate, points, ratio, undisturbed
 from runners.bench.fixture import DURATION_S, WARMUP_S, Fixture, NoFigure, Result, Row, Say
@@ -33,16 +32,15 @@ from runners.targets.lab_server import RunningServer
 SEARCH_S = 60.0
 OBJECTIVE = Objective()
 CONNECTIONS = 16
-#: The closed loop on each server before a search is twice as long: warm, then a loop that counts.
+#: The closed loop on each server before a search is twice as long.
 CLOSED_S = 2.0
 WIDTH_LIMIT, WITHIN = 0.2, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What one search saw of a server: its throughput in the closed loop before, its short steps, and its knee."""
+    """What one search saw of a server: its short steps, and its knee."""
 
-    closed_rps: float
     steps: tuple[RateStep, ...]
     answer: Answer
 
@@ -66,13 +64,11 @@ def search(
         precision=0.0, others=tuple(others), seed=seed,
     )  # fmt: skip
     measured = on.measured(block, lambda setting, keep_data=False, beside=False: up[setting.name])
-    closed = {step.name: facts.achieved_rps(step) for step in measured}
     found = {}
     for name, server in zip(servers, block.servers, strict=True):
         loads = [step for step in measured if step.record.ladder and step.record.ladder.name == server.name]
         steps = tuple(point.rate_step for load in loads for point in points(load, objective))
-        answer = estimate(steps, objective, limits_rps=limits_rps)
-        found[name] = Searched(closed[block.warm_up(server).trials[0].name], steps, answer)
+        found[name] = Searched(steps, estimate(steps, objective, limits_rps=limits_rps))
     return found
 
 

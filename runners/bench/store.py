@@ -3,7 +3,7 @@
 The default form takes less than 20 minutes: 200 000 keys, three interleaved rounds. `BENCH=--full` measures a million
 keys in five rounds, LevelDB too, and through HTTP; it takes hours, so run it in parts with `ROWS=`, such as
 `ROWS="1200B tail"`. Rows are printed as they are known. Ended by SIGTERM or Ctrl-C it leaves no process and no data.
-What goes through HTTP is a search of the lab's executor; the stores inside a JVM are no servers, which it could load.
+Knees through HTTP are searched by the lab's executor; the stores inside a JVM are no servers, which it could load.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from runners.analysis.instrument import ENOUGH_ROUNDS
 from runners.bench import knee
 from runners.bench.fixture import (
     CONNECTIONS,
+    WARMUP_S,
     Course,
     Fixture,
     Part,
+    Result,
     Row,
     Say,
     ending_in_order,
@@ -54,31 +56,36 @@ NOOP_FLAGS: dict[str, tuple[str, ...]] = {NOOP: (), NOOP_ALIKE: ("--noop-value-b
 PEERS = {"get": (NOOP, NOOP_ALIKE), "put": (NOOP,)}
 #: So many make an interval of 95 % out of their ratios.
 ROUNDS = ENOUGH_ROUNDS
+CLOSED_S = 2
 SEARCH_S = 26.0  # of loads on each server: four of them
 FILL_RPS_LEAST = 3_000
 REST_BOUND_S = 60.0
 GOAL = 0.9
 WORKS = {"get": "get_random.lua", "put": "put_random.lua"}
 FILL_S = 45.0  # for the planned time: filling and settling
+#: Loads a server of this name in closed loop.
+Load = Callable[[str], Result]
 #: Searches the knees of servers of these names in one search, with a seed.
 Seek = Callable[[Sequence[str], int], dict[str, Searched]]
 
 
-def http_rows(work: str, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row]:
-    """Make the rows of one kind of request: the knee, and the rate in the closed loop before each search."""
+def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row]:
+    """Make the rows of one kind of request: the knee, and the rate in a closed loop."""
     servers = (OURS, *PEERS[work])
     knees: list[dict[str, Searched]] = []
+    rates: dict[str, list[float]] = {who: [] for who in servers}
     for number in range(rounds):
         say(f"  {work}, round {number + 1} of {rounds}")
+        for who in servers:
+            rates[who].append(float(load(who)["achieved_rps"]))
         knees.append(seek(servers, number))
         say(knee.line(knees[-1]))
-    rates = {who: tuple(each[who].closed_rps for each in knees) for who in servers}
     found: list[Row] = []
     for peer in PEERS[work]:
         closed = f"store/http/{work}/closed-loop-vs-{peer}"
         found += [
             knee.row(f"store/http/{work}/knee-vs-{peer}", knees, OURS, peer, GOAL),
-            Row(closed, "/s", rates[OURS], rates[peer], ">=", GOAL),
+            Row(closed, "/s", tuple(rates[OURS]), tuple(rates[peer]), ">=", GOAL),
         ]
     return found
 
@@ -96,10 +103,9 @@ def fill(on: Fixture, server: RunningServer, say: Say) -> None:
 
 def http_durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[float]:
     """About how long each kind of request takes; filling the store counts with the first."""
-    search_s = 2 * knee.CLOSED_S + SEARCH_S
+    each_s = CLOSED_S + WARMUP_S + 2 * knee.CLOSED_S + SEARCH_S
     return [
-        rounds * (1 + len(PEERS[work])) * search_s + (FILL_S if number == 0 else 0.0)
-        for number, work in enumerate(works)
+        rounds * (1 + len(PEERS[work])) * each_s + (FILL_S if number == 0 else 0.0) for number, work in enumerate(works)
     ]
 
 
@@ -110,6 +116,10 @@ def http(on: Fixture, course: Course) -> Iterator[Row]:
         specs[OURS] = replace(on.spec(OURS), engine=OURS)
         servers = {name: running.enter_context(on.running(spec)) for name, spec in specs.items()}
 
+        def load(work: str, who: str) -> Result:
+            flags = ["-s", str(SCRIPTS / WORKS[work]), f"{servers[who].url}/v0/entity", "--", str(KEYS), "1"]
+            return on.load(flags, CLOSED_S, CONNECTIONS)
+
         def seek(work: str, names: Sequence[str], seed: int) -> dict[str, Searched]:
             sent = Workload(work, SCRIPTS / WORKS[work], arguments=(str(KEYS), "1"))
             return knee.search(on, {who: servers[who] for who in names}, sent, SEARCH_S, seed, CONNECTIONS)
@@ -118,7 +128,7 @@ def http(on: Fixture, course: Course) -> Iterator[Row]:
             with course.part("http", f"{work} through HTTP, {CONNECTIONS} connections"):
                 if number == 0:
                     fill(on, servers[OURS], course.say)
-                rows = http_rows(work, partial(seek, work), course.say)
+                rows = http_rows(work, partial(load, work), partial(seek, work), course.say)
             yield from rows
 
 

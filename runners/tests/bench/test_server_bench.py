@@ -103,11 +103,11 @@ def test_every_kind_of_failure_counts() -> None:
 
 
 def found(rps: float) -> Searched:
-    return Searched(rps, (), Answer(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True))
+    return Searched((), Answer(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True))
 
 
 def test_knees_are_compared_over_the_rounds_that_found_both() -> None:
-    lost = Searched(600.0, (), Answer(Kind.OPEN, math.nan, math.nan, math.nan))
+    lost = Searched((), Answer(Kind.OPEN, math.nan, math.nan, math.nan))
     rounds = [{"cluster": found(600.0), "single": found(1000.0)}, {"cluster": lost, "single": found(1000.0)}]
     compared = knee.row("knee", rounds, "cluster", "single", 0.45)
     assert isinstance(compared, Row) and compared.ours == (600.0,) and compared.met

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,13 @@ from runners.bench.knee import Searched
 from runners.bench.store import http_durations_s, http_rows
 
 
-def searched(closed_rps: float, answer: Answer) -> Searched:
-    return Searched(closed_rps, (), answer)
+def result(achieved_rps: float) -> dict[str, Any]:
+    """What the generator says of a closed loop."""
+    return {"achieved_rps": achieved_rps}
 
 
 def found(rps: float) -> Searched:
-    return searched(rps, Answer(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True))
+    return Searched((), Answer(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True))
 
 
 def test_knees_are_compared_round_by_round() -> None:
@@ -26,6 +28,7 @@ def test_knees_are_compared_round_by_round() -> None:
     said: list[str] = []
     knee, closed, alike, closed_alike = http_rows(
         "get",
+        lambda who: result(int(limits[who])),
         lambda names, _seed: {who: found(limits[who]) for who in names},
         said.append,
         rounds=2,
@@ -44,19 +47,20 @@ def test_knees_are_compared_round_by_round() -> None:
 
 
 def test_a_round_without_both_knees_does_not_count_and_is_reported() -> None:
-    lost = searched(45_000, Answer(Kind.BELOW, math.nan, math.nan, 1_000.0))
+    lost = Searched((), Answer(Kind.BELOW, math.nan, math.nan, 1_000.0))
 
     def seek(names: Sequence[str], seed: int) -> dict[str, Searched]:
         return {who: found(40_000) if seed or who == "lsm" else lost for who in names}
 
-    knee, _closed = http_rows("put", seek, lambda _line: None, rounds=2)
+    knee, _closed = http_rows("put", lambda _who: result(45_000), seek, lambda _line: None, rounds=2)
     assert isinstance(knee, Row) and len(knee.ours) == 1 and knee.note == "in 1 rounds no knee of both"
 
 
 def test_without_a_knee_to_compare_with_its_row_has_no_figure() -> None:
-    lost = searched(50_000, Answer(Kind.OPEN, math.nan, math.nan, math.nan))
+    lost = Searched((), Answer(Kind.OPEN, math.nan, math.nan, math.nan))
     knee, closed = http_rows(
         "put",
+        lambda _who: result(50_000),
         lambda names, _seed: dict.fromkeys(names, lost),
         lambda _line: None,
         rounds=1,

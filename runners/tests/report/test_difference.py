@@ -7,6 +7,7 @@ import math
 import pytest
 
 from runners.analysis.quantities import QUANTITIES, Row, Verdict
+from runners.readers import write
 from runners.report.comparison import MOST_TIMES, drawn
 
 
@@ -29,7 +30,7 @@ def figure(*more: Row) -> tuple[float, list[str]]:
 def test_a_wide_interval_is_cut_and_its_edge_is_written(edge: float) -> None:
     side, texts = figure(row(3, 1.2, 0.1, edge))
     assert side == MOST_TIMES
-    assert texts == [f"to x {edge:.3g}"]
+    assert texts == [f"to x {edge:,.0f}".replace(",", write.THIN)]
 
 
 def test_half_and_double_are_equally_far_and_nothing_lies_below_minus_all() -> None:

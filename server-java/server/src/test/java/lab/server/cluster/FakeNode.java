@@ -33,6 +33,7 @@ final class FakeNode implements AutoCloseable {
     private final Script script;
     private final Queue<Seen> seen = new ConcurrentLinkedQueue<>();
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+    private final Queue<InputStream> inputs = new ConcurrentLinkedQueue<>();
     private final AtomicInteger accepted = new AtomicInteger();
 
     FakeNode(Script script) throws IOException {
@@ -71,6 +72,15 @@ final class FakeNode implements AutoCloseable {
         return accepted.get();
     }
 
+    /** Bytes that came and that it has not looked at yet. */
+    int unread() throws IOException {
+        int bytes = 0;
+        for (InputStream in : inputs) {
+            bytes += in.available();
+        }
+        return bytes;
+    }
+
     private void accept() {
         while (true) {
             try {
@@ -88,6 +98,7 @@ final class FakeNode implements AutoCloseable {
         try (socket) {
             socket.setTcpNoDelay(true);
             InputStream in = new BufferedInputStream(socket.getInputStream());
+            inputs.add(in);
             OutputStream out = socket.getOutputStream();
             while (true) {
                 Seen request = read(in);

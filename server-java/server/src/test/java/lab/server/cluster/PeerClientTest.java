@@ -292,12 +292,11 @@ class PeerClientTest {
 
     @Test
     void responsesThatLieInTheSocketCountAlthoughThisNodeWasHeldUpBeyondTheTimeOut() throws Exception {
+        CountDownLatch sent = new CountDownLatch(1);
         CountDownLatch heldUp = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         FakeNode node = node(request -> {
-            if (request.line().contains("arrives")) {
-                heldUp.await();
-            }
+            (request.line().contains("arrives") ? heldUp : sent).await();
             return FakeNode.response(200, NO_BYTES);
         });
         int timeoutMs = 2_000;
@@ -322,6 +321,10 @@ class PeerClientTest {
             }
         });
         Asked arrives = get(peer, "arrives");
+        while (node.unread() == 0) { // else this node may be held up before it has sent it
+            Thread.sleep(1);
+        }
+        sent.countDown();
         heldUp.await();
         Asked waits = get(peer, "waits");
         // Both are overdue, the first by so much that the connection would be given up.
