@@ -61,6 +61,9 @@ def fell_short(output: Output) -> bool:
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
         return True  # half of the requests waited: that is no start
+    upper = at(output, 0.75) if output.tool == "wrk2" else None
+    if upper is not None and lost >= LEAST_LOST_S and upper / 1e6 >= QUEUE_OF_LOST * lost:
+        return True  # a quarter of them waited after the calibration for about what was lost
     if lost <= WRK2_WARM_UP_PER_CONNECTION_S * (output.connections or 0) + START_S:
         return False
     return after is None or after < HELD * offered

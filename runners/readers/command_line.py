@@ -14,6 +14,7 @@ from runners.storage.step_folder import EITHER_NAME, present_name
 TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
 _COMMAND = re.compile(rf"(?:^|[\s$%#>`!+])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
+_NEXT = re.compile(r"\s(?:&&|;)\s")  # what a shell runs after the command before it
 _LONG = {
     "threads": "t",
     "connections": "c",
@@ -64,15 +65,21 @@ def find_command(line: str) -> CommandLine | None:
 
     Prose that names a tool is no command: there must be a flag, and an address or a script.
     """
+    return next(iter(find_commands(line)), None)
+
+
+def find_commands(line: str) -> tuple[CommandLine, ...]:
+    """The commands on a line in the order in which a shell runs them: several where `&&` joins them."""
     for part in (*_SPAN.findall(line), line):
-        match = _COMMAND.search(part)
-        if match is None:
-            continue
-        command = parse_command(match["command"].strip())
-        has_flag = re.search(r"\s-{1,2}[a-zA-Z]", command.text) is not None
-        if has_flag and (command.url or command.script):
-            return command
-    return None
+        found = []
+        for match in map(_COMMAND.search, _NEXT.split(part)):
+            command = parse_command(match["command"].strip()) if match else None
+            has_flag = command is not None and re.search(r"\s-{1,2}[a-zA-Z]", command.text) is not None
+            if command and has_flag and (command.url or command.script):
+                found.append(command)
+        if found:
+            return tuple(found)
+    return ()
 
 
 @lru_cache(maxsize=256)  # each rule of the audit asks again

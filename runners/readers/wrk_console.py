@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runners.readers import units
-from runners.readers.command_line import CommandLine, find_command, parse_command
+from runners.readers.command_line import CommandLine, find_commands, parse_command
 from runners.readers.console_report import (
     Calibration,
     ConsoleReport,
@@ -303,10 +303,10 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
                 *others, last = commands[1]
                 commands = (number, (*others, parse_command(last.text + rest[0].strip())))
                 continue
-            if not continued and len(whole) <= LONGEST_LINE and (asked := find_command(whole)):
+            if not continued and len(whole) <= LONGEST_LINE and (asked := find_commands(whole)):
                 close()
                 listed = commands[1] if commands and number == commands[0] + 1 else ()
-                commands = (number, (*(each for each in listed if _at_another_rate(each, asked)), asked))
+                commands = (number, (*(each for each in listed if _at_another_rate(each, asked[0])), *asked))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.audit.figures import achieved_rps, dead_connections, fell_short, finite
+from runners.audit.figures import achieved_rps, dead_connections, fell_short, finite, has_queue
 from runners.audit.rule import Rule, Seen, each
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
 from runners.readers import write
@@ -185,7 +185,7 @@ def _beside(value_us: float, level: float, latencies: Latencies) -> bool:
 
 def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
     lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
-    if fell_short(output) or dead_connections(output):
+    if fell_short(output) or dead_connections(output) or has_queue(output):
         return  # what came late or never is in no histogram, and another rule's
     if lost is None or requests is None:
         return

@@ -11,7 +11,7 @@ from runners.audit.figures import achieved_rps, at
 from runners.audit.reports import is_report
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules.comparing import comparing, opposed
-from runners.audit.rules.quantity import REPEATED
+from runners.audit.rules.quantity import REPEATED, said_above
 from runners.audit.rules.sentences import sentences
 from runners.audit.rules.subjects import alternatives, ranked, subjects, variants
 from runners.readers import context, write
@@ -113,7 +113,9 @@ def _setting(output: Output) -> tuple[object, ...]:
     asked = (output.script, output.offered_rps, output.threads, output.connections, output.report.url)
     if output.report.transcribed:
         return (*asked, output.headings, output.label)
-    return (*asked, output.headings) if any(asked) and output.columns == 1 else (output.line, output.column)
+    if not any(asked) or output.columns > 1:
+        return output.line, output.column
+    return (*asked, output.headings, said_above(output))
 
 
 def _several_changes(group: Group) -> Iterator[Seen]:

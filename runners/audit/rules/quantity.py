@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
 from runners.audit.reports import LONGEST_CAPTION, tells
@@ -13,6 +15,7 @@ from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
 from runners.audit.rules.tables import averaged, is_average, is_mean, read
 from runners.readers import write
+from runners.readers.documents import Line
 from runners.readers.levels import ENOUGH_BEYOND, beyond
 from runners.readers.other_tools import OTHER_TOOLS, TIMEOUTS_S
 from runners.readers.outputs import Output
@@ -81,22 +84,32 @@ _RATE = re.compile(r"(?i)^\W*req(?:uest)?s?/s(?:ec)?\b\W*\d")
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
-def _few_beyond(output: Output) -> Iterator[Seen]:
-    count, counted = samples(output)
-    if count is None:
-        return
-    thin = [(level, beyond(count, level)) for level, _ in output.report.latencies.rows if level < 1]
-    thin = [(level, left) for level, left in thin if left < ENOUGH_BEYOND and not _just_misses(count, level)]
-    if not thin:
-        return
-    each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin)
-    of = f"{'' if counted else 'about '}{write.several(count, 'sample')}"
-    text = f"{of}, {each_level}: that is an anecdote, not a percentile"
-    evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
-    evidence |= {f"beyond_{write.level(level)}": left for level, left in thin}
-    quoted = {level for line in output.prose for level in _quoted(line.text)}
-    is_quoted = output.report.transcribed or bool(quoted & {level for level, _ in thin})
-    yield Seen(output, text, evidence, None if is_quoted else Severity.NOTE)
+def _few_beyond(group: Group) -> Iterator[Seen]:
+    known = [(output, _thin(output)) for output in group]
+    quoted = _quoted(group[0].prose) if any(thin for _, thin in known) else []
+    for output, thin in known:
+        count, counted = samples(output)
+        if not thin or count is None:
+            continue
+        each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin.items())
+        of = f"{'' if counted else 'about '}{write.several(count, 'sample')}"
+        text = f"{of}, {each_level}: that is an anecdote, not a percentile"
+        evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
+        evidence |= {f"beyond_{write.level(level)}": left for level, left in thin.items()}
+        others = [other for other, few in known if other is not output and not few.keys() & thin.keys()]
+        is_quoted = output.report.transcribed or any(
+            level in thin and (output.line in section or not any(other.line in section for other in others))
+            for level, section in quoted
+        )
+        yield Seen(output, text, evidence, None if is_quoted else Severity.NOTE)
+
+
+def _thin(output: Output) -> dict[float, int]:
+    """Count the samples beyond each percentile that has too few of them."""
+    count, _ = samples(output)
+    levels = [level for level, _ in output.report.latencies.rows if level < 1] if count is not None else []
+    left = {level: beyond(count or 0, level) for level in levels}
+    return {level: few for level, few in left.items() if few < ENOUGH_BEYOND and not _just_misses(count or 0, level)}
 
 
 def _just_misses(count: int, level: float) -> bool:
@@ -104,9 +117,17 @@ def _just_misses(count: int, level: float) -> bool:
     return level > 0 and count * (1 - level) > ENOUGH_BEYOND * (1 - JUST_MISSED)
 
 
-def _quoted(text: str) -> set[float]:
-    """Find the high percentiles that a sentence names."""
-    return {round(float(found[1].replace(",", ".")) / 100, 9) for found in _LEVEL.finditer(text)}
+def _quoted(prose: Sequence[Line]) -> list[tuple[float, range]]:
+    """Find the high percentiles that a text names, each with the lines of the section in which it does."""
+    headings = [line.number for line in prose if line.text.startswith("#") and line.cell is None]
+    begins = [0, *headings, sys.maxsize]
+    return [
+        (round(float(found[1].replace(",", ".")) / 100, 9), range(begins[at - 1], begins[at]))
+        for line in prose
+        if (levels := list(_LEVEL.finditer(line.text)))
+        for at in (bisect_right(begins, line.number),)
+        for found in levels
+    ]
 
 
 def _no_count(output: Output) -> Iterator[Seen]:
@@ -191,11 +212,11 @@ def _settings(output: Output) -> tuple[object, ...]:
     report = output.report
     levels = tuple(level for level, _ in report.latencies.rows) if report.transcribed else ()
     figures = (levels, report.requests_per_s is None) if report.transcribed else ()  # other figures, another thing
-    named = (output.headings, output.label, _said_above(output), output.path if output.entry else None)
+    named = (output.headings, output.label, said_above(output), output.path if output.entry else None)
     return (*asked, *to, figures, *named)
 
 
-def _said_above(output: Output) -> tuple[str, ...]:
+def said_above(output: Output) -> tuple[str, ...]:
     """Name a setting by the parameters that are listed just above an output, but not by its turn.
 
     Where no script names what was asked for, the caption does.
@@ -207,8 +228,15 @@ def _said_above(output: Output) -> tuple[str, ...]:
     if output.script:
         return tuple(listed)
     last = next((text for text in reversed(above) if not _TYPED.search(text) and text not in listed), "")
-    caption = _TURN.sub("", last).lower() if last.endswith(":") and len(last) <= LONGEST_CAPTION else ""
+    names = last.endswith(":") or (_is_next_to(output, last) and not last.endswith((".", "!", "?", ";", ",")))
+    caption = _TURN.sub("", last).lower() if names and len(last) <= LONGEST_CAPTION else ""
     return (*listed, " ".join(caption.split()))
+
+
+def _is_next_to(output: Output, text: str) -> bool:
+    """Tell whether a line is the one just above an output, in a record of consoles alone."""
+    lines = output.text_above[-1:]
+    return not output.headings and any(line.text.strip(" \t`*_") == text for line in lines)
 
 
 def _averaged(group: Group) -> Iterator[Seen]:
@@ -268,7 +296,7 @@ RULES = (
         f"A percentile with fewer than {ENOUGH_BEYOND} samples beyond it",
         Severity.WARNING,
         "run longer, or leave the percentile out",
-        each(_few_beyond),
+        _few_beyond,
     ),
     Rule(
         "SMP002",

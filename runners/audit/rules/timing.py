@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from runners.audit.figures import TICK_US, at, finite, never_offered, typical_us
+from runners.audit.figures import TICK_US, at, finite, typical_us
 from runners.audit.rule import Rule, Seen, each
 from runners.readers import write
 from runners.readers.other_tools import WHOLE_MILLISECONDS
@@ -76,12 +76,7 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     if typical is None or typical > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
         return
     upper = at(output, 0.9) or at(output, 0.95)
-    if (
-        typical < 0
-        or (typical == 0 and output.tool == "wrk2")
-        or never_offered(output)
-        or (upper is not None and upper >= BESIDE * typical)
-    ):
+    if typical < 0 or (typical == 0 and output.tool == "wrk2") or (upper is not None and upper >= BESIDE * typical):
         return  # true, and beside the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (

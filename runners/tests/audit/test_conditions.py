@@ -154,6 +154,19 @@ def test_the_name_of_a_package_says_no_version() -> None:
     assert "JDK" in remarks(said + HEALTHY)["RUN006"].seen.text
 
 
+def test_lines_above_the_consoles_of_a_record_name_their_settings() -> None:
+    console = HEALTHY.partition("\n")[2]
+    said = "Из тестирования видно, что PUT стал значительно быстрее, GET незначительно.\n"
+    more = "Время теперь тратится на выполнение запросов на нескольких нодах.\nКартина профиля не изменилась.\n"
+
+    def found(names: str) -> set[str]:
+        runs = "\n".join(f"{name}\n{console}" for name in names.split(","))
+        return {"SMP004", "CMP003"} & remarks(f"{runs}\n{said}{more}").keys()
+
+    assert found("PUT service,PUT async,PUT sharding,PUT replicas") == {"SMP004", "CMP003"}
+    assert not found("PUT 1,PUT 2,PUT 3,PUT 4")
+
+
 def test_repeats_are_a_condition_of_the_document() -> None:
     text = as_text(audit([outputs_of(text_document(REPORT + HEALTHY, Path("report.md")))]))
     (line,) = [line for line in text.splitlines() if line.startswith("report.md") and "warning" in line]

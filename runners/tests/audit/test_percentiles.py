@@ -29,6 +29,17 @@ def test_a_percentile_of_few_samples_matters_where_somebody_quotes_it() -> None:
     assert remarks(f"{few}\n\nThe 99.99% of 55.20 ms is fine.\n")["SMP001"].severity is Severity.WARNING
 
 
+def test_a_percentile_is_quoted_of_the_outputs_of_its_section() -> None:
+    row = ("100.000%   61.31ms", " 99.990%   55.20ms\n100.000%   61.31ms")
+    few = replaced(HEALTHY, row)
+    kept = (line for line in few.splitlines() if not line.startswith(("#[", "      ")))
+    many = "\n".join(kept).replace("-d60", "-d30m").replace("Running 1m", "Running 30m")
+    said = "The jump moved to 99.99%.\n"
+    text = f"{REPORT}## One\n\n{{}}\n{many}\n\n## Other\n\n{{}}\n{few}"
+    assert remarks(text.format(said, ""))["SMP001"].severity is Severity.NOTE
+    assert remarks(text.format("", said))["SMP001"].severity is Severity.WARNING
+
+
 def test_percentiles_of_a_stated_number_of_requests_are_counted() -> None:
     table = " 50.000%   5.00ms\n 90.000%   9.00ms\n 99.000%  19.00ms\n"
     assert "SMP002" in remarks(table)

@@ -131,6 +131,40 @@ def test_commands_one_above_the_other_are_of_the_outputs_below_them() -> None:
     assert (first.offered_rps, second.offered_rps) == (2_000, 60_000)
 
 
+def test_commands_that_a_shell_runs_one_after_the_other_are_of_the_outputs_in_that_order() -> None:
+    calls = (f"wrk2 -t1 -c8 -d60s -R{rate} -s put.lua http://localhost:8080" for rate in (2_000, 60_000))
+    printed = BARE[BARE.index("  Thread Stats") :]
+    text = f"$ {' && sleep 20 && '.join(calls)}\n{printed}\n{replaced(printed, ('2000.00', '59900.00'))}"
+    first, second = outputs(text)
+    assert (first.offered_rps, second.offered_rps) == (2_000, 60_000)
+
+
+def test_a_short_run_whose_requests_waited_after_the_calibration_did_not_hold_its_rate() -> None:
+    late = replaced(
+        HEALTHY,
+        ("-d60 -R2000", "-d15 -R2048"),
+        ("Running 1m", "Running 15s"),
+        ("120000 requests in 1.00m", "30000 requests in 15.00s"),
+        ("75.000%    6.10ms", "75.000%  311.50ms"),
+        ("90.000%    9.30ms", "90.000%  370.65ms"),
+        ("99.000%   20.10ms", "99.000%  379.78ms"),
+        ("100.000%   61.31ms", "100.000%  381.31ms"),
+    )
+    found = remarks(late)
+    assert "RAT001" in found
+    assert "RAT007" not in found
+
+
+def test_a_load_that_was_never_offered_may_show_the_timer_too() -> None:
+    near = replaced(
+        FELL_SHORT,
+        ("50.000%    5.00ms", "50.000%    1.45ms"),
+        ("75.000%    6.10ms", "75.000%    1.92ms"),
+        ("90.000%    9.30ms", "90.000%    2.63ms"),
+    )
+    assert {"RAT006", "TIM002"} <= remarks(near).keys()
+
+
 def test_connections_that_never_opened_leave_the_latency_to_the_others() -> None:
     errors = "  Socket errors: connect 11, read 0, write 0, timeout 22649\nRequests/sec"
     text = HEALTHY.replace("-c8", "-c1024").replace("8 connections", "1024 connections")
