@@ -400,12 +400,14 @@ def _is_round(rate: float) -> bool:
 def _is_wrks(report: ConsoleReport) -> bool:
     """Tell wrk's whole summary from wrk2's, where neither command nor rate is given.
 
-    wrk2 prints its calibration, and of a run that is no longer no rate of a thread.
+    wrk2 prints its calibration between the line of threads and its table, and of a run that is no longer no rate of a
+    thread.
     """
     whole = report.latency is not None and report.requests is not None and report.requests_per_s is not None
     each = report.requests_per_thread.mean if report.requests_per_thread else None
     sampled = each is not None and math.isfinite(each) and each > 0
-    tells = report.duration_s is not None and (report.duration_s > CALIBRATION_S or sampled)
+    ran_s = report.duration_s or (report.elapsed_s if report.threads is not None else None)
+    tells = ran_s is not None and (ran_s > CALIBRATION_S or sampled)
     return report.tool is None and report.command is None and whole and tells and not report.calibrations
 
 

@@ -86,6 +86,12 @@ def _tens(block: SummaryBlock, match: re.Match[str]) -> None:
     block.mean_us, block.stdev_us, block.max_us = (float(match[at]) * 1e3 for at in (1, 2, 3))
 
 
+def _broke_off(block: SummaryBlock, match: re.Match[str]) -> None:
+    """Take the line that ab prints instead of its summary; why it broke off went to standard error."""
+    block.said.update(requests=int(match[1]))
+    block.said.setdefault("diagnostics", (match[0],))
+
+
 def _failed_of_ab(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take ab's failures by cause; a length may vary without one."""
     block.failed = int(match[1]) + int(match[2]) + int(match[4])
@@ -262,7 +268,7 @@ TAKERS: Takers = compiled(
             ),
             (rf"^[\s*#-]*Failed requests:\s+{N}", lambda b, m: b.sizes.update(failed=int(m[1]))),
             (r"^(apr_\w+: .{1,120})", lambda b, m: b.said.update(diagnostics=(m[1],))),
-            (rf"^Total of {N} requests completed", lambda b, m: b.said.update(requests=int(m[1]))),
+            (rf"^Total of {N} requests completed", _broke_off),
             (rf"^[\s*#-]*Document Length:\s+{N} bytes", lambda b, m: b.sizes.update(document=int(m[1]))),
             (rf"^[\s*#-]*HTML transferred:\s+{N} bytes", lambda b, m: b.sizes.update(bodies=int(m[1]))),
             (rf"^[\s*#-]*Non-2xx responses:\s+{N}", lambda b, m: b.said.update(non_2xx=int(m[1]))),

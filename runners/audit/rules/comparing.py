@@ -8,7 +8,7 @@ states.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.audit.rules.sentences import BETTER_OR_WORSE, PROFILE, Sentence
@@ -171,6 +171,7 @@ _HEADING = re.compile(
     r"|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교"
     r"|(?:改善|最適化|導入|変更)[前後]|比較結果|性能比較|(?:antes|después|despues|depois) (?:y|e|del?|do|da|vs)\b"
     r"|\bcomparativ[ao]\b"
+    r"|\w-vs-\w|(?<=^# )compare\b[^|]* (?:and|with|vs\.?) "
     r"|\bбез к[еэ]ша\b|\bcomparing\b|\bvs\.?\s|\bversus\b|\b(?:performance|benchmark|results?|latency"
     r"|throughput)\b.*\bcompar(?:ison|ed)\b"
     r"|\bcomparison (?:of|with|to|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
@@ -201,10 +202,10 @@ _CHANGE_HEAD = re.compile(
 #: The head of a column that names what is set beside each other, and that of one which says how fast each is.
 _ALTERNATIVES = re.compile(
     r"^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|servers?"
-    r"|server type|backends?|versions?"
+    r"|server type|backends?|versions?|(?:api )?gateways?|(?:reverse )?prox(?:y|ies)|load balancers?|прокси|шлюзы?"
     r"|web servers?|databases?|strateg(?:y|ies)|approach(?:es)?|configurations?|stacks?|фреймворки?|языки?"
     r"|реализаци[яи]|библиотек[аи]|вариант"
-    r"|框架|语言|实现|方案|プログラム言語|フレームワーク|実装|언어|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?"
+    r"|框架|语言|实现|方案|网关|代理|プログラム言語|フレームワーク|実装|언어|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?"
     r"|linguage(?:m|ns))[*_`\s]*$",
     re.IGNORECASE,
 )
@@ -369,6 +370,14 @@ def opposed(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     for each in said:
         if _is_heading(each.text) or _completes(each.text, sides):
             yield each.line, each.text.strip("#*:- ")
+
+
+def completed(captions: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Find the captions of runs that name the other side of a change that the caption of one above names."""
+    sides: dict[str, set[str]] = {}
+    for line, text in captions:
+        if _completes(f"{text.rstrip(':： ')}:", sides):
+            yield line, text
 
 
 def _is_heading(text: str) -> bool:

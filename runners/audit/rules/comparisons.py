@@ -10,10 +10,18 @@ from itertools import pairwise
 from runners.audit.figures import achieved_rps, at
 from runners.audit.reports import is_report
 from runners.audit.rule import Group, Rule, Seen
-from runners.audit.rules.comparing import comparing, opposed
+from runners.audit.rules.comparing import comparing, completed, opposed
 from runners.audit.rules.quantity import REPEATED, said_above
 from runners.audit.rules.sentences import sentences
-from runners.audit.rules.subjects import alternatives, ranked, subjects, variants
+from runners.audit.rules.subjects import (
+    against_a_baseline,
+    alternatives,
+    captioned,
+    ranked,
+    releases,
+    subjects,
+    variants,
+)
 from runners.readers import context, write
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
@@ -85,10 +93,13 @@ def _in_words(group: Group) -> Iterator[Seen]:
         return
     prose, report = sentences(first.prose), is_report(first)
     said = next(comparing(prose) if report else opposed(prose), None)
+    if said is None:
+        captions = [(output.line, caption) for output in group for caption in captioned(output)]
+        said = next(completed(captions), None) or next(against_a_baseline(group), None)
     if said is None and report:
         things = subjects(group)
         said = next(ranked(prose, things), None)
-        pair = alternatives(things) or variants(group)
+        pair = alternatives(things) or variants(group) or releases(group)
         if said is None and pair:
             said = first.line, " and ".join(pair)
     label, settings = "", Counter[tuple[object, ...]]()

@@ -18,7 +18,8 @@ SHOWN_CHARACTERS = 80
 WARM_UP_SLACK = 1.5
 _COMPLAINT = re.compile(
     r"\b(?:unable|errors?|invalid|unknown|refused|reset by|timed out|can(?:no|')t|failed|failure|warning|usage:"
-    r"|insufficient|could(?: not|n't)|not found|too many|exceeded|segmentation|killed|panic|denied)\b",
+    r"|total of \d+ requests completed|insufficient|could(?: not|n't)|not found|too many|exceeded|segmentation|killed"
+    r"|panic|denied)\b",
     re.IGNORECASE,
 )
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from runners.audit.figures import achieved_rps, at, fell_short, has_queue
+from runners.audit.figures import achieved_rps, at, fell_short, finite, has_queue
 from runners.audit.reports import is_report, tells
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules import limits, loads
@@ -29,6 +29,7 @@ from runners.audit.rules.subjects import bests, overturned, subjects, verdicts
 from runners.audit.rules.tables import Change, changes, figure, level_of, read, reckoned
 from runners.audit.rules.timing import at_timer
 from runners.readers import context, write
+from runners.readers.command_line import find_command
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
@@ -65,6 +66,7 @@ FAR_OFF = 2.0
 OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
 COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
 MISCOPIED = 0.01
+LEAST_MEANS = 2  # that are copied, beside one that is not
 UNEVEN = 1.0  # standard deviations of a latency by its mean; an exponential distribution has one
 JUST_ABOVE_LINES = 6
 REACH_LINES = 20  # a conclusion stands below the runs that it is of
@@ -196,7 +198,23 @@ def _numeral(match: re.Match[str]) -> float:
     return float(re.sub(r"[, '\u00a0]", "", match["number"])) * (scale or 1)
 
 
+def _other_threads(group: Group) -> Iterator[Seen]:
+    """Find the one command of a document that names another number of threads than all of its outputs."""
+    printed = {output.report.threads for output in group if not output.report.transcribed}
+    if len(printed) != 1 or None in printed or any(output.command for output in group):
+        return
+    lines = {found.text: line for line in group[0].prose if (found := find_command(line.text))}
+    asked = [(command, line) for text, line in lines.items() if (command := find_command(text))]
+    if len(asked) != 1 or asked[0][0].connections not in {output.connections for output in group}:
+        return
+    (command, line), threads = asked[0], group[0].report.threads
+    if command.threads and threads and command.threads != threads:
+        text = f"line {line.number} says {write.several(command.threads, 'thread')}, the output {write.count(threads)}"
+        yield Seen(group[0], text, {"said_threads": command.threads, "threads": threads, "said_at_line": line.number})
+
+
 def _loads(group: Group) -> Iterator[Seen]:
+    yield from _other_threads(group)
     yield from _other_rate(group)
     yield from _other_load(group)
 
@@ -266,11 +284,21 @@ def _misquoted(group: Group) -> Iterator[Seen]:
     for line, level, output, mean_us in _means_as_percentiles(group):
         text = f"line {line} gives {write.latency(mean_us)} as {write.level(level)}, which is the mean of the output"
         yield Seen(output, text, {"quoted_us": mean_us, "said_at_line": line})
-    for line, rate, output, printed in _miscopied(group):
+    for line, mean_us, output, printed in _miscopied(group, of_time=True):
+        text = (
+            f"line {line} gives a mean of {write.latency(mean_us)}, beside means that are copied: the output has "
+            f"{write.latency(printed)}"
+        )
+        yield Seen(output, text, {"quoted_us": mean_us, "printed_us": printed, "said_at_line": line})
+    for line, rate, output, printed in _miscopied(group, of_time=False):
         text = (
             f"line {line} gives {write.rate(rate)}, beside rates that are copied: the output has {write.rate(printed)}"
         )
         yield Seen(output, text, {"quoted_rps": rate, "printed_rps": printed, "said_at_line": line})
+
+
+def _mean(output: Output) -> float | None:
+    return finite(output.report.latency.mean) if output.report.latency else None
 
 
 def _means_as_percentiles(group: Group) -> Iterator[tuple[int, float, Output, float]]:
@@ -306,13 +334,19 @@ def _means_as_percentiles(group: Group) -> Iterator[tuple[int, float, Output, fl
                 yield copied[0]
 
 
-def _miscopied(group: Group) -> Iterator[tuple[int, float, Output, float]]:
-    """Find a rate in a table that no output has, where all others of its column are copied from all other outputs."""
-    printed = [(output, rate) for output in group if not output.report.transcribed and (rate := achieved_rps(output))]
-    for table in read(group[0].prose) if len(printed) > 1 else ():
+def _miscopied(group: Group, of_time: bool) -> Iterator[tuple[int, float, Output, float]]:
+    """Find a figure in a table that no output has, where all others of its column are copied from all other outputs.
+
+    `of_time` asks for mean latencies, else for rates.
+    """
+    outputs = [output for output in group if not output.report.transcribed]
+    printed = [(output, value) for output in outputs if (value := _mean(output) if of_time else achieved_rps(output))]
+    for table in read(group[0].prose) if len(printed) > (LEAST_MEANS if of_time else 1) else ():
         for index, head in enumerate(table.head):
             figures = [(line, figure(row[index], head)) for line, row in table.rows if index < len(row)]
-            cells = [(line, found[0], found[2] + COPIED) for line, found in figures if found and not found[1]]
+            cells = [
+                (line, found[0], found[2] + COPIED) for line, found in figures if found and bool(found[1]) == of_time
+            ]
             left = [cell for cell in cells if not any(_near(rate, cell[1], cell[2]) for _, rate in printed)]
             others = [each for each in printed if not any(_near(each[1], value, slack) for _, value, slack in cells)]
             if len(left) == len(others) == 1 and len(cells) == len(printed):

@@ -13,6 +13,7 @@ from runners.audit.reports import LONGEST_CAPTION, tells
 from runners.audit.rule import Group, Rule, Seen, each
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
+from runners.audit.rules.subjects import captioned
 from runners.audit.rules.tables import averaged, is_average, is_mean, read
 from runners.readers import write
 from runners.readers.documents import Line
@@ -59,6 +60,13 @@ _TYPED = re.compile(
 _TURN = re.compile(
     r"(?i)\d+(?:st|nd|rd|th|-?[йяе])?|\b(?:first|second|third|fourth|fifth|again|once more|перв|втор|трет"
     r"|четв[её]рт|пят|ещ[её] раз|повторн)\w*|第.次?"
+)
+#: A caption or a heading that says which of several runs stands below it, and nothing else.
+_TURN_ALONE = re.compile(
+    r"(?i)^\W*(?:(?:\d{1,2}(?:st|nd|rd|th)?|first|second|third|fourth|fifth) (?:try|run|attempt|round|pass|time)"
+    r"|(?:try|run|attempt|round|pass|попытка|прогон|запуск)[ #№]{0,3}\d{1,2}"
+    r"|(?:перв|втор|трет|четв[её]рт|пят)\w+ (?:попытк|прогон|запуск|раз)\w*"
+    r"|第[一二三四五六七八九十\d]{1,2}[次轮遍回])\W*$"
 )
 LEAST_COLUMNS = 2  # of a table that holds an average besides
 MEDIAN = 0.5  # rests on half of the samples, however few they are
@@ -191,6 +199,8 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
     """Find reports of a measurement whose settings were run once."""
     if not tells(group) or any(REPEATED.search(line.text) for line in group[0].prose):
         return
+    if sum(1 for output in group if _is_a_turn(output)) > len(group) / 2:
+        return
     settings = Counter(_settings(output) for output in group)
     least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after
     if sum(times for times in settings.values() if times >= least) > len(group) / 2:
@@ -203,6 +213,12 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
     yield Seen(
         group[0], f"{text}: nothing tells how much a figure would differ in the next run", {"outputs": len(group)}
     )
+
+
+def _is_a_turn(output: Output) -> bool:
+    """Tell whether the caption or the heading of an output says only which of several runs it is."""
+    captions = [output.label, *output.headings[-1:], *captioned(output)]
+    return any(_TURN_ALONE.match(caption) for caption in captions)
 
 
 def _settings(output: Output) -> tuple[object, ...]:

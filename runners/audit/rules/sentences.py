@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runners.audit.rules.tables import Change, is_latency, level_of
 from runners.readers import context, units
@@ -226,7 +226,7 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
     """Split what an author wrote into sentences; a heading, an item of a list and a row of a table stand alone."""
     found: list[Sentence] = []
     part, begin, last = "", 0, 0
-    for line in prose:
+    for line in _barred(prose):
         if len(line.text) > context.LONGEST_LINE:
             continue  # nobody wrote that as prose
         text = context.spaced(context.ADDRESS.sub("", _OF_A_PICTURE.sub("", line.text))).strip().rstrip("\\").strip()
@@ -244,6 +244,17 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
     if part:
         found.append(Sentence(begin, part))
     return [sentence for sentence in found if 0 < len(sentence.text) <= context.LONGEST_LINE]
+
+
+def _barred(prose: Sequence[Line]) -> Iterator[Line]:
+    """Set bars around the rows of tables that stand without them: `Proxy | Latency | Rate`."""
+    for before, line, after in zip((None, *prose), prose, (*prose[1:], None), strict=False):
+        bars = line.text.count("|")
+        rows = [each for each in (before, after) if each and abs(each.number - line.number) == 1]
+        bare = (
+            bars > 1 and not line.text.lstrip().startswith("|") and any(each.text.count("|") == bars for each in rows)
+        )
+        yield replace(line, text=f"| {line.text.strip()} |") if bare else line
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:

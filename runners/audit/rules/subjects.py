@@ -20,7 +20,7 @@ from runners.audit.rules.sentences import PROFILE, Sentence
 from runners.audit.rules.tables import is_latency
 from runners.readers.outputs import Output
 
-NEAR_LINES = 4  # of a run's caption above it
+NEAR_LINES = 4  # from a run's caption to it
 LONGEST_NAME = 60  # characters
 MOST_SUBJECTS = 60
 LEAST_SUBJECTS = 2
@@ -47,6 +47,12 @@ total user users vegeta vs vus with without wrk
 _VARIANT = re.compile(
     r"^(?P<of>[^()\uff08\uff09]*[^\W\d_]{2}[^()\uff08\uff09]*?)\s*[(\uff08](?=[^()\uff08\uff09]*[^\W\d_]{2})[^()\uff08\uff09]+[)\uff09]$"
 )
+#: A heading that names software with its version, and one that names what others are held against.
+_RELEASE = re.compile(r"^(?P<of>[^\W\d_][^()]{1,40}?)\s*\(\W{0,2}v?\d+\.\d[\w.-]*\)$")
+_BASELINE = re.compile(r"(?i)^\W*(?:the )?(?:baseline|базов\w+(?: вариант)?|基线|基准)\W*$")
+_COMMAND = re.compile(r"^(?:[$%>]|\S{1,3}%|\u276f|\u279c) |\b(?:wrk2?|ab|hey|oha)\b.*\s-{1,2}[a-zA-Z]")
+_FENCE = re.compile(r"^(?:```|~~~)")
+_MARK = re.compile(r"^[-*+]\s+")
 _VERSION = re.compile(r"[-.]?v?\d[\d.]*$")
 #: Systems and languages that an author sets beside each other when he measures two of them.
 _TECHNOLOGY_WORDS = """
@@ -164,7 +170,11 @@ def alternatives(things: Sequence[Subject]) -> tuple[str, str] | None:
 
     So are a thing and what its author made of it: `home page`, `home page (cache on + index)`.
     """
-    known = [thing for thing in things if {_VERSION.sub("", word) for word in thing.words} <= _TECHNOLOGIES]
+    known = [
+        thing
+        for thing in things
+        if {_VERSION.sub("", word.removesuffix(".js")) for word in thing.words} <= _TECHNOLOGIES
+    ]
     if len(known) > 1:
         return known[0].name, known[1].name
     return None
@@ -177,6 +187,32 @@ def variants(group: Group) -> tuple[str, str] | None:
         if (made := _VARIANT.match(label)) and made["of"].strip() in labels:
             return made["of"].strip(), label
     return None
+
+
+def releases(group: Group) -> tuple[str, str] | None:
+    """Find two runs whose headings name different software, each with its version: `fast-proxy (^1.8.0)`."""
+    trails = [heading for output in group for heading in output.headings]
+    made = {found["of"]: heading for heading in trails if (found := _RELEASE.match(heading))}
+    first, *others = made.values() or ("",)
+    return (first, others[0]) if others else None
+
+
+def against_a_baseline(group: Group) -> Iterator[tuple[int, str]]:
+    """Find runs under headings of one level, of which one says `baseline` alone."""
+    above = {output.headings[:-1] for output in group if output.headings and _BASELINE.match(output.headings[-1])}
+    for output in group:
+        if output.headings and output.headings[:-1] in above and not _BASELINE.match(output.headings[-1]):
+            yield output.line, output.headings[-1]
+
+
+def captioned(output: Output) -> Iterator[str]:
+    """Give the caption just above an output and its command, without the mark of a list; none where a heading is."""
+    for line in reversed(output.text_above[-NEAR_LINES:]):
+        text = line.text.strip()
+        if text and not _FENCE.match(text) and not _COMMAND.search(text):
+            if not text.startswith("#") and len(text) <= LONGEST_NAME and not _NO_NAME.search(text):
+                yield _MARK.sub("", text)
+            return
 
 
 def verdicts(said: Sequence[Sentence], things: Sequence[Subject]) -> Iterator[Verdict]:

@@ -22,12 +22,13 @@ _NUMBER = re.compile(
     r"(?P<unit>us|µs|μs|ms|s|sec|мкс|мс|сек|с|req/s(?:ec)?|requests/s(?:ec)?|r/s|rps|RPS|QPS|TPS"
     r"|/s)?(?![\w%])[^|\d]{0,30}$"
 )
+_UNIT_OF_HEAD = re.compile(r"[(\[（]\s?(us|µs|μs|ms|s|мкс|мс|с)\s?[)\]）]")
 _PLAIN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "sec": "s"}
 _FACTOR = re.compile(r"^[~\u2248+*\s]*(?P<number>\d{1,4}(?:\.\d{1,2})?)\s?(?:[x\u00d7]|times|倍|배|раза?)(?!\w)")
 _PERCENT = re.compile(r"(?P<sign>[+\u2212-]?)\s?~?(?P<number>\d+(?:[.,]\d+)?)\s?%")
 _LATENCY = re.compile(
     r"latenc|response time|\bp\d{2}|percentile|median|\d{2}(?:\.\d+)?(?:th|\s?%)|задерж|врем\w* (?:ответ|отклик)"
-    r"|(?:пер|про)[сц]ентил|медиан|응답 ?(?:시간|속도)|지연 ?시간|响应(?:时间|速度)|延迟|耗时|応答時間"
+    r"|(?:пер|про)[сц]ентил|медиан|응답 ?(?:시간|속도)|지연 ?시간|响应(?:时间|速度)|延迟|时延|耗时|応答時間"
     r"|レスポンスタイム",
     re.IGNORECASE,
 )
@@ -123,6 +124,8 @@ def figure(cell: str, what: str = "") -> tuple[float, bool, float] | None:
     if (time_us := units.time_us(f"{text}{unit}")) is not None and unit:
         return time_us, True, last
     named = False if unit else is_latency(what)
+    if named and (of := _UNIT_OF_HEAD.search(what)):
+        return units.time_us(f"{text}{_PLAIN.get(of[1], of[1])}") or 0.0, True, last
     return None if named is None else (value, named, last)
 
 

@@ -215,6 +215,46 @@ def test_a_table_whose_first_head_is_empty_compares_things(first: str, compared:
     assert ("CMP003" in found) is compared
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "compared"),
+    [
+        ("- Нагрузка без выключения реплики", "- Нагрузка с выключением реплики", True),
+        ("Without the cache:", "With the cache:", True),
+        ("With 64 keys", "Without pauses", False),
+        ("### baseline", "### istio", True),
+        ("### istio", "### appmesh", False),
+    ],
+)
+def test_captions_and_headings_of_bare_records_name_two_states(first: str, second: str, compared: bool) -> None:
+    assert ("CMP003" in remarks(f"{first}\n\n```\n{CLOSED}```\n\n{second}\n\n```\n{CLOSED}```\n")) is compared
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "compared"),
+    [
+        ("fast-proxy (^1.8.0)", "http-proxy (^1.18.1)", True),
+        ("fast-proxy (^1.8.0)", "fast-proxy (^1.7.0)", False),  # one thing at two times
+        ("Express.js", "Ruby on Rails (Ruby v. 2.1.0)", True),
+        ("Alpha (first)", "Beta (second)", False),
+    ],
+)
+def test_software_with_its_version_is_set_beside_other_software(first: str, second: str, compared: bool) -> None:
+    found = remarks(f"{REPORT}## {first}\n\n{CLOSED}\n## {second}\n\n{FASTER}")
+    assert ("CMP003" in found) is compared
+
+
+@pytest.mark.parametrize("title", ["# Compare HTTP requests of Java and Go", "# akka-vs-nodejs"])
+def test_a_title_that_names_two_things_compares_them(title: str) -> None:
+    assert "CMP003" in remarks(f"{title}\n\n{CLOSED}\n{FASTER}")
+    assert "CMP003" not in remarks(f"#{title}\n\n{CLOSED}".replace("akka-vs-nodejs", "akka"))
+
+
+def test_a_table_without_bars_around_its_rows_compares_what_it_names() -> None:
+    rows = "Proxy | Avg Latency | Rate\n-- | -- | --\nalpha | 10.00ms | 200\nbeta | 5.00ms | 400\n"
+    assert "CMP003" in remarks(f"{REPORT}{rows}\n{CLOSED}")
+    assert "CMP003" not in remarks(f"{REPORT}{rows.replace('Proxy', 'Hour')}\n{CLOSED}")
+
+
 def test_averages_of_several_runs_are_of_repeated_runs() -> None:
     rows = "| FastAPI | 900 req/s | 12 ms |\n| Express | 800 req/s | 13 ms |\n"
     table = f"| Page | RPS | p99 |\n|---|---|---|\n{rows}"

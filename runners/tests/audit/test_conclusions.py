@@ -207,6 +207,27 @@ def test_a_rate_that_a_table_copies_wrongly_is_named() -> None:
     assert "DOC002" not in of_two(CLOSED, FASTER, table.format("500.00").replace("200.00", "210.00"))
 
 
+@pytest.mark.parametrize(("head", "copied"), [("Latency (ms)", "{}"), ("平均时延(ms)", "{}"), ("Latency", "{}ms")])
+def test_a_mean_that_a_table_copies_wrongly_is_named(head: str, copied: str) -> None:
+    slower = replaced(CLOSED, ("10.00ms    2.13ms", "15.00ms    2.13ms"))
+    outputs = f"{REPORT}## Alpha\n\n{CLOSED}\n## Beta\n\n{FASTER}\n## Gamma\n\n{slower}\n## Conclusion\n\n"
+
+    def table(*means: str) -> str:
+        rows = zip(("Alpha", "Beta", "Gamma"), means, strict=True)
+        return f"Server | {head} | Loss\n-|-|-\n" + "".join(f"{of} | {copied.format(m)} | 1%\n" for of, m in rows)
+
+    assert "a mean of" in remarks(outputs + table("10.00", "5.40", "15.00"))["DOC002"].seen.text
+    assert "DOC002" not in remarks(outputs + table("10.00", "5.00", "15.00"))
+    assert "DOC002" not in remarks(outputs + table("10.00", "5.40", "15.70"))
+
+
+@pytest.mark.parametrize(("asked", "named"), [("-t4 -c2", True), ("-t2 -c2", False), ("-t4 -c64", False)])
+def test_the_one_command_of_a_document_is_held_against_all_its_outputs(asked: str, named: bool) -> None:
+    run = CLOSED.partition("\n")[2]
+    text = f"{REPORT}Measured with `wrk {asked} -d1m http://localhost:8080`.\n\n## Alpha\n\n{run}\n## Beta\n\n{run}"
+    assert ("DOC001" in remarks(text)) is named
+
+
 @pytest.mark.parametrize(
     ("row", "misquoted"),
     [

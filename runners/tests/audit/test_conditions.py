@@ -149,6 +149,18 @@ def test_captions_and_listed_parameters_are_of_a_setting(first: str, second: str
     assert ("SMP004" not in remarks(f"{REPORT}{first}\n\n```\n{run}```\n\n{second}\n\n```\n{run}```\n")) is repeated
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "repeated"),
+    [("1st try:", "2nd try:", True), ("**第一次**", "**第二次**", True), ("1 client:", "2 clients:", False)],
+)
+def test_captions_that_number_the_tries_are_of_repeats_in_a_comparison_too(
+    first: str, second: str, repeated: bool
+) -> None:
+    tries = f"{first}\n\n```\n{CLOSED}```\n\n{second}\n\n```\n{CLOSED}```\n"
+    text = f"{REPORT}The new server is faster.\n\n- threads: 2\n\n{tries}"
+    assert ("SMP004" not in remarks(text)) is repeated
+
+
 def test_the_name_of_a_package_says_no_version() -> None:
     said = f"{REPORT}В профиле one-nio и jdk.internal.net.http.\n\n"
     assert "JDK" in remarks(said + HEALTHY)["RUN006"].seen.text

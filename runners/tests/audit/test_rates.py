@@ -233,3 +233,6 @@ def test_wrks_summary_alone_is_a_closed_loop_and_wrk2s_is_not() -> None:
     assert "RAT004" in remarks(short)
     unsampled = re.sub(r"Req/Sec .*", "Req/Sec     -nan      -nan     0.00      0.00%", short)
     assert "RAT004" not in remarks(unsampled)  # as wrk2 prints it before its calibration is over
+    beneath_its_threads = summary.partition("\n")[2]  # where wrk2's calibration would stand
+    assert "RAT004" in remarks(beneath_its_threads)
+    assert "RAT004" not in remarks(beneath_its_threads.partition("\n")[2])  # which may be cut off

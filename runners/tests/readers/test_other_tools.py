@@ -395,9 +395,10 @@ Benchmarking 10.0.0.7 (be patient)
 apr_socket_recv: Connection timed out (110)
 Total of 990 requests completed
 """
-    codes = {remark.code for remark in examine([one_of(broken)])}
-    assert "RUN003" in codes
-    assert "RUN005" not in codes
+    for text in (broken, broken.replace("apr_socket_recv: Connection timed out (110)\n", "")):
+        codes = {remark.code for remark in examine([one_of(text)])}
+        assert "RUN003" in codes
+        assert "RUN005" not in codes
 
 
 K6_NOW = """     * default: 20 looping VUs for 1m0s (gracefulStop: 30s)
