@@ -199,7 +199,7 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
     """Find reports of a measurement whose settings were run once."""
     if not tells(group) or any(REPEATED.search(line.text) for line in group[0].prose):
         return
-    if sum(1 for output in group if _is_a_turn(output)) > len(group) / 2:
+    if sum(1 for output in group if _is_a_turn(output)) > max(1, len(group) / 2):
         return
     settings = Counter(_settings(output) for output in group)
     least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after
