@@ -47,12 +47,14 @@ _CHARACTER = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
 _BESIDE_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={_CHARACTER})")
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(
-    r"\b(?:before|baseline|old|до|vorher|avant|antes|înainte|prima|önce|sebelum)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前"
+    r"\b(?:before|baseline|old|до|исходн(?:ый|ая|ое|ого|ой)(?! код)|vorher|avant|antes|înainte|prima|önce|sebelum)\b"
+    r"|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前"
     r"|(?:개선|적용|도입|최적화|튜닝) ?전(?!\w)|(?:改善|最適化|導入|変更)前",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"\b(?:after|new|после|nachher|après|después|depois|după|dopo|sonra|setelah)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?后"
+    r"\b(?:after|new|после|нов(?:ый|ая|ое|ого|ой)|nachher|après|después|depois|după|dopo|sonra|setelah)\b"
+    r"|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?后"
     r"|(?:개선|적용|도입|최적화|튜닝) ?후(?!\w)|(?:改善|最適化|導入|変更)後",
     re.IGNORECASE,
 )
@@ -224,6 +226,12 @@ def _beside_unit(text: str) -> list[tuple[str, str]]:
         elif after := _AFTER_UNIT.match(text, unit.start(), unit.end() + LONGEST_LIST):
             found.append((after["list"], after[0]))
     return found
+
+
+def called(text: str) -> set[float]:
+    """Give the rates with which a text says that a script was called: `put.sh 120 60000`."""
+    calls = ((float(match["first"]), float(match["second"])) for match in _CALL.finditer(text))
+    return {rate for duration_s, rate in calls if rate > duration_s}
 
 
 def is_call(words: str) -> bool:

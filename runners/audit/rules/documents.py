@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -33,6 +34,7 @@ from runners.readers.command_line import find_command
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
+from runners.readers.wrk_console import LONGEST_LINE
 
 OTHER_RATE = 0.1  # a heading rounds its rate by less
 ABOVE_LINES = 6  # with the command, a fence and blank lines among them
@@ -51,6 +53,11 @@ _REQUESTS = re.compile(
     r"|[个次]?请求|回?リクエスト|번?의? ?요청)",
     re.IGNORECASE,
 )
+#: A sentence that says over how many connections its author loaded the system.
+_LOADED_OVER = re.compile(
+    r"(?i)(?:тестировани\w+|тестиру\w+|нагру[зж]\w+|обстрел\w*|\bwrk2?\b)[^.|]{0,80}?\b(?:в|на|с) "
+    r"(?:(?P<number>\d{1,6})|(?P<one>одн[оиу]\w*)) соединени(?:[еяйию]|ем|ями)\b(?!\s*\d)"
+)
 _CONNECTIONS = re.compile(
     rf"{_NUMERAL}(?:concurrent |parallel |open )?(?:connections?\b|соединени\w+|个?并发连接|个?连接)", re.IGNORECASE
 )
@@ -59,6 +66,11 @@ _PARAMETER = re.compile(
     r"(?i)^\W*(?:-?c ?\(connections?\)|(?:number of |concurrent )?connections?|соединени[йя])\s*[:=]"
     r"\s*(\d{1,6})(?=\s*$|\s{2})"
 )
+#: What is said of another run than the document's.
+_OF_ANOTHER_TIME = re.compile(
+    r"(?i)\b(?:прошл|предыдущ|прежн|раньше|ранее|не меньше|не менее|нужно|надо|следующ|можно|если|хот|будем|было бы)\w*"
+)
+OTHER_REQUESTS = 1.3  # wrk2 counts a twentieth more in a thread than there were, at most
 SAME_FIGURE = 0.02
 EXACT = 0.003
 ROUNDED = 0.05  # no text rounds a figure by more
@@ -88,7 +100,7 @@ _INSTANCE = (
 _CONDITIONS = {
     "processor and cores": r"\b(?:physical|logical|available) cores\b|\bcores\b\W{0,5}[:=|]"
     r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight))[ -]?(?:\w+[ -])?cores?\b|\bmulti-?core\b"
-    r"|\bCPUs?\W{0,3}[:=|](?!lock|alloc|wall)(?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)"
+    r"|\bCPUs?\W{0,3}[:=|](?!lock|alloc|wall|\s*!?\[)(?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)"
     r"|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
     r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|논리 ?코어 ?\d"
@@ -102,9 +114,9 @@ _CONDITIONS = {
     rf"(?![\d.,]* ?[KMG]i?B (?:RSS|us\w+|footprint)\b)"
     rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|\d\s?核\s?\d{{1,3}}\s?G|内存\W{{1,4}}\d|\bmem_limit\W{{1,4}}\d"
     rf"|\bCPUs?\b.{{1,9}}\d\s?Gi?B\b|\bR[3579][ -]?\d{{4}} \d+ ?G\b|{_INSTANCE}",
-    "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache|прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
-    r"|暖機|calentamiento"
-    r"|aquecimento",
+    "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache"
+    r"|(?<!мог )(?<!могли )(?<!могли [\"«])прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
+    r"|暖機|calentamiento|aquecimento",
     "where the generator ran": r"localhost|127\.0\.0\.1|\b0\.0\.0\.0:\d|\bgenerator ran\b|\bhost machine\b"
     r"|\bsingle-node host\b"
     r"|\bclients? (?:was|were|is|ran|runs)(?: running)? [io]n\b|\b(?:same|another|separate|local) (?:\w+ )?"
@@ -213,10 +225,53 @@ def _other_threads(group: Group) -> Iterator[Seen]:
         yield Seen(group[0], text, {"said_threads": command.threads, "threads": threads, "said_at_line": line.number})
 
 
+def _no_such_connections(group: Group) -> Iterator[Seen]:
+    """Find a sentence on a load over so many connections, where no output has as many."""
+    known = {output.connections for output in group if output.connections and not output.report.transcribed}
+    for sentence in sentences(group[0].prose) if known else ():
+        said = [int(found["number"] or 1) for found in _LOADED_OVER.finditer(sentence.text)]
+        if len(said) == 1 and said[0] not in known and not _OF_ANOTHER_TIME.search(sentence.text):
+            others = write.listed(map(str, sorted(known)))
+            text = f"line {sentence.line} says {_connections(said[0])}, the outputs {others}"
+            yield Seen(group[0], text, {"said_connections": said[0], "said_at_line": sentence.line})
+
+
+def _other_command(group: Group) -> Iterator[Seen]:
+    """Find outputs of the duration and the threads of the command above them, and of other connections."""
+    for output in group:
+        known = (output.duration_s, output.threads)
+        if output.command or output.columns > 1 or output.report.transcribed or None in known:
+            continue
+        calls = (line.text for line in reversed(output.text_above) if "wrk" in line.text)
+        asked = next((command for text in calls if (command := find_command(text[:LONGEST_LINE]))), None)
+        connections = asked.connections if asked and (asked.duration_s, asked.threads) == known else None
+        if connections and output.connections and connections != output.connections:
+            text = f"the command above asks for {_connections(connections)}, the output has {output.connections}"
+            yield Seen(output, text, {"asked": connections, "connections": output.connections})
+
+
+def _reckoned_load(group: Group) -> Iterator[Seen]:
+    """Find outputs without a rate whose threads had far more responses than the text says was offered."""
+    for output in group:
+        offered, each, threads = output.offered_rps, output.report.requests_per_thread, output.threads
+        unknown = output.tool == "wrk2" and output.command is None and output.report.requests_per_s is None
+        if not unknown or not offered or not threads or not each or not each.mean or not math.isfinite(each.mean):
+            continue
+        if (reckoned := threads * each.mean) > OTHER_REQUESTS * offered:
+            text = (
+                f"{write.several(threads, 'thread')} with {write.rate(each.mean)} each had {write.rate(reckoned)}, "
+                f"the text says {write.rate(offered)}"
+            )
+            yield Seen(output, text, {"said_rps": offered, "reckoned_rps": round(reckoned)})
+
+
 def _loads(group: Group) -> Iterator[Seen]:
     yield from _other_threads(group)
     yield from _other_rate(group)
     yield from _other_load(group)
+    yield from _no_such_connections(group)
+    yield from _other_command(group)
+    yield from _reckoned_load(group)
 
 
 def _rows(output: Output) -> tuple[tuple[float, float], ...]:
@@ -379,8 +434,12 @@ def _contradicted(group: Sequence[Output], quote: Quote, companions: Sequence[Qu
             and abs(there / value_us - 1) > ROUNDED
             and any(_near(each, value_us, EXACT) for each in others)
         )
+        all_shifted = bool(companions) and all(
+            any(at != other.level and _near(each, other.value_us, EXACT) for at, each in rows.items())
+            for other in (quote, *companions)
+        )
         other_unit = any(_near(there * factor, value_us) for factor in (1e-3, 1e3))
-        if other_row or its_row or other_unit:
+        if other_row or its_row or all_shifted or other_unit:
             return output, there
     return None
 

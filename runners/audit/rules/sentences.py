@@ -50,6 +50,16 @@ _QUOTED_SHORT = re.compile(
     rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
     re.IGNORECASE,
 )
+_TIME = re.compile(rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})")
+_ORDINAL = r"(?:-?(?:ым|[ое]м|[ое]го|[ыи]й|й|м|th))?"
+_OF_PERCENTILES = r"(?:\s?(?:%|(?:пер|про)[сц]ентил\w+|percentiles?))?"
+#: How far a latency goes from one percentile to another: `between 99% and 99.9%, from 2 ms to 40 ms`.
+_BETWEEN = re.compile(
+    rf"(?:между|from|between) (?P<low>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES} (?:и|до|and|to) "
+    rf"(?P<high>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES}[\s,:(\u2013\u2014-]{{1,6}}(?:[сc]|from) "
+    rf"(?P<was>{_NUMBER}\s?{_UNIT})\w?,? (?:до|to) (?P<became>{_NUMBER}\s?{_UNIT})",
+    re.IGNORECASE,
+)
 _BEYOND = re.compile(
     rf"(?<![\d.,])(?P<share>\d(?:[.,]\d{{1,3}})?)\s?% (?:\w+ ){{0,2}}(?:больше|более|дольше|свыше|longer than|above"
     rf"|over)"
@@ -68,11 +78,11 @@ _RATE = re.compile(
 
 _HOLDS = re.compile(
     r"\b(?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*|handles|sustains|copes with"
-    r"|keeps up)\b",
+    r"|keeps up|вывоз(?:ит|ят)|вывез(?:л\w*)?)\b",
     re.I,
 )
 _HOLDS_NOT = re.compile(
-    r"\bне (?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*)"
+    r"\bне (?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*|вывоз(?:ит|ят)|вывез(?:л\w*)?)"
     r"|\b(?:(?:does|did|do|could) not|doesn't|didn't|don't|couldn't|cannot|can't|fails? to|failed to)"
     r" (?:handle|sustain|cope with|keep up)",
     re.IGNORECASE,
@@ -277,6 +287,10 @@ def quotes(said: Sequence[Sentence], short: bool = True) -> Iterator[Quote]:
             level = _decimal(match["level"]) / 100
             if (value := _time_us(match)) and level > 0:
                 yield Quote(sentence.line, round(level, 9), value)
+        for match in _BETWEEN.finditer(sentence.text):
+            for at, of in (("low", "was"), ("high", "became")):
+                if (time := _TIME.match(match[of])) and (value := _time_us(time)):
+                    yield Quote(sentence.line, round(_decimal(match[at]) / 100, 9), value)
         for match in _BEYOND.finditer(sentence.text):
             if value := _time_us(match):
                 yield Quote(sentence.line, round(1 - _decimal(match["share"]) / 100, 9), value, at_least=True)
@@ -289,7 +303,7 @@ def held(said: Sequence[Sentence], holds: bool = True) -> Iterator[tuple[int, fl
     for sentence in said:
         verb = _HOLDS.search(sentence.text) if holds else _HOLDS_NOT.search(sentence.text)
         if verb and not (holds and _NOT.search(sentence.text)):
-            rates = {rate for rate in map(_rate, _RATE.finditer(sentence.text)) if rate}
+            rates = {rate for rate in map(_rate, _RATE.finditer(sentence.text)) if rate} | context.called(sentence.text)
             if len(rates) == 1:
                 yield sentence.line, rates.pop(), _operations(sentence.text)
 

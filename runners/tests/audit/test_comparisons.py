@@ -30,6 +30,10 @@ SLOW = replaced(CLOSED, ("50%   10.02ms", "50%   10.12ms"))
         ("## Without cache\n\nA run.\n\n## With cache\n\nAnother run.", True),
         ("**Без кэша:**\n\nОпыт.\n\n**С кэшем:**\n\nОпыт.", True),
         ("Стало на 20 % быстрее.", True),
+        ("## Исходный PUT\n\nОпыт.\n\n## Новый PUT\n\nОпыт.", True),
+        ("## Исходный код\n\nОпыт.\n\n## Новый PUT\n\nОпыт.", False),
+        ("Допустимая нагрузка PUT-запросами выросла с 2500 зап/с до 3000 зап/с.", True),
+        ("Нагрузка выросла с 2500 зап/с до 3000 зап/с.", False),  # what was offered
         ("С индексом пропускная способность выше.", True),
         ("We should improve throughput by 20 %.", False),
         ("Recommendation: an index would make it 50% faster.", False),

@@ -52,6 +52,8 @@ def test_a_sentence_on_a_change_is_held_against_the_pair_of_outputs() -> None:
         ("The server sustains 2600 requests per second.", True),
         ("Сервер не выдерживает 2600 RPS.", False),
         ("The server barely handles 2600 requests per second.", False),
+        ("Повышение до `put.sh 60 2600` тоже вывезлось.", True),
+        ("Сервер не вывез `put.sh 60 2600`.", False),
         ("Сервер выдерживает 9000 RPS.", False),  # no run at that rate is here
     ],
 )
@@ -190,6 +192,14 @@ def test_a_row_that_is_misquoted_beside_one_that_is_not_is_named() -> None:
     assert "DOC002" not in remarks(f"{REPORT}{quoted.format('22.10ms', '61.31ms')}{HEALTHY}")  # of another run
 
 
+def test_percentiles_that_are_all_those_of_other_rows_are_misquoted() -> None:
+    said = "Задержка растёт между 90-ым перцентилем и 99-ым -- c {} до {}, что много.\n\n"
+    more = "Далее профили.\n\n" * 9
+    assert "DOC002" in remarks(f"{REPORT}{HEALTHY}\n{more}{said.format('20.10ms', '40.20ms')}")
+    assert "DOC002" not in remarks(f"{REPORT}{HEALTHY}\n{more}{said.format('9.30ms', '20.10ms')}")
+    assert "DOC002" not in remarks(f"{REPORT}{HEALTHY}\n{more}{said.format('12ms', '35ms')}")  # of another run
+
+
 def test_a_figure_with_the_wrong_unit_is_named() -> None:
     said = "# Отчёт\n\nНагрузка ровная.\n\nНе более 99.9% запросов занимают 40.20 секунд.\n\n"
     assert "40.2" in remarks(said + HEALTHY)["DOC002"].seen.text
@@ -300,6 +310,35 @@ def test_another_number_of_requests_or_connections_than_the_outputs_is_named(sai
 def test_a_list_of_parameters_is_held_against_the_output(listed: str, named: bool) -> None:
     text = f"{REPORT}- t (thread) : 1\n{listed}\n- R (rate) : 2000\n\n{HEALTHY.partition(chr(10))[2]}"
     assert ("DOC001" in remarks(text)) is named
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("Проведено нагрузочное тестирование с помощью wrk2 в одно соединение.", True),
+        ("Нагружаем сервер в 64 соединения.", True),
+        ("Нагружаем сервер в 8 соединений.", False),
+        ("На прошлом этапе нагружали в 64 соединения.", False),
+        ("Проведите тестирование wrk2 в несколько соединений (не меньше 16).", False),
+    ],
+)
+def test_a_load_over_connections_that_no_output_has_is_named(said: str, named: bool) -> None:
+    assert ("DOC001" in remarks(f"{REPORT}{said}\n\n{HEALTHY}")) is named
+
+
+def test_a_command_of_another_number_of_connections_is_not_the_outputs() -> None:
+    command, _, console = HEALTHY.partition("\n")
+    text = f"{REPORT}{{}}\n\nВот что вышло с новым сервером:\n{console}"
+    assert "asks for 64" in remarks(text.format(command.replace("-c8", "-c64")))["DOC001"].seen.text
+    assert "DOC001" not in remarks(text.format(command))
+    assert "DOC001" not in remarks(text.format(command.replace("-c8", "-c64").replace("-d60", "-d10")))
+
+
+def test_threads_that_had_more_responses_than_were_offered_contradict_the_text() -> None:
+    cut = HEALTHY.partition("\n")[2].partition("\n  Detailed")[0]
+    said = f"{REPORT}- 8 соединений\n- {{}} запросов в секунду\n\n{cut}\n"
+    assert "DOC001" in remarks(said.format("1 500"))
+    assert "DOC001" not in remarks(said.format("2 000"))
 
 
 def test_one_output_for_two_numbers_of_connections_is_named() -> None:

@@ -86,6 +86,20 @@ def test_conditions_are_read_in_other_languages(said: str) -> None:
     assert "RUN006" not in remarks(f"# Report\n\n{said}\n{said}\n\n{far}")
 
 
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("CPU: [put_cpu](./profiler/put_cpu.png)", "cores"),
+        ("CPU: AMD", None),
+        ('Возможно, java машина могла и не успеть, или ноутбук и JVM могли "прогреться".', "warm-up"),
+        ("Сервер был прогрет.", None),
+    ],
+)
+def test_a_link_to_a_profile_and_a_guess_state_no_condition(said: str, missing: str | None) -> None:
+    found = remarks(f"{REPORT}{said}\n\n{HEALTHY}")["RUN006"].seen.text
+    assert (missing or "cores") in found if missing else ("cores" not in found or "warm-up" not in found)
+
+
 def test_a_bare_record_of_the_console_is_not_called_unrepeated() -> None:
     assert "SMP004" not in remarks(HEALTHY)
 
