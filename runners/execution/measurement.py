@@ -140,7 +140,7 @@ class Measurement:
         try:
             # a number of requests takes what it takes; its duration is a bound
             length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
-            follower = Follower(folder.slices)
+            follower = Follower(folder.hlog)
             with self._progress.part(label + _paced(trial, load), length_s + AROUND_A_LOAD_S) as tick:
 
                 def show(elapsed_s: float) -> None:

@@ -4,7 +4,7 @@ A notebook in batch has no terminal: `lab run` listens on a local socket named i
 kernel sends it what it would have shown. When the listener goes away, so does the kernel: no run outlives `lab run`.
 
 A load is followed while it runs: rate, percentiles and stolen time of its last second, and a small figure of them. The
-generator writes its response times by tenths of a second (`--slices`) as it goes; a second costs ten lines to read.
+generator writes its HdrHistogram log as it goes; a second costs ten lines of a tenth each to read.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from runners.errors import printable
 from runners.readers import write
 
 SHOWN_S = 120
+_TENTH_S = 0.1  # the length of a whole line of the log
 WIDTH_PX, STRIP_PX, LABEL_PX = 640, 44, 190
 #: Of each strip: its label and the colour of its line.
 RATE, LATENCY, STOLEN = ("achieved rate", "#0072B2"), ("p50, p99", "#D55E00"), ("stolen by the host", "#57606a")
@@ -50,58 +51,47 @@ class Moment:
 
 
 class Follower:
-    """Reads what a load has added to its slices since the last look; several servers' files count together."""
+    """Reads what a load has added to its HdrHistogram log since the last look; several servers count together."""
 
-    def __init__(self, slices: Path) -> None:
-        self._slices = slices
-        self._read_bytes: dict[Path, int] = {}
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read_bytes = 0
         self._times = _machine_s()
 
     def read(self) -> Moment | None:
         """The time since the last look; None where the generator wrote nothing, as wrk and wrk2 don't."""
-        counts: dict[float, int] = {}
-        slices: set[int] = set()
-        for path in sorted(self._slices.parent.glob(f"{self._slices.name}*")):
-            for line in self._lines(path):
-                number, *bins = line.split()
-                slices.add(int(number))
-                for part in bins:
-                    value, _, count = part.partition(":")
-                    counts[float(value)] = counts.get(float(value), 0) + int(count)
-        if not slices:
+        # A host of a fleet shows progress without following a load, and needs no frames for it.
+        from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
+        from runners.readers.samples import Samples
+
+        found = [each for line in self._lines() if (each := interval_of(line)) and untargeted(each.kind) == UNTAGGED]
+        if not found:
             return None
         (stolen_s, all_s), (stolen_before_s, all_before_s) = _machine_s(), self._times
         self._times = (stolen_s, all_s)
         passed_s = all_s - all_before_s
+        times = Samples.merge(each.samples for each in found)
         return Moment(
-            sum(counts.values()) / (len(slices) / 10),
-            percentile(counts, 0.5),
-            percentile(counts, 0.99),
+            times.total / max(_TENTH_S, sum({each.t_s: each.duration_s for each in found}.values())),
+            times.percentile(0.5),
+            times.percentile(0.99),
             (stolen_s - stolen_before_s) / passed_s if passed_s > 0 else 0.0,
         )
 
-    def _lines(self, path: Path) -> list[str]:
-        with path.open(encoding="ascii", errors="replace") as file:
-            file.seek(self._read_bytes.get(path, 0))
+    def _lines(self) -> list[str]:
+        if not self._log.exists():
+            return []
+        with self._log.open(encoding="ascii", errors="replace") as file:
+            file.seek(self._read_bytes)
             text = file.read()
         whole = text[: text.rfind("\n") + 1]
-        self._read_bytes[path] = self._read_bytes.get(path, 0) + len(whole)
-        return [line for line in whole.splitlines() if line and not line.startswith("#")]
+        self._read_bytes += len(whole)
+        return whole.splitlines()
 
 
 def _machine_s() -> tuple[float, float]:
     times = psutil.cpu_times()
     return getattr(times, "steal", 0.0), sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
-
-
-def percentile(counts: dict[float, int], level: float) -> float:
-    """The smallest value that at least this share of the counts does not exceed; NaN where there are none."""
-    wanted, seen = level * sum(counts.values()), 0
-    for value in sorted(counts):
-        seen += counts[value]
-        if seen >= wanted:
-            return value
-    return math.nan
 
 
 def drawing(moments: Sequence[Moment]) -> str:

@@ -18,15 +18,14 @@ from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
 from runners.generators.load import LoadFiles
-from runners.readers.hdr_log import CENSORED, INTERVAL_LINE, UNTAGGED, HdrLog, read_hdr_log
+from runners.readers.hdr_log import CENSORED, INTERVAL_LINE, TARGET, UNTAGGED, HdrLog, read_hdr_log, untargeted
 from runners.readers.load_json import INTERVAL_NAMES, KINDS, LEVEL_NAMES
 from runners.readers.requests_log import merged_requests
 from runners.readers.samples import Samples
 from runners.storage.step_folder import StepFolder
 
 _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
-_SLICES_START = re.compile(r"start_unix_us=\d+")
-_TARGET = "@"  # before a target's name in a tag of the log
+_ROUNDED_S = 0.001  # a log has three decimals
 _OF_ALL = (*KINDS, CENSORED)
 
 
@@ -34,8 +33,6 @@ def merge(parts: Sequence[StepFolder], files: LoadFiles, start_unix_us: int) -> 
     """Write the files of a load from those of its generators; `start_unix_us` is when its window began, for all."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
     merge_logs([part.hlog for part in parts], files.hlog, start_unix_us)
-    for name in sorted({path.name for part in parts for path in part.path.glob(f"{part.slices.name}*")}):
-        merge_slices([part.path / name for part in parts], files.slices.with_name(name), start_unix_us)
     if files.requests is not None:
         files.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
         for part in parts:
@@ -107,30 +104,6 @@ def counts_of(histogram: HdrHistogram) -> Any:
     return np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
 
 
-def merge_slices(paths: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Add response times by tenths of a second."""
-    bins: dict[int, dict[str, int]] = {}
-    head, notes = "", []
-    for path in paths:
-        if not path.exists():
-            continue
-        head, *lines = path.read_text(encoding="utf-8").splitlines()
-        for line in lines:
-            if line.startswith("#"):
-                notes.append(line)
-                continue
-            number, *counted = line.split(" ")
-            own = bins.setdefault(int(number), {})
-            for value, _, count in (each.partition(":") for each in counted):
-                own[value] = own.get(value, 0) + int(count)
-    head = _SLICES_START.sub(f"start_unix_us={start_unix_us}", head)
-    rows = [
-        " ".join((str(number), *(f"{value}:{own[value]}" for value in sorted(own, key=float))))
-        for number, own in sorted(bins.items())
-    ]
-    to.write_text("\n".join((head, *rows, *notes)) + "\n", encoding="utf-8")
-
-
 def merged_report(reports: Sequence[Mapping[str, Any]], log: HdrLog, start_unix_us: int) -> dict[str, Any]:
     """The JSON report of all generators as if one had sent the load; see `runners/loadgen/docs/json.md`."""
     first = reports[0]
@@ -151,7 +124,7 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: HdrLog, start_unix_
         document["interleave"] = first["interleave"]
         document["targets"] = [
             {
-                **_fields([each["targets"][place] for each in reports], log, _TARGET + target["name"]),
+                **_fields([each["targets"][place] for each in reports], log, TARGET + target["name"]),
                 **{name: target[name] for name in ("name", "url", "weight")},
                 "connections": sum(each["targets"][place]["connections"] for each in reports),
             }
@@ -174,7 +147,7 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> d
             KINDS[1]: _distribution(service, Samples.empty()),
         }
 
-    tags = {_untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
+    tags = {untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
     kinds = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
     whole = pair("")
     return {
@@ -195,12 +168,8 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> d
 
 def _samples(log: HdrLog, tag: str, suffix: str) -> Samples:
     return Samples.merge(
-        each.samples for each in log.intervals if _untargeted(each.kind) == tag and each.kind.endswith(suffix)
+        each.samples for each in log.intervals if untargeted(each.kind) == tag and each.kind.endswith(suffix)
     )
-
-
-def _untargeted(tag: str) -> str:
-    return tag.partition(_TARGET)[0]
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
@@ -240,8 +209,8 @@ def _intervals(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -
             by_second.setdefault(second["t_s"], []).append(second)
     logged: dict[tuple[float, str], list[Samples]] = {}
     for each in log.intervals:
-        if _untargeted(each.kind) in KINDS and each.kind.endswith(suffix):
-            logged.setdefault((round(each.t_s), _untargeted(each.kind)), []).append(each.samples)
+        if untargeted(each.kind) in KINDS and each.kind.endswith(suffix):
+            logged.setdefault((int(each.t_s + _ROUNDED_S), untargeted(each.kind)), []).append(each.samples)
     return [
         {
             "t_s": t_s,

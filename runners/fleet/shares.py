@@ -204,7 +204,7 @@ def load_files(folder: StepFolder, keeps_requests: bool) -> LoadFiles:
     """The files of a load in a folder."""
     requests = folder.requests if keeps_requests else None
     return LoadFiles(
-        folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests
+        folder.console, folder.generator_stderr, folder.load_json, folder.hlog, requests
     )  # fmt: skip
 
 

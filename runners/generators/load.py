@@ -77,7 +77,6 @@ class LoadFiles:
     stderr: Path
     json: Path
     hlog: Path
-    slices: Path
     requests: Path | None = None
 
 
@@ -250,7 +249,6 @@ class Truepace:
             *what,
             *log,
             *("-L", "--summary", "--json", shown(files.json), "--hlog", shown(files.hlog)),
-            *("--slices", shown(files.slices)),
             *([] if shared else [spec.url]),
             *_arguments(spec),
         ]

@@ -1,31 +1,40 @@
-"""Read the generator's HdrHistogram log, a line a second, and its slices of a tenth of a second in coarser bins.
+"""Read an HdrHistogram log: every percentile, spectrum and series of latencies is derived from its lines.
 
-The payloads are decoded by the `hdrhistogram` package (V2 format). The lines are split here, because an interrupted
-generator may leave half a last line, which must cost that one interval and not the whole log.
+Our generator writes a line a tenth of a second for response times and a line a second for each other kind
+(`runners/loadgen/docs/json.md`); other tools write what they like, often a line a second. The payloads are decoded by
+the `hdrhistogram` package (V2 format). The lines are split here, because an interrupted generator may leave half a last
+line, which must cost that one interval and not the whole log.
 A log of our generator says in a comment that its values are nanoseconds; one that does not say is in microseconds.
 Format: https://github.com/HdrHistogram/HdrHistogram (HistogramLogWriter), log version 1.2 and 1.3.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from runners.errors import ReadError, text_of
+from runners.readers.load_json import KINDS
 from runners.readers.run import COLUMNS, frame
 from runners.readers.samples import Samples
-from runners.storage.step_folder import EITHER_NAME
 
 UNTAGGED = "response"
+TARGET = "@"  # before a target's name in a tag
 CENSORED = "censored"  # requests without a response, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
 _UNIT = re.compile(r"#\[.*values in (nanoseconds|microseconds)")
 _NS_IN_US = 1000.0
+_A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # lines of less are parts of a second, or tenths
+_ROUNDED_S = 0.001  # a log has three decimals
+_BITS = 4  # of the bins of the `slices` frame: sixteen to an octave, as HdrHistogram's with one digit
 _START = re.compile(r"#\[StartTime: *([\d.]+)")
 _BASE = re.compile(r"#\[BaseTime: *([\d.]+)")
 INTERVAL_LINE = re.compile(
@@ -43,7 +52,7 @@ class Interval:
     samples: Samples
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HdrLog:
     """A log in memory. `start_unix_s` is None when the log names no wall clock; `torn` tells of a cut last line.
 
@@ -71,10 +80,33 @@ class HdrLog:
         return _concat("percentiles", parts)
 
     def spectrum_frame(self) -> pd.DataFrame:
-        return _concat("spectrum", [self.merged(kind).spectrum(kind) for kind in self.kinds])
+        """The spectra of all response and all service times; response times count the censored requests."""
+        counted = {UNTAGGED: (UNTAGGED, CENSORED)}
+        of = {
+            kind: [each.samples for each in self.seconds if each.kind in counted.get(kind, (kind,))] for kind in KINDS
+        }
+        return _concat("spectrum", [Samples.merge(samples).spectrum(kind) for kind, samples in of.items() if samples])
+
+    @cached_property
+    def seconds(self) -> tuple[Interval, ...]:
+        """Response times, service times and censored requests of all targets, those of parts of a second merged."""
+        parts: dict[tuple[str, float], list[Interval]] = {}
+        for each in self.intervals:
+            if (kind := untargeted(each.kind)) in (*KINDS, CENSORED):
+                whole = each.duration_s >= _A_SECOND_S
+                parts.setdefault((kind, each.t_s if whole else math.floor(each.t_s + _ROUNDED_S)), []).append(each)
+        return tuple(
+            Interval(
+                kind,
+                min(each.t_s for each in several),
+                max(each.t_s + each.duration_s for each in several) - min(each.t_s for each in several),
+                Samples.merge(each.samples for each in several),
+            )
+            for (kind, _), several in sorted(parts.items(), key=lambda part: part[0][1])
+        )
 
     def intervals_frame(self) -> pd.DataFrame:
-        """One row a line of the log; errors are not in a log, so they are missing here."""
+        """One row a second, all targets together; errors are not in a log, so they are missing here."""
         return frame(
             "intervals",
             (
@@ -84,15 +116,32 @@ class HdrLog:
                     "p90_us": interval.samples.percentile(0.9), "p99_us": interval.samples.percentile(0.99),
                     "p999_us": interval.samples.percentile(0.999), "max_us": interval.samples.max_us,
                 }
-                for interval in self.intervals
+                for interval in self.seconds
                 if interval.kind != CENSORED
             ),
         )  # fmt: skip
 
+    def slices_frame(self) -> pd.DataFrame:
+        """Response times by tenths of a second in coarse bins; empty for a log of longer intervals.
+
+        The last interval may be longer: what came after the window's end is in it. A tenth without a response is a row
+        with a count of 0.
+        """
+        tenths = [each for each in self.intervals if each.kind == UNTAGGED]
+        if not tenths or min(each.duration_s for each in tenths) > _A_TENTH_S:
+            return frame("slices")
+        parts = [_coarse(each.samples) for each in tenths]
+        rows = {
+            "t_s": np.repeat([each.t_s for each in tenths], [len(us) for us, _ in parts]),
+            "us": np.concatenate([us for us, _ in parts]),
+            "count": np.concatenate([counts for _, counts in parts]),
+        }
+        return pd.DataFrame(rows).astype(COLUMNS["slices"])
+
     def histograms_frame(self) -> pd.DataFrame:
-        """Response times by interval, value by value; requests without a response count with the time they waited."""
-        parts = [each for each in self.intervals if each.kind in (UNTAGGED, CENSORED) and each.samples.total]
-        if not parts:
+        """Response times by second, value by value; requests without a response count with the time they waited."""
+        parts = [each for each in self.seconds if each.kind in (UNTAGGED, CENSORED) and each.samples.total]
+        if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
         rows = {
             "t_s": np.repeat([each.t_s for each in parts], [len(each.samples.counts) for each in parts]),
@@ -103,13 +152,18 @@ class HdrLog:
         return pd.DataFrame(rows).astype(COLUMNS["histograms"])
 
 
+def untargeted(kind: str) -> str:
+    """A kind without the target's name that ends it where a load had several."""
+    return kind.partition(TARGET)[0]
+
+
 def read_hdr_log(path: Path) -> HdrLog:
     """Read a log. Raises ReadError for a line in the middle that can't be decoded, or a log without intervals."""
     lines = text_of(path, strict=True).splitlines()
     start: float | None = None
     base: float | None = None
     units_in_us: float | None = None
-    found: list[tuple[str, float, float, Samples]] = []
+    found: list[Interval] = []
     torn = None
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
@@ -120,19 +174,27 @@ def read_hdr_log(path: Path) -> HdrLog:
             continue
         if not line.strip() or line.startswith('"'):
             continue  # the legend
-        match = INTERVAL_LINE.match(line)
-        samples = _decode(match["data"], units_in_us or 1.0) if match else None
-        if match is None or samples is None:
+        interval = interval_of(line, units_in_us or 1.0)
+        if interval is None:
             if number == len(lines):
                 torn = f"line {number} is cut short; its interval is left out"
                 break
             raise ReadError(path, f"line {number} is no histogram of format V2", "run the step again")
-        found.append((match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples))
+        found.append(interval)
     if not found:
         raise ReadError(path, "holds no interval", "the generator recorded nothing; see its standard error")
-    offset = _offset(found[0][1], start, base)
-    intervals = (Interval(kind, at - offset, length, samples) for kind, at, length, samples in found)
+    offset = _offset(found[0].t_s, start, base)
+    intervals = (replace(each, t_s=each.t_s - offset) for each in found) if offset else found
     return HdrLog(tuple(intervals), start, torn, units_in_us is not None)
+
+
+def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
+    """The interval of a line, at the time that it says; None for a line that is none or is cut short."""
+    match = INTERVAL_LINE.match(line)
+    samples = _decode(match["data"], units_in_us) if match else None
+    if match is None or samples is None:
+        return None
+    return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
@@ -163,32 +225,15 @@ def _concat(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else frame(name)
 
 
-_HEAD = re.compile(rf"#{EITHER_NAME}-slices/1 start_unix_us=(\d+) slices_per_s=(\d+)$")
+def _coarse(samples: Samples) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Middles of the coarse bins, in microseconds, and their counts; 0 us with a count of 0 for no samples.
 
-
-def read_slices(path: Path) -> pd.DataFrame:
-    """The `slices` frame. A cut last line is left out; any other broken line raises ReadError."""
-    text = text_of(path, strict=True)
-    lines = text.splitlines()
-    head = _HEAD.match(lines[0]) if lines else None
-    if head is None:
-        raise ReadError(path, "does not begin with '#truepace-slices/1'", "read it with the lab that wrote it")
-    rows: list[tuple[float, float, float]] = []
-    for number, line in enumerate(lines[1:], start=2):
-        if line.startswith("#"):
-            continue  # what the generator says of all of them
-        try:
-            rows += _rows(line, int(head[2]))
-        except ValueError as error:
-            if number == len(lines) and not text.endswith("\n"):
-                break
-            raise ReadError(path, f"line {number} is no slice ({error})", "run the step again") from error
-    return pd.DataFrame(np.array(rows, np.float64).reshape(-1, 3), columns=list(COLUMNS["slices"]))
-
-
-def _rows(line: str, per_second: int) -> list[tuple[float, float, float]]:
-    """The rows of a line: time, latency and count of each of its bins."""
-    index, *bins = line.split(" ")
-    t_s = int(index) / per_second
-    pairs = [each.split(":") for each in bins]
-    return [(t_s, float(us), float(int(count))) for us, count in pairs] or [(t_s, 0.0, 0.0)]
+    Bins are log-linear with `2 ** _BITS` to an octave and hold HdrHistogram's finer ones whole.
+    """
+    if not samples.total:
+        return np.zeros(1), np.zeros(1, np.int64)
+    ns = np.rint(samples.values_us * _NS_IN_US).astype(np.int64)
+    shift = np.maximum(np.frexp(ns | 1)[1] - (_BITS + 1), 0)
+    lowest, width = (ns >> shift) << shift, np.int64(1) << shift
+    us, place = np.unique((lowest + width / 2) / _NS_IN_US, return_inverse=True)
+    return us, np.bincount(place, weights=samples.counts).astype(np.int64)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from runners.errors import ReadError
 from runners.readers.activity import read_activity, read_events, read_pauses, read_stall_log, read_telemetry
-from runners.readers.hdr_log import HdrLog, read_hdr_log, read_slices
+from runners.readers.hdr_log import HdrLog, read_hdr_log
 from runners.readers.load_json import LoadReport, read_load_json
 from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame
 from runners.readers.run import COLUMNS, Run, Step, complete, frame
@@ -68,6 +68,13 @@ def archived_content(step: Step) -> Content:
     """What an archive keeps of a step: its record, its frames and what its generator printed."""
     frames = {**step.frames, _UNREADABLE: _unreadable(step)}
     return Content(to_document(step.record), frames, step.folder.console_text())
+
+
+def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
+    """The intervals of a log with what it doesn't have: the errors, and the completed requests, of each second."""
+    at = ["t_s", "kind"]
+    counted = reported[[*at, "errors", "completed"]]
+    return intervals.drop(columns=["errors", "completed"]).merge(counted, on=at, how="left")[list(intervals.columns)]
 
 
 def _unreadable(step: Step) -> pd.DataFrame:
@@ -145,7 +152,6 @@ class _Reader:
     def _fine(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
         """What is known by tenths of a second or finer; a step may have none of it."""
         sources: dict[str, tuple[Path, Callable[[Path], pd.DataFrame]]] = {
-            "slices": (self.folder.slices, read_slices),
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
             "stalls": (self.folder.stalls, lambda path: read_stall_log(path).frame(start_us, elapsed_s)),
@@ -179,12 +185,14 @@ class _Reader:
             }  # fmt: skip
             frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
         if log is not None:
-            frames["percentiles"] = log.percentiles_frame()
-            frames["histograms"] = log.histograms_frame()
-            if load is None or frames["spectrum"].empty:
-                frames["spectrum"] = log.spectrum_frame()
-            if load is None or frames["intervals"].empty:
-                frames["intervals"] = log.intervals_frame()
+            counted = frames.get("intervals")
+            frames |= {
+                "percentiles": log.percentiles_frame(), "spectrum": log.spectrum_frame(),
+                "intervals": log.intervals_frame(), "histograms": log.histograms_frame(),
+                "slices": log.slices_frame(),
+            }  # fmt: skip
+            if counted is not None:
+                frames["intervals"] = _with_counts(frames["intervals"], counted)
         return frames
 
     def _console(self) -> dict[str, pd.DataFrame]:

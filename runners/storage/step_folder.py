@@ -78,7 +78,7 @@ class StepFolder:
 
     @property
     def hlog(self) -> Path:
-        """HdrHistogram log, one interval a second, tags `response` and `service`, microseconds."""
+        """HdrHistogram log: response times by tenths of a second, service times and others by the second."""
         return self.path / "load.hlog"
 
     @property
@@ -95,11 +95,6 @@ class StepFolder:
     def telemetry(self) -> Path:
         """JSON lines, one sample of machine, server and generator each."""
         return self.path / "telemetry.jsonl"
-
-    @property
-    def slices(self) -> Path:
-        """Response times by tenths of a second, in coarse bins (the generator's `--slices`)."""
-        return self.path / "load.slices"
 
     @property
     def requests(self) -> Path:

@@ -154,7 +154,7 @@ def measure_step(
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = load.parts_rps or (load.targets and load.rate_rps is not None)
     requests = folder.requests if logged else None
-    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests)
+    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, requests)
     with (
         _log_slices(logs),
         _events(folder, server, instrument.recorder) as events,

@@ -9,7 +9,6 @@ use crate::lua::{Script, done, ended};
 use crate::record::{Chunks, Collector, Comparison, Logs, Pool, Summary, Times};
 use crate::report::hlog::HlogWriter;
 use crate::report::requests_log::RequestsLog;
-use crate::report::slices::SlicesWriter;
 use crate::report::{Conditions, Outcome, Run, console, hgrm, json};
 use crate::signal::Interrupt;
 use crate::tags::Tags;
@@ -196,18 +195,10 @@ fn names(config: &Config) -> Vec<String> {
 /// Creates what is written while the run goes on.
 fn create_logs(config: &Config, schedule: &Schedule, tags: &Tags) -> Result<Logs> {
     let names = names(config);
-    let slices = |path: &Path| {
-        let files = names.iter().map(|name| if config.has_several() { beside(path, name) } else { path.to_owned() });
-        files.map(|file| SlicesWriter::create(&file)).collect::<Result<Vec<_>>>()
-    };
     let hlog = config.hlog.as_deref().map(|path| HlogWriter::create(path, &names, tags.clone()));
     let requests =
         config.requests_log.as_deref().map(|path| RequestsLog::create(path, &names, schedule.sequence(), tags.clone()));
-    Ok(Logs {
-        hlog: hlog.transpose().map_err(Error::CouldNotRun)?,
-        slices: config.slices.as_deref().map(slices).transpose()?.unwrap_or_default(),
-        requests: requests.transpose()?,
-    })
+    Ok(Logs { hlog: hlog.transpose().map_err(Error::CouldNotRun)?, requests: requests.transpose()? })
 }
 
 /// A target's own file: its name after that of the path.
@@ -221,9 +212,6 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 fn begin_logs(logs: &mut Logs, config: &Config, start_unix_us: u64) -> std::result::Result<(), String> {
     if let Some(log) = &mut logs.hlog {
         log.begin(start_unix_us)?;
-    }
-    for slices in &mut logs.slices {
-        slices.begin(start_unix_us)?;
     }
     match &mut logs.requests {
         Some(log) => log.begin(start_unix_us, config.receive_clock.name()),

@@ -139,7 +139,7 @@ def _carries_a_load(path: Path, tmp_path: Path) -> None:
     server = launch(file, tmp_path / "run")
     try:
         for workload in map(file.workload, file.target.workloads):
-            kinds = ("console", "stderr", "json", "hlog", "slices")
+            kinds = ("console", "stderr", "json", "hlog")
             if workload.fill_with is not None:
                 _filled(tool, server.url, workload, tmp_path)
             files = LoadFiles(**{kind: tmp_path / f"{workload.name}.{kind}" for kind in kinds})
@@ -157,7 +157,7 @@ def _carries_a_load(path: Path, tmp_path: Path) -> None:
 
 def _filled(tool: Tool, url: str, workload: Workload, folder: Path) -> None:
     assert workload.fill_with is not None
-    files = LoadFiles(**{kind: folder / f"fill.{kind}" for kind in ("console", "stderr", "json", "hlog", "slices")})
+    files = LoadFiles(**{kind: folder / f"fill.{kind}" for kind in ("console", "stderr", "json", "hlog")})
     sent = workload.fill_with
     load = LoadSpec(
         url, sent.script, None, 60.0, requests=workload.filled_keys, script_arguments=sent.arguments

@@ -175,7 +175,7 @@ class Delayed:
 
     def __call__(self) -> tuple[KnownDelays, float]:
         name = self.generator.name
-        files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog", "slices")))
+        files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog")))
         server = Path(__file__).with_name("delay_server.py")
         # Every connection is free again before its turn comes: a delay is not made longer by another one.
         alone = name == "blocking"
@@ -218,7 +218,7 @@ def test_its_console_and_ours_read_to_the_same_frames(
 ) -> None:
     said = {}
     for tool in ("truepace", name):
-        files = LoadFiles(*(tmp_path / f"{tool}-{part}" for part in ("out", "err", "json", "hlog", "slices")))
+        files = LoadFiles(*(tmp_path / f"{tool}-{part}" for part in ("out", "err", "json", "hlog")))
         rate = None if name == "wrk" else 500.0
         run_load(found(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), files)
         said[tool] = read_console(files.console.read_text())

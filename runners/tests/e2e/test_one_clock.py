@@ -14,7 +14,7 @@ import pytest
 
 from runners.analysis.latency_spikes import find
 from runners.readers.activity import read_activity, read_events
-from runners.readers.hdr_log import read_slices
+from runners.readers.hdr_log import read_hdr_log
 from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import find_jdks
 from runners.trial.activity import Activity, available
@@ -106,12 +106,12 @@ def test_the_generator_sees_a_stall_when_it_happens(tmp_path: Path) -> None:
 
         threading.Thread(target=stall, daemon=True).start()
         command = [str(build_truepace(print)), "-t1", "-c1", "-R", "600", "-d6s"]
-        command += ["--slices", str(tmp_path / "load.slices"), "--json", str(tmp_path / "load.json")]
+        command += ["--hlog", str(tmp_path / "load.hlog"), "--json", str(tmp_path / "load.json")]
         url = f"http://127.0.0.1:{server.server_address[1]}/"
         subprocess.run([*command, url], check=True, capture_output=True)
         server.shutdown()
     start_s = json.loads((tmp_path / "load.json").read_text())["start_unix_us"] / 1e6
-    tail = find(read_slices(tmp_path / "load.slices"))
+    tail = find(read_hdr_log(tmp_path / "load.hlog").slices_frame())
     assert tail is not None
     worst = max(tail.spikes, key=lambda each: each.peak_us)
     begin, end = (moment - start_s for moment in stalled[0])

@@ -8,54 +8,59 @@ import pickle
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import pytest
+from hdrh.histogram import HdrHistogram
 
-from runners.execution.progress import BarSink, Event, Follower, LineSink, Moment, drawing, percentile
+from runners.execution.progress import BarSink, Event, Follower, LineSink, Moment, drawing
 
-HEAD = "#truepace-slices/1 start_unix_us=1 slices_per_s=10\n"
+HEAD = "#[Histogram log format version 1.3]\n#[Written by truepace; values in nanoseconds; tags: response]\n"
 
 
-def second(first: int, bins: str) -> str:
-    return "".join(f"{first + tenth} {bins}\n" for tenth in range(10))
+def second(first: float, bins: dict[int, int], tag: str = "response") -> str:
+    """Ten lines of the log with these counts by microsecond, after one of service times that count for nothing."""
+    times = HdrHistogram(1, 3_600_000_000_000, 3)
+    for us, count in bins.items():
+        times.record_value(us * 1_000, count)
+    payload = times.encode().decode()
+    tenths = "".join(f"Tag={tag},{first + tenth / 10:.3f},0.100,1.000,{payload}\n" for tenth in range(10))
+    return f"Tag={tag.replace('response', 'service')},{first:.3f},1.000,1.000,{payload}\n{tenths}"
+
+
+def shown(moment: Moment | None) -> tuple[float, float, float]:
+    assert moment is not None
+    return round(moment.rate_rps), round(moment.p50_us), round(moment.p99_us)
 
 
 def test_nothing_is_known_where_the_generator_wrote_nothing(tmp_path: Path) -> None:
-    follower = Follower(tmp_path / "load.slices")
+    follower = Follower(tmp_path / "load.hlog")
     assert follower.read() is None
-    (tmp_path / "load.slices").write_text(HEAD)
+    (tmp_path / "load.hlog").write_text(HEAD)
     assert follower.read() is None
 
 
 def test_each_look_sees_what_was_added_since_the_last(tmp_path: Path) -> None:
-    path = tmp_path / "load.slices"
+    path = tmp_path / "load.hlog"
     follower = Follower(path)
-    path.write_text(HEAD + second(0, "100.0:9 900.0:1") + "10 100.0:")  # a line that is being written
+    begun = second(0, {100: 9, 900: 1})
+    path.write_text(HEAD + begun + second(1, {200: 2})[:40])  # a line that is being written
+    assert shown(follower.read()) == (100, 100, 900)
+    path.write_text(HEAD + begun + second(1, {200: 2}))
     seen = follower.read()
-    assert seen is not None
-    assert (seen.rate_rps, seen.p50_us, seen.p99_us) == (100.0, 100.0, 900.0)
-    path.write_text(HEAD + second(0, "100.0:9 900.0:1") + second(10, "200.0:2"))
-    seen = follower.read()
-    assert seen is not None
-    assert (seen.rate_rps, seen.p50_us, seen.p99_us) == (20.0, 200.0, 200.0)
-    assert 0 <= seen.stolen_share <= 1
+    assert shown(seen) == (20, 200, 200)
+    assert seen is not None and 0 <= seen.stolen_share <= 1
     assert follower.read() is None
 
 
 def test_servers_that_share_a_schedule_count_together_and_a_second_without_responses_is_zero(tmp_path: Path) -> None:
-    follower = Follower(tmp_path / "load.slices")
-    for name, bins in (("a", "100.0:1"), ("b", "300.0:1")):
-        (tmp_path / f"load.slices.{name}").write_text(HEAD + second(0, bins))
+    path = tmp_path / "load.hlog"
+    follower = Follower(path)
+    text = HEAD + second(0, {100: 1}, "response@a") + second(0, {300: 1}, "response@b")
+    path.write_text(text)
     seen = follower.read()
-    assert seen is not None and (seen.rate_rps, seen.p50_us, seen.p99_us) == (20.0, 100.0, 300.0)
-    (tmp_path / "load.slices.a").write_text(HEAD + second(0, "100.0:1") + second(10, ""))
+    assert shown(seen) == (20, 100, 300)
+    path.write_text(text + second(1, {}, "response@a"))
     empty = follower.read()
-    assert empty is not None and empty.rate_rps == 0 and math.isnan(empty.p99_us)
+    assert seen is not None and empty is not None and empty.rate_rps == 0 and math.isnan(empty.p99_us)
     ET.fromstring(drawing([seen, empty]))  # an own file
-
-
-@pytest.mark.parametrize(("level", "expected"), [(0.5, 1.0), (0.9, 2.0), (0.99, 3.0)])
-def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(level: float, expected: float) -> None:
-    assert percentile({3.0: 5, 1.0: 50, 2.0: 45}, level) == expected
 
 
 def test_the_figure_says_the_last_second_and_draws_four_lines() -> None:

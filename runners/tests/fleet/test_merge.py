@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.errors import MeasureError
-from runners.fleet.merge import added, counts_of, merge_logs, merge_slices, merged_report
-from runners.readers.hdr_log import read_hdr_log, read_slices
+from runners.fleet.merge import added, counts_of, merge_logs, merged_report
+from runners.readers.hdr_log import read_hdr_log
 
 LATENCIES_NS = st.lists(st.integers(1, 60_000_000_000), max_size=200)
 HIGHEST_NS = 3_600_000_000_000
@@ -80,15 +80,6 @@ def test_logs_merged_read_as_the_log_of_one_generator(parts: list[tuple[list[int
     for got, wanted in zip(merged.intervals, alone.intervals, strict=True):
         assert np.array_equal(got.samples.values_us, wanted.samples.values_us)
         assert np.array_equal(got.samples.counts, wanted.samples.counts)
-
-
-def test_slices_are_added_by_tenth_and_bin(tmp_path: Path) -> None:
-    for name, rows in (("a", "0 10:3 20:1\n1\n# a note\n"), ("b", "0 20:2\n2 5:1\n")):
-        (tmp_path / name).write_text(f"#truepace-slices/1 start_unix_us=7 slices_per_s=10\n{rows}", encoding="utf-8")
-    merge_slices([tmp_path / "a", tmp_path / "b"], tmp_path / "whole", 9)
-    text = (tmp_path / "whole").read_text()
-    assert text == "#truepace-slices/1 start_unix_us=9 slices_per_s=10\n0 10:3 20:3\n1\n2 5:1\n# a note\n"
-    assert read_slices(tmp_path / "whole")["count"].sum() == 7
 
 
 def report(completed: int, **generator: object) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Script:
 
 
 def files(folder: Path) -> LoadFiles:
-    return LoadFiles(folder / "out", folder / "err", folder / "json", folder / "hlog", folder / "slices")
+    return LoadFiles(folder / "out", folder / "err", folder / "json", folder / "hlog")
 
 
 def test_our_command_line(tmp_path: Path) -> None:

@@ -6,43 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runners.errors import ReadError
 from runners.readers.activity import duration_s, read_activity, read_events, unix_s
-from runners.readers.hdr_log import read_slices
 from runners.readers.stacks import read_timed_stacks
 
 DATA = Path(__file__).parents[1] / "data" / "fine"
-HEAD = "#truepace-slices/1 start_unix_us=5 slices_per_s=10\n"
-
-
-@pytest.mark.parametrize("name", ["loadgen", "truepace"])
-def test_slices_keep_every_answer_and_every_empty_tenth(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "load.slices"
-    comment = "#3 of 6 responses had no stamp of the kernel\n"
-    path.write_text(HEAD.replace("truepace", name) + "0 95.5:3 1020.0:1\n1\n2 88.0:2\n" + comment)
-    frame = read_slices(path)
-    assert frame["count"].sum() == 6
-    assert frame["t_s"].tolist() == [0.0, 0.0, 0.1, 0.2]
-    assert frame.iloc[2]["count"] == 0
-
-
-@given(cut=st.integers(min_value=len(HEAD), max_value=len(HEAD) + 20))
-def test_a_cut_last_line_costs_that_line_only(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    path = tmp_path_factory.mktemp("cut") / "load.slices"
-    whole = HEAD + "0 95.5:3\n1 88.0:2\n2 80.0:1\n"
-    path.write_text(whole[:cut])
-    assert set(read_slices(path)["us"]) <= {0.0, 8.0, 88.0, 95.5, 9.0, 95.0}
-
-
-def test_another_file_is_no_slices(tmp_path: Path) -> None:
-    path = tmp_path / "load.slices"
-    for text in ("", "t_s,us\n", HEAD + "0 a:b\n1 5.0:1\n"):
-        path.write_text(text)
-        with pytest.raises(ReadError, match=r"load\.slices"):
-            read_slices(path)
 
 
 def test_a_recording_of_the_jdk_is_read_as_it_printed_it() -> None:

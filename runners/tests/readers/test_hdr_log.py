@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogWriter
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runners.errors import ReadError
 from runners.readers.hdr_log import read_hdr_log
@@ -25,9 +27,9 @@ def histogram(values: list[int]) -> HdrHistogram:
     return result
 
 
-def line(tag: str | None, at: float, values: list[int]) -> str:
+def line(tag: str | None, at: float, values: list[int], length_s: float = 1.0) -> str:
     head = f"Tag={tag}," if tag else ""
-    return f"{head}{at:.3f},1.000,{max(values)}.000,{histogram(values).encode().decode()}\n"
+    return f"{head}{at:.3f},{length_s:.3f},{max(values, default=0)}.000,{histogram(values).encode().decode()}\n"
 
 
 def test_percentiles_come_from_merged_histograms(tmp_path: Path) -> None:
@@ -52,6 +54,63 @@ def test_a_log_in_nanoseconds_keeps_them(tmp_path: Path) -> None:
     samples = read_hdr_log(path).merged("response")
     assert samples.percentile(0.5) == pytest.approx(25.4, rel=0.001)
     assert samples.percentile(0.99) == pytest.approx(25.6, rel=0.001)
+
+
+IN_NS = "#[Written by truepace; values in nanoseconds; tags: response, service, censored]\n"
+
+
+def test_tenths_are_a_second_together_and_each_keeps_its_responses(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    tenths = [[100_000 + 1_000 * at] * at for at in range(10)]  # the first is empty
+    lines = [line("response", 3 + at / 10, tenth, 0.1) for at, tenth in enumerate(tenths)]
+    head = IN_NS + "#[StartTime: 1795000000.0 (seconds since epoch)]\n"
+    path.write_text(head + line("service", 3, [90_000] * 45) + "".join(lines))
+    log = read_hdr_log(path)
+    seconds = log.intervals_frame()
+    assert list(zip(seconds["t_s"], seconds["kind"], seconds["count"], strict=True)) == [
+        (3.0, "service", 45), (3.0, "response", 45),
+    ]  # fmt: skip
+    whole = seconds["p50_us"].iloc[1]
+    assert whole == log.merged("response").percentile(0.5) == pytest.approx(107, rel=0.001)
+    slices = log.slices_frame()
+    assert slices.groupby("t_s")["count"].sum().tolist() == list(range(10))
+    assert slices["t_s"].iloc[0] == 3.0 and slices["us"].iloc[0] == 0
+    assert set(log.spectrum_frame()["kind"]) == {"response", "service"}
+
+
+@given(st.lists(st.integers(1, 3_600_000_000_000), min_size=1, max_size=50))
+def test_slices_have_the_bins_of_a_histogram_with_one_digit(
+    tmp_path_factory: pytest.TempPathFactory, ns: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("slices") / "load.hlog"
+    fine, coarse = HdrHistogram(1, 3_600_000_000_000, 3), HdrHistogram(1, 3_600_000_000_000, 1)
+    for value in ns:
+        fine.record_value(value)
+        coarse.record_value(value)
+    path.write_text(f"{IN_NS}Tag=response,0.000,0.100,1.000,{fine.encode().decode()}\n")
+    found = read_hdr_log(path).slices_frame()
+    bins = [(at.value_iterated_to, at.count_at_value_iterated_to) for at in coarse.get_recorded_iterator()]
+    assert found["count"].tolist() == [count for _, count in bins]
+    lowest = [coarse.get_lowest_equivalent_value(value) for value, _ in bins]
+    highest = [coarse.get_highest_equivalent_value(value) for value, _ in bins]
+    middles = [(low + high + 1) / 2 for low, high in zip(lowest, highest, strict=True)]
+    assert found["us"].tolist() == pytest.approx([ns / 1_000 for ns in middles])
+
+
+def test_a_log_of_whole_seconds_has_no_slices(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    path.write_text(IN_NS + line("response", 0, [5]) + line("response", 1, [6]))
+    assert read_hdr_log(path).slices_frame().empty
+
+
+def test_targets_count_together_in_series_and_spectrum(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    lines = [line(f"response@{name}", 0, [us] * 10, 0.1) for name, us in (("a", 100), ("b", 300))]
+    path.write_text("".join(lines) + line("censored@b", 0, [900]))
+    log = read_hdr_log(path)
+    assert log.intervals_frame()["count"].tolist() == [20]
+    assert log.spectrum_frame()["total_count"].max() == 21, "requests without a response count"
+    assert log.slices_frame().empty and log.histograms_frame().empty, "every request is in a log of its own"
 
 
 def test_counts_are_those_of_the_package(tmp_path: Path) -> None:

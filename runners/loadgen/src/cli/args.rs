@@ -136,12 +136,9 @@ pub(super) struct Args {
     /// both once more by status class where not all responses are 2xx (FILE.4xx, FILE.service.4xx, …)
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub(super) hgrm: Option<PathBuf>,
-    /// Write an HdrHistogram V2 log, one interval per second
+    /// Write an HdrHistogram V2 log: response times by tenths of a second, all others by the second
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub(super) hlog: Option<PathBuf>,
-    /// Write response times in coarse bins, ten slices per second, as text
-    #[arg(long, value_name = "FILE", help_heading = REPORTS)]
-    pub(super) slices: Option<PathBuf>,
     /// Write every request of the window, in binary (format: docs/requests.md)
     #[arg(long, visible_alias = "pairs", value_name = "FILE", help_heading = REPORTS)]
     pub(super) requests_log: Option<PathBuf>,

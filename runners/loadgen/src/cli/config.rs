@@ -106,8 +106,6 @@ pub struct Config {
     pub json: Option<PathBuf>,
     /// Where the histogram log goes.
     pub hlog: Option<PathBuf>,
-    /// Where response times by tenths of a second go.
-    pub slices: Option<PathBuf>,
     /// Where every request goes.
     pub requests_log: Option<PathBuf>,
     /// Where the percentile table goes.

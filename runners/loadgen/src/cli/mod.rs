@@ -169,7 +169,6 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         batch_latency: args.batch_latency,
         json: args.json,
         hlog: args.hlog,
-        slices: args.slices,
         requests_log: args.requests_log,
         hgrm: args.hgrm,
         objectives,

@@ -4,7 +4,6 @@ use super::distribution::{rank, value_at_rank};
 use super::{Chunks, Comparison, Counts, Distribution, Histogram, Interval, Pair, Request};
 use crate::report::hlog::HlogWriter;
 use crate::report::requests_log::RequestsLog;
-use crate::report::slices::SlicesWriter;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -155,8 +154,6 @@ pub struct Collection {
 pub struct Logs {
     /// The histogram log.
     pub hlog: Option<HlogWriter>,
-    /// Slices of each target.
-    pub slices: Vec<SlicesWriter>,
     /// Every request.
     pub requests: Option<RequestsLog>,
 }
@@ -268,14 +265,9 @@ impl Collector {
         }
         let single = last == 0;
         for (target, interval) in intervals.iter().enumerate() {
-            let mut written = Ok(());
-            if let Some(log) = &mut self.logs.hlog {
-                written = log.write(target, f64::from(index), duration_s, interval);
-            }
-            if let Some(slices) = self.logs.slices.get_mut(target) {
-                written = written.and(slices.write(index, duration_s, &interval.slices));
-            }
-            if let Err(error) = written {
+            if let Some(log) = &mut self.logs.hlog
+                && let Err(error) = log.write(target, index, duration_s, interval)
+            {
                 self.collection.log_error.get_or_insert(error);
             }
         }
@@ -296,13 +288,9 @@ impl Collector {
             let duration_s = (elapsed_s - f64::from(index)).clamp(0.0, f64::from(seconds));
             self.close(index, duration_s, seconds);
         }
-        let Collection { whole, targets, .. } = &self.collection;
-        let outcomes = if targets.is_empty() { std::slice::from_ref(whole) } else { targets.as_slice() };
-        let mut slices = self.logs.slices.into_iter().zip(outcomes);
         let finished = [
             self.logs.requests.map_or(Ok(()), RequestsLog::finish),
-            self.logs.hlog.map_or(Ok(()), |log| log.finish(&whole.total.counts)),
-            slices.try_for_each(|(slices, outcome)| slices.finish(&outcome.total.counts)),
+            self.logs.hlog.map_or(Ok(()), |log| log.finish(&self.collection.whole.total.counts)),
         ];
         if let Some(error) = finished.into_iter().find_map(Result::err) {
             self.collection.log_error.get_or_insert(error);

@@ -1,6 +1,7 @@
 //! What one worker saw of one target in one second.
 
-use super::{Histogram, Slices};
+use super::Histogram;
+use crate::clock::NS_PER_S;
 
 /// Longest time that is resolved, in nanoseconds: one hour, as in wrk2. Longer ones count as this.
 pub const MAX_NS: u64 = 3_600_000_000_000;
@@ -10,6 +11,18 @@ pub const DIGITS: u8 = 3;
 /// An empty histogram for times in nanoseconds.
 pub fn new_histogram() -> Histogram {
     Histogram::new_with_bounds(1, MAX_NS, DIGITS).expect("constant bounds are valid")
+}
+
+/// Tenths in a second.
+pub const TENTHS: usize = 10;
+/// Nanoseconds of a tenth of a second.
+const TENTH_NS: u64 = NS_PER_S / TENTHS as u64;
+
+/// Response times of one tenth of a second; of half the memory, for a second has ten.
+pub type Tenth = hdrhistogram::Histogram<u32>;
+
+fn new_tenth() -> Tenth {
+    Tenth::new_with_bounds(1, MAX_NS, DIGITS).expect("constant bounds are valid")
 }
 
 /// Failures by kind.
@@ -203,8 +216,8 @@ pub struct Interval {
     pub other_clock: Option<Box<Pair>>,
     /// How late requests left, against a generator that never sleeps.
     pub lag: Histogram,
-    /// Response times by tenths of this second.
-    pub slices: Slices,
+    /// Response times by the tenth of this second in which the response came; what came after its end is in the last.
+    pub tenths: [Tenth; TENTHS],
     /// How long requests without a response had waited when they failed or the run ended, from their intended start and,
     /// where sent, from the send.
     pub waiting: Option<Box<Pair>>,
@@ -221,7 +234,7 @@ impl Interval {
             by_tag: Vec::new(),
             other_clock: None,
             lag: new_histogram(),
-            slices: Slices::new(),
+            tenths: std::array::from_fn(|_| new_tenth()),
             waiting: None,
         }
     }
@@ -238,7 +251,7 @@ impl Interval {
         self.status.fill(0);
         self.pairs_mut().for_each(|pair| pair.clear());
         self.lag.reset();
-        self.slices.clear();
+        self.tenths.iter_mut().for_each(Tenth::reset);
     }
 
     /// Counts a complete response, without its times.
@@ -253,7 +266,8 @@ impl Interval {
     #[inline]
     pub fn record_times(&mut self, measured: &Measured) {
         let Measured { status, tag, offset_ns, response_ns, service_ns, other_service_ns } = *measured;
-        self.slices.record(offset_ns, response_ns);
+        let tenth = (offset_ns / TENTH_NS).min(TENTHS as u64 - 1) as usize;
+        self.tenths[tenth].saturating_record(response_ns);
         some(&mut self.by_class[usize::from(status / 100) % CLASSES]).record(response_ns, service_ns);
         if tag > 0 {
             let index = usize::from(tag) - 1;
@@ -293,7 +307,9 @@ impl Interval {
             }
         }
         add(&mut self.lag, &other.lag);
-        self.slices.add(&other.slices);
+        for (sum, tenth) in self.tenths.iter_mut().zip(&other.tenths).filter(|(_, tenth)| !tenth.is_empty()) {
+            sum.add(tenth).expect("all histograms have the same bounds");
+        }
     }
 
     /// Response and service time over all status classes.
@@ -310,4 +326,34 @@ impl Interval {
 #[inline]
 fn some(pair: &mut Option<Box<Pair>>) -> &mut Pair {
     pair.get_or_insert_with(Box::default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn came(interval: &mut Interval, offset_ns: u64) {
+        let (response_ns, service_ns) = (50_000, 40_000);
+        interval.record_times(&Measured {
+            status: 200,
+            tag: 0,
+            offset_ns,
+            response_ns,
+            service_ns,
+            other_service_ns: None,
+        });
+    }
+
+    #[test]
+    fn tenths_of_several_workers_add_up_and_late_responses_are_in_the_last() {
+        let (mut one, mut other) = (Interval::new(0), Interval::new(0));
+        came(&mut one, 0);
+        came(&mut other, TENTH_NS - 1);
+        came(&mut other, 20 * TENTH_NS);
+        one.add(&other);
+        assert_eq!(one.tenths.each_ref().map(Tenth::len), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(one.tenths[0].max(), one.all_classes().response.max(), "a tenth has the digits of a second");
+        one.reset(1);
+        assert!(one.tenths.iter().all(Tenth::is_empty));
+    }
 }

@@ -9,14 +9,12 @@ mod comparison;
 mod distribution;
 mod interval;
 mod requests;
-mod slices;
 
 pub use collector::{Collected, Collection, Collector, Intervals, Logs, Pool, Summary, Times};
 pub use comparison::{CarryOver, Comparison, Interval95, Ratio};
 pub use distribution::{Distribution, Percentile, rank, value_at_rank};
-pub use interval::{CLASSES, Counts, DIGITS, Errors, Interval, Measured, Pair, new_histogram};
+pub use interval::{CLASSES, Counts, DIGITS, Errors, Interval, Measured, Pair, TENTHS, new_histogram};
 pub use requests::{CHUNK_REQUESTS, Chunks, Fate, Request};
-pub use slices::{SLICES, Slices, middle_ns};
 
 /// Histogram of nanoseconds.
 pub type Histogram = hdrhistogram::Histogram<u64>;

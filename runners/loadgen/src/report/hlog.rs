@@ -1,4 +1,5 @@
-//! HdrHistogram V2 log: one line a second and tag, readable by every HdrHistogram tool.
+//! HdrHistogram V2 log, readable by every HdrHistogram tool: a line a tenth of a second for response times, which tells
+//! when a tail happened, and a line a second for each other tag.
 //!
 //! Values are whole nanoseconds, as they were recorded: at a round trip of 25 us a microsecond is 4 %. Interval maxima are
 //! in milliseconds, as those tools expect. Tags `response` and `service` hold all completed requests. Written only if
@@ -7,8 +8,9 @@
 //! they failed or the run ended. With several targets each tag ends in `@TARGET`.
 
 use super::outcome::SUCCESS;
-use crate::record::{Counts, Histogram, Interval, Pair};
+use crate::record::{Counts, Interval, Pair, TENTHS};
 use crate::tags::Tags;
+use hdrhistogram::Counter;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fs::File;
@@ -57,13 +59,14 @@ impl HlogWriter {
         self.file.write_all(columns.as_bytes()).map_err(|error| refused(&self.name, &error))
     }
 
-    /// Writes one interval of a target. `offset_s` counts from the start of the window.
+    /// Writes what one target did in the `duration_s` from second `index` of the window on. Tenths that it never reached
+    /// are left out.
     ///
     /// # Errors
     /// A sentence with the path and the system's reason.
-    pub fn write(&mut self, target: usize, offset_s: f64, duration_s: f64, interval: &Interval) -> Result<(), String> {
-        let at = (offset_s, duration_s);
-        self.both("", target, at, &interval.all_classes())?;
+    pub fn write(&mut self, target: usize, index: u32, duration_s: f64, interval: &Interval) -> Result<(), String> {
+        let at = (f64::from(index), duration_s);
+        self.line("service", target, at, &interval.all_classes().service)?;
         for (class, pair) in interval.by_class.iter().enumerate().filter(|(class, _)| *class != SUCCESS) {
             let Some(pair) = pair.as_deref().filter(|pair| !pair.response.is_empty()) else { continue };
             self.both(&format!("_{class}xx"), target, at, pair)?;
@@ -75,10 +78,20 @@ impl HlogWriter {
             let name = name.replace([',', ' ', '\r', '\n'], "_");
             self.both(&format!(":{name}"), target, at, pair)?;
         }
-        match interval.waiting.as_deref().filter(|pair| !pair.response.is_empty()) {
-            Some(waiting) => self.line("censored", target, at, &waiting.response),
-            None => Ok(()),
+        if let Some(waiting) = interval.waiting.as_deref().filter(|pair| !pair.response.is_empty()) {
+            self.line("censored", target, at, &waiting.response)?;
         }
+        let reached = (duration_s * TENTHS as f64).ceil().max(1.0) as usize;
+        for (tenth, times) in interval.tenths.iter().enumerate() {
+            if tenth >= reached && times.is_empty() {
+                continue;
+            }
+            let from_s = tenth as f64 / TENTHS as f64;
+            let to_s =
+                if tenth + 1 == TENTHS { duration_s } else { duration_s.min((tenth + 1) as f64 / TENTHS as f64) };
+            self.line("response", target, (at.0 + from_s, to_s.max(from_s) - from_s), times)?;
+        }
+        Ok(())
     }
 
     /// Ends the log with what a reader must know of all its lines.
@@ -95,7 +108,13 @@ impl HlogWriter {
         self.line(&format!("service{of}"), target, at, &times.service)
     }
 
-    fn line(&mut self, tag: &str, target: usize, at: (f64, f64), times: &Histogram) -> Result<(), String> {
+    fn line<C: Counter>(
+        &mut self,
+        tag: &str,
+        target: usize,
+        at: (f64, f64),
+        times: &hdrhistogram::Histogram<C>,
+    ) -> Result<(), String> {
         // A writer without a header appends to the log that `begin` opened.
         let mut builder = IntervalLogWriterBuilder::new();
         let mut log = builder

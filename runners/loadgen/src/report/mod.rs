@@ -7,7 +7,6 @@ pub mod json;
 mod outcome;
 pub mod requests_log;
 mod side_by_side;
-pub mod slices;
 mod spectrum;
 
 pub use outcome::{Conditions, Outcome, Run, Verdict};

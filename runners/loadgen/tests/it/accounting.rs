@@ -1,7 +1,7 @@
 //! Nothing vanishes, and nothing is counted as what it is not: failures, late sends, warm-ups, the end of a run.
 
 use crate::support::requests_log;
-use crate::support::{LONGER_THAN_A_RUN, OK, Run, Scratch, Server, agrees, finish, held, run, spawn};
+use crate::support::{LONGER_THAN_A_RUN, OK, Run, Scratch, Server, agrees, finish, held, hlog, run, spawn};
 use std::io::Write;
 use std::time::Duration;
 
@@ -273,21 +273,15 @@ fn responses_without_a_stamp_are_counted() {
         false
     });
     let scratch = Scratch::new();
-    let [hlog, hgrm, slices, log] = ["hlog", "hgrm", "slices", "log"].map(|name| scratch.0.join(name));
-    let files = format!(
-        "--hlog {} --hgrm {} --slices {} --requests-log {}",
-        hlog.display(),
-        hgrm.display(),
-        slices.display(),
-        log.display()
-    );
+    let [hlog, hgrm, log] = ["hlog", "hgrm", "log"].map(|name| scratch.0.join(name));
+    let files = format!("--hlog {} --hgrm {} --requests-log {}", hlog.display(), hgrm.display(), log.display());
     let run = run(&format!("-t1 -c1 -R 50 -d 400ms --receive-clock kernel {files} {}", server.url("/")));
     let unstamped = run.count("/generator/unstamped");
     assert_eq!(unstamped, run.count("/requests/completed"));
     assert!(unstamped >= 15, "{}", run.json["requests"]);
     let reported = format!("{unstamped} of {unstamped} responses had no stamp of the kernel");
     assert!(run.stderr.contains(&reported), "{}", run.stderr);
-    for file in [hlog, hgrm.clone(), hgrm.with_file_name("hgrm.service"), slices] {
+    for file in [hlog, hgrm.clone(), hgrm.with_file_name("hgrm.service")] {
         let text = std::fs::read_to_string(&file).expect("a report");
         let last = text.lines().last().expect("a line");
         assert!(last.starts_with('#') && last.contains(&reported), "{}: {last}", file.display());
@@ -328,8 +322,6 @@ fn both_clocks_are_shown_where_nothing_was_delayed_on_purpose() {
 
 #[test]
 fn the_histogram_log_keeps_nanoseconds() {
-    use hdrhistogram::serialization::Deserializer;
-    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
     let server = Server::start(|stream, _| {
         std::thread::sleep(Duration::from_millis(5));
         stream.write_all(OK).is_ok()
@@ -337,43 +329,16 @@ fn the_histogram_log_keeps_nanoseconds() {
     let scratch = Scratch::new();
     let log = scratch.0.join("out.hlog");
     let run = run(&format!("-t1 -c1 -R 50 -d 500ms --hlog {} {}", log.display(), server.url("/")));
-    let text = std::fs::read(&log).expect("a log");
-    assert!(String::from_utf8_lossy(&text).contains("values in nanoseconds"));
+    assert!(std::fs::read_to_string(&log).expect("a log").contains("values in nanoseconds"));
     let mut found = 0;
-    for entry in IntervalLogIterator::new(&text) {
-        let Ok(LogEntry::Interval(entry)) = entry else { continue };
-        if entry.tag().is_some_and(|tag| tag.as_str() == "response") {
-            let bytes = decode_base64(entry.encoded_histogram());
-            let times: hdrhistogram::Histogram<u64> =
-                Deserializer::new().deserialize(&mut bytes.as_slice()).expect("a histogram");
-            found += times.len();
-            assert!(times.min() >= 5_000_000 && times.min() < 2_000_000_000, "{}", times.min());
-            // The maximum of a line is in milliseconds.
-            assert!((entry.max() - times.max() as f64 / 1e6).abs() < 1e-3 * entry.max(), "{}", entry.max());
-        }
+    for line in hlog::responses(&log).into_iter().filter(|line| !line.times_ns.is_empty()) {
+        found += line.times_ns.len();
+        let (least, most) = (line.times_ns.min(), line.times_ns.max() as f64 / 1e6);
+        assert!((5_000_000..2_000_000_000).contains(&least), "{least}");
+        // The maximum of a line is in milliseconds.
+        assert!((line.max_ms - most).abs() < 1e-3 * most, "{}", line.max_ms);
     }
     assert_eq!(found, run.count("/requests/completed"));
-}
-
-fn decode_base64(text: &str) -> Vec<u8> {
-    let value = |byte: u8| match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let bits = text.bytes().filter(|byte| *byte != b'=').map(value);
-    let (mut bytes, mut held, mut count) = (Vec::new(), 0_u32, 0);
-    for six in bits {
-        held = held << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((held >> count) as u8);
-        }
-    }
-    bytes
 }
 
 #[test]

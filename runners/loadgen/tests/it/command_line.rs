@@ -38,7 +38,6 @@ fn a_run_that_cannot_be_is_code_2() {
     let url = server.url("/");
     refused(&["-c1", "--json", "/nowhere/out.json", &url], 2, &["/nowhere/out.json", "--json"]);
     refused(&["-c1", "--hlog", "/nowhere/out.hlog", &url], 2, &["/nowhere/out.hlog"]);
-    refused(&["-c1", "--slices", "/nowhere/out.slices", &url], 2, &["/nowhere/out.slices"]);
 }
 
 #[test]

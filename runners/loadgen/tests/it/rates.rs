@@ -1,11 +1,9 @@
 //! What was asked for is what is sent, and it is all there in every report.
 
-use crate::support::{OK, Scratch, Server, agrees, finish, held, run, spawn};
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use crate::support::{OK, Scratch, Server, agrees, finish, held, hlog, run, spawn};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 
 #[test]
 fn open_loop_sends_exactly_the_offered_rate() {
@@ -44,7 +42,7 @@ fn reports_agree_with_each_other() {
     agrees(|| {
         let server = Server::ok();
         let scratch = Scratch::new();
-        let (json, hlog) = (scratch.0.join("out.json"), scratch.0.join("out.hlog"));
+        let (json, log) = (scratch.0.join("out.json"), scratch.0.join("out.hlog"));
         let url = server.url("/");
         let run = finish(
             spawn(&[
@@ -58,7 +56,7 @@ fn reports_agree_with_each_other() {
                 "--json",
                 json.to_str().unwrap(),
                 "--hlog",
-                hlog.to_str().unwrap(),
+                log.to_str().unwrap(),
                 &url,
             ]),
             &json,
@@ -90,40 +88,18 @@ fn reports_agree_with_each_other() {
         ] {
             assert!(run.stdout.contains(text), "{text} is missing in\n{}", run.stdout);
         }
-        assert_eq!(
-            logged(&std::fs::read(&hlog).unwrap()),
-            BTreeMap::from([("response".into(), total), ("service".into(), total)])
-        );
+        assert_eq!(logged(&log), BTreeMap::from([("response".into(), total), ("service".into(), total)]));
         Ok(())
     });
 }
 
 /// Requests by tag.
-fn logged(log: &[u8]) -> BTreeMap<String, u64> {
+fn logged(log: &Path) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    for entry in IntervalLogIterator::new(log) {
-        if let LogEntry::Interval(interval) = entry.expect("a valid line") {
-            let bytes = decode_base64(interval.encoded_histogram());
-            let histogram: Histogram<u64> =
-                Deserializer::new().deserialize(&mut bytes.as_slice()).expect("a valid histogram");
-            *counts.entry(interval.tag().expect("a tag").as_str().to_owned()).or_default() += histogram.len();
-        }
+    for line in hlog::read(log) {
+        *counts.entry(line.tag).or_default() += line.times_ns.len();
     }
     counts
-}
-
-fn decode_base64(text: &str) -> Vec<u8> {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0u32, 0);
-    for letter in text.bytes().filter(|letter| *letter != b'=') {
-        bits = bits << 6 | ALPHABET.iter().position(|known| *known == letter).expect("base64") as u32;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-        }
-    }
-    bytes
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A stall of the server shows in full: requests that waited for their connection count from their intended start,
 //! and those without a response at the end are counted, not dropped.
 
-use crate::support::{LONGER_THAN_A_RUN, OK, Server, agrees, held, run};
+use crate::support::{LONGER_THAN_A_RUN, OK, Server, agrees, held, hlog, run};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -44,30 +44,37 @@ fn a_freeze_in_the_middle_is_in_the_distribution() {
 
 #[test]
 #[ignore = "timed: make test-long runs it alone"]
-fn a_freeze_stands_in_the_slices_when_its_responses_came() {
+fn a_freeze_stands_in_the_tenths_when_its_responses_came() {
     let scratch = crate::support::Scratch::new();
-    let file = scratch.0.join("out.slices");
+    let file = scratch.0.join("out.hlog");
     let server = freezing(Duration::from_millis(500), Duration::from_millis(1000));
-    let run = run(&format!("-t1 -c1 -R 1000 -d 2s --slices {} {}", file.display(), server.url("/")));
-    let text = std::fs::read_to_string(&file).unwrap();
-    let head = format!("#truepace-slices/1 start_unix_us={} slices_per_s=10", run.count("/start_unix_us"));
-    assert_eq!(text.lines().next(), Some(head.as_str()));
-    let slices: Vec<(usize, u64, f64)> = text.lines().skip(1).map(slice).collect();
-    assert_eq!(slices.iter().map(|(index, ..)| *index).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
-    assert_eq!(slices.iter().map(|(_, count, _)| count).sum::<u64>(), 2000);
-    assert!(slices[6..9].iter().all(|(_, count, _)| *count == 0), "{slices:?}");
-    let longest = slices.iter().max_by(|one, other| one.2.total_cmp(&other.2)).unwrap();
-    assert!((9..12).contains(&longest.0) && longest.2 > 460_000.0, "{longest:?}");
+    let run = run(&format!("-t1 -c1 -R 1000 -d 2s --hlog {} {}", file.display(), server.url("/")));
+    let tenths = hlog::responses(&file);
+    assert_eq!(tenths.iter().map(|line| line.tenth).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    let counts: Vec<u64> = tenths.iter().map(|line| line.times_ns.len()).collect();
+    assert_eq!(counts.iter().sum::<u64>(), run.count("/requests/completed"));
+    assert!(counts[6..9].iter().all(|count| *count == 0), "{counts:?}");
+    let longest = tenths.iter().max_by_key(|line| line.times_ns.max()).unwrap();
+    assert!((9..12).contains(&longest.tenth) && longest.max_ms > 460.0, "{} {}", longest.tenth, longest.max_ms);
 }
 
-/// A line as its slice, its responses, and the longest of them in microseconds.
-fn slice(line: &str) -> (usize, u64, f64) {
-    let mut fields = line.split(' ');
-    let index = fields.next().unwrap().parse().unwrap();
-    let bins: Vec<(f64, u64)> = fields
-        .map(|field| field.split_once(':').map(|(us, count)| (us.parse().unwrap(), count.parse().unwrap())).unwrap())
-        .collect();
-    (index, bins.iter().map(|(_, count)| count).sum(), bins.iter().map(|(us, _)| *us).fold(0.0, f64::max))
+#[test]
+fn a_log_has_a_line_a_tenth_for_responses_and_a_line_a_second_for_all_else() {
+    let scratch = crate::support::Scratch::new();
+    let file = scratch.0.join("out.hlog");
+    let server = Server::ok();
+    let run = run(&format!("-t1 -c1 -R 200 -d 1250ms --hlog {} {}", file.display(), server.url("/")));
+    let of = |tag: &str| hlog::read(&file).into_iter().filter(|line| line.tag == tag).collect::<Vec<_>>();
+    let (tenths, seconds) = (of("response"), of("service"));
+    assert_eq!(seconds.iter().map(|line| line.tenth).collect::<Vec<_>>(), [0, 10]);
+    assert!(tenths.len() >= 13, "{}", tenths.len());
+    assert_eq!(tenths.iter().map(|line| line.tenth).collect::<Vec<_>>(), (0..tenths.len()).collect::<Vec<_>>());
+    let length_s = |lines: &[hlog::Line]| lines.iter().map(|line| line.duration_s).sum::<f64>();
+    assert!((length_s(&tenths) - length_s(&seconds)).abs() < 0.01, "{} {}", length_s(&tenths), length_s(&seconds));
+    for lines in [tenths, seconds] {
+        let count = lines.iter().map(|line| line.times_ns.len()).sum::<u64>();
+        assert_eq!(count, run.count("/requests/completed"));
+    }
 }
 
 /// Requests slower than `us`, from the spectrum.

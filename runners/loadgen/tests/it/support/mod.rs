@@ -1,5 +1,6 @@
 //! A server that misbehaves on command, and a way to run the program against it.
 
+pub mod hlog;
 pub mod requests_log;
 pub mod responses;
 
