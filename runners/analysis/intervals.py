@@ -2,17 +2,12 @@
 
 A percentile has that of the effective number of independent requests in a step. Requests close to each other share
 their fate: one stall holds up hundreds. Order-statistic bounds count each request as if it were alone,
-and are then far too narrow. Here the intervals of the log are joined to batches of 1, 2, 4, …
-intervals (batch means: C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation), the share
-of requests beyond the percentile is taken in each, and the variance of its mean is compared with what independent
-requests would give. The largest such ratio, the design effect, over all batch lengths that leave at least five
-batches counts: if neighbouring batches are still alike, longer ones tell, and what they add to those half as long is
-added once more for what still longer ones would (lugsail: D. Vats and J. Flegal, 2022, *Lugsail lag windows for
-estimating time-average covariance matrices*, Biometrika 109). With few batches, or where a few of them
-make all of it, the variance is itself uncertain, so the ratio is raised by Student's t against the normal (E. Korn and
-B. Graubard, 1998, *Confidence intervals for proportions with small expected number of positive counts estimated from
-survey data*, Survey Methodology 24), with the degrees of freedom that the residuals' kurtosis leaves (B. O'Neill, 2014,
-*Some useful moment results in sampling problems*, The American Statistician 68).
+and are then far too narrow. Here the intervals of the log are joined to batches of 1, 2, 4, … intervals
+(`readers.batch_means`), the share of requests beyond the percentile is taken in each, and the variance of its mean is
+compared with what independent requests would give. The largest such ratio, the design effect, over all batch lengths
+that leave at least five batches counts: if neighbouring batches are still alike, longer ones tell, and what they add to
+those half as long is added once more for what still longer ones would (lugsail: D. Vats and J. Flegal, 2022, *Lugsail
+lag windows for estimating time-average covariance matrices*, Biometrika 109).
 
 `effective_samples` is the number of requests over that effect. A value lies within the bounds of a percentile unless
 the exact binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on
@@ -21,8 +16,7 @@ with a complex survey design*, Annals of Statistics 19). The dependence is taken
 percentile: the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at
 it. A side is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an
 effective number of requests is none, so the bounds come from the regularised incomplete beta function that it uses
-itself. Batch means are by hand: scipy has none, nor a variance of dependent counts, and the covariances of statsmodels
-that allow for dependence are those of a regression.
+itself.
 
 What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
 tell of an event that it did not see.
@@ -34,15 +28,15 @@ import math
 import weakref
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import betainc
-from scipy.stats import binom, norm, t
+from scipy.stats import binom
 
 from runners.readers import write
+from runners.readers.batch_means import CONFIDENCE, share_variance
 from runners.readers.run import Step
 from runners.readers.samples import rank
 
@@ -109,7 +103,6 @@ def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
 
 FEWEST_BATCHES = 5
 FEWEST_SLOWER = 5  # requests from which on their dependence is carried outwards
-CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 #: A second makes a percentile when most of what lies beyond it came in that second, and it falls this far without it.
 MADE_BY = 0.5
@@ -171,19 +164,6 @@ def blocks_of(step: Step) -> Blocks | None:
     return found
 
 
-@cache
-def _uncertain(degrees: float) -> float:
-    """By how much a variance of so many degrees of freedom is raised."""
-    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
-
-
-def _degrees(residuals: npt.NDArray[np.float64]) -> float:
-    """Degrees of freedom of the residuals' variance: fewer than their number where a few of them make all of it."""
-    count, squares = len(residuals), float((residuals**2).sum())
-    kurtosis = count * float((residuals**4).sum()) / squares**2 if squares else 3.0
-    return round(min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1))), 1)
-
-
 def design_effect(over: Counts, totals: Counts) -> float:
     """By how much the variance of a share exceeds that of independent requests; 1 or more.
 
@@ -197,12 +177,10 @@ def design_effect(over: Counts, totals: Counts) -> float:
     while len(over) // length >= FEWEST_BATCHES:
         batches = len(over) // length
         joined = [part[: batches * length].reshape(batches, length).sum(axis=1) for part in (over, totals)]
-        own = joined[0].sum() / joined[1].sum()
-        residuals = joined[0] - own * joined[1]
-        variance = batches / (batches - 1) * float((residuals**2).sum()) / float(joined[1].sum()) ** 2
-        extrapolated = variance if length == 1 else max(variance, 2 * variance - shorter)
-        worst = max(worst, extrapolated / independent * _uncertain(_degrees(residuals)))
-        shorter = variance
+        variance = share_variance(joined[0], joined[1])
+        extrapolated = variance.value if length == 1 else max(variance.value, 2 * variance.value - shorter)
+        worst = max(worst, extrapolated / independent * variance.raised_by)
+        shorter = variance.value
         length *= 2
     return worst
 

@@ -10,10 +10,11 @@ Wu, 1989, *A general theory for jackknife variance estimation*, Annals of Statis
 
 Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, *A multiple comparison
 procedure for comparing several treatments with a control*, JASA 50). `scipy.stats.dunnett` itself does not serve: it
-takes independent groups and has no blocks. Of the jackknife scipy has only what its bootstrap needs, without groups.
-With one start the interval is that of these processes alone, and there is no verdict on the treatments. A control, a
-second fresh process of the baseline, is measured as one more treatment: it adds to the residual, has no part in the
-error rate of the others, and differs from it only by chance.
+takes independent groups and has no blocks. Of the jackknife scipy has only what its bootstrap needs, without groups;
+the batch means of `readers.batch_means` are those of a share, and a percentile's logarithm is none. With one start the
+interval is that of these processes alone, and there is no verdict on the treatments. A control, a second fresh process
+of the baseline, is measured as one more treatment: it adds to the residual, has no part in the error rate of the
+others, and differs from it only by chance.
 """
 
 from __future__ import annotations
