@@ -408,7 +408,7 @@ def cross_checks(run: Run) -> Iterator[Check]:
     if nothing := [(w, each) for w, each in knees(run).items() if any(_is_nothing(knee) for knee in each)]:
         yield _ceiling(nothing)
     if beside := [each for each in ladders(run) if each.base is not None and each.base.knee is not None]:
-        yield _rate_steps(beside)
+        yield _rate_steps(run, beside)
 
 
 def _profiled(steps: list[Step]) -> Check:
@@ -490,11 +490,13 @@ def contradictions(ladder: Ladder) -> list[float]:
     ]
 
 
-def _rate_steps(found: list[Ladder]) -> Check:
+def _rate_steps(run: Run, found: list[Ladder]) -> Check:
     """What a search says of a rate, the same rate offered again says too."""
-    bad = {ladder.title: rates for ladder in found if (rates := contradictions(ladder))}
+    bad = [(ladder, rates) for ladder in found if (rates := contradictions(ladder))]
     text = f"the rate steps of {write.several(len(found) - len(bad), 'ladder')} agree with the knee"
     if bad:
-        against = (f"{name} at {write.listed(map(write.rate, rates))}" for name, rates in bad.items())
+        against = (f"{ladder.title} at {write.listed(map(write.rate, rates))}" for ladder, rates in bad)
         text += f"; these do not: {'; '.join(against)}"
-    return Check("rate steps and knee", not bad, write.sentence(text))
+    titles = {ladder.title for ladder, _ in bad}  # that of the search that found the knee is the same
+    steps = tuple(step.name for ladder in ladders(run) if ladder.title in titles for step in ladder.steps)
+    return Check("rate steps and knee", not bad, write.sentence(text), steps)

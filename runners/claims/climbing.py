@@ -496,7 +496,10 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
     if silent:
         text += f"; of {write.listed(facts.title(one.steps[0]) for one in silent)} "
         text += "it is not known which rates meet the objective"
-    yield Check(f"probes of {write.several(len(found), 'ladder')}", not silent and not invalid, write.sentence(text))
+    failed = [step.name for ladder in silent for step in ladder.steps]
+    failed += [point.step.name for _, point in judged if point.outcome == Outcome.INVALID]
+    name = f"probes of {write.several(len(found), 'ladder')}"
+    yield Check(name, not silent and not invalid, write.sentence(text), tuple(dict.fromkeys(failed)))
     beyond = [
         (point.samples * (1 - ladder.objective.latencies[-1][0]), ladder)
         for ladder, point in judging

@@ -57,6 +57,7 @@ class Answer:
 
     `effect` is what was found, in numbers with their intervals; `confidence` what the interval rests on; `needed` what
     an inconclusive answer would take. `finding` is the evidence in full, `figure` the place of a report that draws it.
+    `steps` are those that it rests on, where they are not those of its finding.
     """
 
     verdict: Verdict
@@ -65,6 +66,12 @@ class Answer:
     needed: str = ""
     finding: Finding | None = None
     figure: str | None = None
+    steps: tuple[str, ...] = ()
+
+    @property
+    def rests_on(self) -> frozenset[str]:
+        """The steps that decide it; none where they are not known."""
+        return frozenset(self.steps or (self.finding.steps if self.finding is not None else ()))
 
     @property
     def link(self) -> str | None:
@@ -354,7 +361,8 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
             (f for f in evidence.all("E02") if {f.evidence["of"], f.evidence["against"]} == {of, against}), None
         )
         basis = f"one search of {'both' if together else 'each'}, {write.several(starts, 'start')}"
-        return Answer(verdict, effect, basis, needed, finding, settings.anchor(workload))
+        steps = tuple(step.name for each in pair if each is not None for step in each.steps)
+        return Answer(verdict, effect, basis, needed, finding, settings.anchor(workload), steps)
 
     return answer
 

@@ -176,10 +176,11 @@ def _account(one: Stall, whole: bool) -> str:
             f"{frozen} {one.tool} can show one thing, its longest response of {write.latency(one.max_us)}: in closed "
             "loop it sends nothing in the meantime, so nothing else had to wait"
         )
+    more = ": those served from the queue after a freeze wait on top of it" if one.seen_share > 1 else ""
     text = (
         f"{frozen} {name(one.tool)} counts {write.count(one.counted_above(one.long_s))} requests that wait longer than "
         f"{write.latency(one.long_s * 1e6)}, where by the schedule there are "
-        f"{write.count(one.expected_above(one.long_s))} ({write.percent(one.seen_share)}); its longest is "
+        f"{write.count(one.expected_above(one.long_s))} ({write.percent(one.seen_share)}{more}); its longest is "
         f"{write.latency(one.max_us)}"
     )
     if write.known(one.censored):

@@ -437,11 +437,7 @@ def _wrong(checks: Iterable[Check], conclusion: Conclusion) -> Iterator[tuple[Ch
     """Checks that failed, each with the questions that they touch."""
     for check in checks:
         if check.ok is False:
-            touched = [
-                each
-                for each in conclusion.answers
-                if each.answer.finding is not None and set(each.answer.finding.steps) & set(check.steps)
-            ]
+            touched = [each for each in conclusion.answers if each.answer.rests_on & set(check.steps)]
             alone = check.steps or check.name == PROSE
             which = "no answer by itself" if alone else "all answers"
             if touched:
