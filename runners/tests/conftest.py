@@ -24,7 +24,7 @@ settings.register_profile("long", deadline=None, max_examples=EXAMPLES_LONG)
 settings.load_profile("long" if LONG else "short")
 
 #: Python looks for garbage after so many new objects (by default 700). The frames, figures and modules of these tests
-#: are many objects of which few are garbage, and looking took an eighth of their processor time.
+#: are many objects of which few are garbage, and looking took a fifteenth of their processor time.
 GARBAGE_AFTER = 50_000
 gc.set_threshold(GARBAGE_AFTER)
 
@@ -62,9 +62,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker in LONG_MARKERS:
             if not LONG and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=f"{ONLY_LONG}: {marker}"))
-
-
-def pytest_collection_finish() -> None:
-    """Spare what has been imported, and lives to the end, each search for garbage."""
-    gc.collect()
-    gc.freeze()
