@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from runners.audit.rule import Group
+from runners.audit.rules.tables import figure, read
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.wrk_console import TRUEPACE_PREFIX
@@ -79,6 +80,7 @@ _REPORTED = re.compile(
     r"|got|found|observed|executed|performed|noticed)\b"
     r"|\b(?:was|were|been|is|are) (?:\w+ )?(?:loaded|tested|measured|benchmarked|compared|executed|performed|launched"
     r"|taken|captured|collected|carried out)\b"
+    r"|\b(?:was|were) (?:\w+ )?(?:run|made|done|conducted|obtained) (?:on|with|using|at|against|over|by|in)\b"
     r"|\b(?:tested|measured|benchmarked|ran|tests run) (?:on|with|using|at|against|over)\b|\b(?:results|runs?) below\b"
     r"|\b(?:тестировал|протестирова|замеря|замерил|измеря|измерил|измерен|запуска|запустил|провод|прове[лд]|нагруж"
     r"|нагрузил|обстрел|стреля|прогнал|прогон)\w*|видим|видно|получил\w*|показал\w*"
@@ -113,6 +115,7 @@ _MACHINE = re.compile(
     r"|\bR[3579][ -]?\d{4}"
 )
 LEAST_SETTINGS = 2
+COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
 _QUANTITY = re.compile(r"(?i)(?<![\w.,<>~/-])\d[\d.,]*\s?(?:ms|мс|µs|req/s|[rqt]ps|%)(?![^\W\d_])")
 LEAST_QUANTITIES = 2
 MANY_NUMBERS = 5
@@ -138,8 +141,28 @@ def tells(group: Group) -> bool:
         return True
     if said and any(_HEADING.match(text) and _OF_A_REPORT.search(text) for text in lines):
         return True
+    if said and _retells(group):
+        return True
     settings = {(output.headings, output.label, output.connections, output.report.url) for output in group}
     return len(settings) >= LEAST_SETTINGS and any(_MACHINE.search(line.text) for line in first.prose)
+
+
+def _retells(group: Group) -> bool:
+    """Tell whether a table of the author's repeats figures of several outputs."""
+    rates = {output.place: output.report.requests_per_s for output in group if not output.report.transcribed}
+    means = {output.place: output.report.latency.mean for output in group if output.report.latency}
+    for table in read(group[0].prose) if len(rates) > 1 else ():
+        cells = [figure(cell, head) for _, row in table.rows for head, cell in zip(table.head, row, strict=False)]
+        copied = {
+            place
+            for found in cells
+            if found
+            for place, value in (means if found[1] else rates).items()
+            if value and abs(found[0] - value) <= (found[2] + COPIED) * value
+        }
+        if len(copied) > 1:
+            return True
+    return False
 
 
 def _is_reported(text: str) -> bool:

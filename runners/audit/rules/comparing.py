@@ -227,7 +227,8 @@ _TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*\|?\s*$|^[
 #: Why a report was made: `a small project to compare threads and coroutines`.
 _AIM = re.compile(
     r"\b(?:to compare|(?:benchmark|performance|load)(?: tests?)? (?:between|comparing|comparison of))\b[^.|]{0,60}"
-    r"\b(?:and|vs\.?|versus|with)\b",
+    r"\b(?:and|vs\.?|versus|with)\b"
+    r"|\b(?:micro-?)?benchmarks? (?:for|of) [\w.+#/-]+(?:, [\w.+#/-]+)+,? and [\w.+#/-]+",
     re.IGNORECASE,
 )
 _ADVISED = re.compile(r"\b(?:recommend\w*|suggested|safety|margin|expected|estimated|targets?)\b", re.IGNORECASE)

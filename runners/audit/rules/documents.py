@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from runners.audit.figures import achieved_rps, at, fell_short, finite, has_queue
-from runners.audit.reports import is_report, tells
+from runners.audit.reports import COPIED, is_report, tells
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules import limits, loads
 from runners.audit.rules.comparing import comparing
@@ -76,7 +76,6 @@ EXACT = 0.003
 ROUNDED = 0.05  # no text rounds a figure by more
 FAR_OFF = 2.0
 OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
-COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
 MISCOPIED = 0.01
 LEAST_MEANS = 2  # that are copied, beside one that is not
 UNEVEN = 1.0  # standard deviations of a latency by its mean; an exponential distribution has one
@@ -133,7 +132,7 @@ _OF_THE_JVM = {
     "JDK": rf"\bJDK\b(?!\.[a-z])|openjdk|\bjava(?: version| ?\d|{_SAID}v?\d)|GraalVM",
 }
 _JVM = re.compile(
-    r"\bjava\b|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof|one[-.]nio"
+    r"\bjava\b(?!-?script)|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof|one[-.]nio"
     r"|\bG1\b|\bjit\b",
     re.IGNORECASE,
 )

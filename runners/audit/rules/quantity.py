@@ -235,12 +235,12 @@ def _settings(output: Output) -> tuple[object, ...]:
 def said_above(output: Output) -> tuple[str, ...]:
     """Name a setting by the parameters that are listed just above an output, but not by its turn.
 
-    Where no script names what was asked for, the caption does.
+    Where no script names what was asked for, the caption does, and where the output does not say.
     """
     above = [text for line in output.text_above[-NEAR_LINES:] if (text := line.text.strip(" \t`*_"))]
     listed = [text for text in above if _PARAMETER.match(text)]
     if output.connections is None:
-        return ()
+        return tuple(_TURN.sub("", caption).lower() for caption in captioned(output))
     if output.script:
         return tuple(listed)
     last = next((text for text in reversed(above) if not _TYPED.search(text) and text not in listed), "")

@@ -18,6 +18,8 @@ _END = re.compile(r"(?<!\b\w)(?<!\bvs)[.!?;]+(?=\s|$)|[。！？；]+")
 #: A link to a picture, whose text is its caption.
 _OF_A_PICTURE = re.compile(r"(?<!!)\[[^\]\[]{0,120}\]\([^)\s]+\.(?:png|jpe?g|gif|svg|webp)\)", re.IGNORECASE)
 _ALONE = re.compile(r"^\s*(?:#|\||[-*+]\s|\d+[.)]\s|>|```|$)")  # a line that goes on no sentence before it
+_UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-{3,})\s*$")
+_TITLE = re.compile(r"^[^\W\d_][^|]{2,80}$")
 _UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|msec|с|s)"
 _NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"
 _PLAIN = {"мкс": "us", "мс": "ms", "msec": "ms", "с": "s", "сек": "s", "sec": "s"}
@@ -236,7 +238,7 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
     """Split what an author wrote into sentences; a heading, an item of a list and a row of a table stand alone."""
     found: list[Sentence] = []
     part, begin, last = "", 0, 0
-    for line in _barred(prose):
+    for line in _marked(prose):
         if len(line.text) > context.LONGEST_LINE:
             continue  # nobody wrote that as prose
         text = context.spaced(context.ADDRESS.sub("", _OF_A_PICTURE.sub("", line.text))).strip().rstrip("\\").strip()
@@ -256,15 +258,24 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
     return [sentence for sentence in found if 0 < len(sentence.text) <= context.LONGEST_LINE]
 
 
-def _barred(prose: Sequence[Line]) -> Iterator[Line]:
-    """Set bars around the rows of tables that stand without them: `Proxy | Latency | Rate`."""
+def _marked(prose: Sequence[Line]) -> Iterator[Line]:
+    """Mark headings that are underlined, and set bars around the rows of tables that stand without them."""
     for before, line, after in zip((None, *prose), prose, (*prose[1:], None), strict=False):
+        above = before if before and before.number == line.number - 1 else None
+        below = after if after and after.number == line.number + 1 else None
+        if above and _UNDERLINE.match(line.text) and _TITLE.match(above.text):
+            continue
         bars = line.text.count("|")
-        rows = [each for each in (before, after) if each and abs(each.number - line.number) == 1]
-        bare = (
-            bars > 1 and not line.text.lstrip().startswith("|") and any(each.text.count("|") == bars for each in rows)
-        )
-        yield replace(line, text=f"| {line.text.strip()} |") if bare else line
+        if below and not above and _TITLE.match(line.text) and _UNDERLINE.match(below.text):
+            yield replace(line, text=f"# {line.text.strip()}")
+        elif (
+            bars > 1
+            and not line.text.lstrip().startswith("|")
+            and any(each and each.text.count("|") == bars for each in (above, below))
+        ):
+            yield replace(line, text=f"| {line.text.strip()} |")
+        else:
+            yield line
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:

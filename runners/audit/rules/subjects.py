@@ -173,7 +173,7 @@ def alternatives(things: Sequence[Subject]) -> tuple[str, str] | None:
     known = [
         thing
         for thing in things
-        if {_VERSION.sub("", word.removesuffix(".js")) for word in thing.words} <= _TECHNOLOGIES
+        if {_VERSION.sub("", word.removesuffix(".js")) for word in thing.words} - {""} <= _TECHNOLOGIES
     ]
     if len(known) > 1:
         return known[0].name, known[1].name
@@ -287,7 +287,8 @@ def _name(output: Output) -> str:
         text = line.text.strip()
         if text.startswith("#") or (text.endswith(":") and len(text) <= LONGEST_NAME and not _NO_NAME.search(text)):
             return text
-    return output.headings[-1] if output.headings else ""
+    captions = list(captioned(output)) if output.connections is None else ()
+    return next(iter(captions), "") or (output.headings[-1] if output.headings else "")
 
 
 def named(output: Output) -> frozenset[str]:

@@ -76,7 +76,11 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     if typical is None or typical > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
         return
     upper = at(output, 0.9) or at(output, 0.95)
-    if typical < 0 or (typical == 0 and output.tool == "wrk2") or (upper is not None and upper >= BESIDE * typical):
+    if (
+        typical < 0
+        or (typical == 0 and output.tool == "wrk2")
+        or (upper is not None and upper >= BESIDE * (typical or TICK_US))
+    ):
         return  # true, and beside the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (

@@ -239,6 +239,7 @@ def test_captions_and_headings_of_bare_records_name_two_states(first: str, secon
         ("fast-proxy (^1.8.0)", "http-proxy (^1.18.1)", True),
         ("fast-proxy (^1.8.0)", "fast-proxy (^1.7.0)", False),  # one thing at two times
         ("Express.js", "Ruby on Rails (Ruby v. 2.1.0)", True),
+        ("[Hyper](https://hyper.example) v0.14", "[Warp](https://warp.example) v0.3.1", True),
         ("Alpha (first)", "Beta (second)", False),
     ],
 )
@@ -247,10 +248,27 @@ def test_software_with_its_version_is_set_beside_other_software(first: str, seco
     assert ("CMP003" in found) is compared
 
 
-@pytest.mark.parametrize("title", ["# Compare HTTP requests of Java and Go", "# akka-vs-nodejs"])
-def test_a_title_that_names_two_things_compares_them(title: str) -> None:
-    assert "CMP003" in remarks(f"{title}\n\n{CLOSED}\n{FASTER}")
-    assert "CMP003" not in remarks(f"#{title}\n\n{CLOSED}".replace("akka-vs-nodejs", "akka"))
+@pytest.mark.parametrize(
+    ("title", "compared"),
+    [
+        ("# Compare HTTP requests of Java and Go", True),
+        ("# akka-vs-nodejs", True),
+        ("akka-vs-nodejs\n==============", True),
+        ("# akka", False),
+        ("akka-vs-nodejs", False),
+        ("## Compare your results and ours", False),
+    ],
+)
+def test_a_title_that_names_two_things_compares_them(title: str, compared: bool) -> None:
+    assert ("CMP003" in remarks(f"{title}\n\n{CLOSED}\n{FASTER}")) is compared
+
+
+@pytest.mark.parametrize(
+    ("said", "compared"),
+    [("A microbenchmark for asyncio, uvloop and trio.", True), ("A benchmark of one server and its client.", False)],
+)
+def test_a_benchmark_of_several_things_sets_them_beside_each_other(said: str, compared: bool) -> None:
+    assert ("CMP003" in remarks(f"{REPORT}{said}\n\n{CLOSED}")) is compared
 
 
 def test_a_table_without_bars_around_its_rows_compares_what_it_names() -> None:

@@ -12,7 +12,7 @@ from runners.readers.documents import text_document
 from runners.readers.outputs import find_in, outputs_of
 from runners.readers.severity import Severity
 from runners.tests.audit.planted import REPORT, remarks
-from runners.tests.fixtures.outputs import CLOSED, HEALTHY, SLOWER, replaced
+from runners.tests.fixtures.outputs import CLOSED, FASTER, HEALTHY, SLOWER, replaced
 
 
 def test_where_the_generator_ran_is_a_condition() -> None:
@@ -161,6 +161,36 @@ def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
 def test_captions_and_listed_parameters_are_of_a_setting(first: str, second: str, repeated: bool) -> None:
     run = replaced(CLOSED, (" -s get.lua", ""))
     assert ("SMP004" not in remarks(f"{REPORT}{first}\n\n```\n{run}```\n\n{second}\n\n```\n{run}```\n")) is repeated
+
+
+def test_captions_of_outputs_without_settings_are_settings() -> None:
+    bare = "".join(f"{line}\n" for line in CLOSED.splitlines()[3:6] + CLOSED.splitlines()[11:])
+    assert "SMP004" in remarks(f"{REPORT}```\nAlpha\n{bare}\nBeta\n{bare}```\n")
+    assert "SMP004" not in remarks(f"{REPORT}```\nFirst run\n{bare}\nSecond run\n{bare}```\n")
+
+
+@pytest.mark.parametrize(("language", "jvm"), [("Java", True), ("Java-Script", False), ("JavaScript", False)])
+def test_a_heap_is_asked_of_java_and_not_of_javascript(language: str, jvm: bool) -> None:
+    text = f"{REPORT}## {language}\n\n{CLOSED}"
+    assert ("heap" in remarks(text)["RUN006"].seen.text) is jvm
+
+
+WARM = "NOTE: the tests warm the server up."
+TABLE = "Server | Latency | Rate\n-|-|-\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("All tests were run on FreeBSD.", True),
+        ("All tests are to be read with care.", False),
+        (f"{WARM}\n\n{TABLE}a | 10.00ms | 200\nb | 5.00ms | 400", True),
+        (f"{WARM}\n\n{TABLE}a | 11.00ms | 210\nb | 6.00ms | 410", False),
+    ],
+)
+def test_who_says_that_tests_were_run_or_repeats_their_figures_in_a_table_reports(said: str, told: bool) -> None:
+    text = f"# Servers\n\n{said}\n\n## Alpha\n\n{CLOSED}\n## Beta\n\n{FASTER}"
+    assert ("RUN006" in remarks(text)) is told
 
 
 @pytest.mark.parametrize(

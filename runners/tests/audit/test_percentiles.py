@@ -143,3 +143,11 @@ def runs_of(*levels: str) -> str:
 )
 def test_an_average_of_percentiles_is_named(text: str, averaged: bool) -> None:
     assert ("SMP005" in remarks(f"{REPORT}{text}\n\n{HEALTHY}")) is averaged
+
+
+@pytest.mark.parametrize(("p90_ms", "named"), [(0, True), (1, True), (20, False)])
+def test_a_median_of_nothing_is_what_ab_can_print_of_a_fraction(p90_ms: int, named: bool) -> None:
+    ab = "Concurrency Level:      10\nTime taken for tests:   2.000 seconds\nComplete requests:      10000\n"
+    rows = f"Percentage of the requests served within a certain time (ms)\n  50%  0\n  90%  {p90_ms}\n  99%  21\n"
+    text = f"This is ApacheBench, Version 2.3\n{ab}Requests per second:    5000.00 [#/sec] (mean)\n\n{rows}"
+    assert ("TIM002" in remarks(text)) is named
