@@ -132,8 +132,8 @@ _OF_THE_JVM = {
     "JDK": rf"\bJDK\b(?!\.[a-z])|openjdk|\bjava(?: version| ?\d|{_SAID}v?\d)|GraalVM",
 }
 _JVM = re.compile(
-    r"\bjava\b(?!-?script)|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof|one[-.]nio"
-    r"|\bG1\b|\bjit\b",
+    r"\bjava\b(?!-?script)|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof"
+    r"|one[-.]nio|\bG1\b|\bjit\b",
     re.IGNORECASE,
 )
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}

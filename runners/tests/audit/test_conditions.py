@@ -180,7 +180,7 @@ TABLE = "Server | Latency | Rate\n-|-|-\n"
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         ("All tests were run on FreeBSD.", True),
         ("All tests are to be read with care.", False),
@@ -188,9 +188,9 @@ TABLE = "Server | Latency | Rate\n-|-|-\n"
         (f"{WARM}\n\n{TABLE}a | 11.00ms | 210\nb | 6.00ms | 410", False),
     ],
 )
-def test_who_says_that_tests_were_run_or_repeats_their_figures_in_a_table_reports(said: str, told: bool) -> None:
+def test_who_says_that_tests_were_run_or_repeats_their_figures_in_a_table_reports(said: str, reported: bool) -> None:
     text = f"# Servers\n\n{said}\n\n## Alpha\n\n{CLOSED}\n## Beta\n\n{FASTER}"
-    assert ("RUN006" in remarks(text)) is told
+    assert ("RUN006" in remarks(text)) is reported
 
 
 @pytest.mark.parametrize(
