@@ -53,6 +53,12 @@ _REQUESTS = re.compile(
     r"|[个次]?请求|回?リクエスト|번?의? ?요청)",
     re.IGNORECASE,
 )
+_THREADS = re.compile(rf"{_NUMERAL}(?:threads?\b|поток\w*)", re.IGNORECASE)
+#: What a text calls a standard deviation, and is no time.
+_DEVIATION = re.compile(
+    r"(?i)\b(?:standard deviation|(?:среднеквадрат\w+|стандартн\w+) отклонени\w+)[^.%]{0,30}?(?<![\d.,])"
+    r"(\d{1,3}(?:[.,]\d{1,2})?)\s?%"
+)
 #: A sentence that says over how many connections its author loaded the system.
 _LOADED_OVER = re.compile(
     r"(?i)(?:тестировани\w+|тестиру\w+|нагру[зж]\w+|обстрел\w*|\bwrk2?\b)[^.|]{0,80}?\b(?:в|на|с) "
@@ -192,6 +198,7 @@ def _other_load(group: Group) -> Iterator[Seen]:
             for pattern, number, what in (
                 (_REQUESTS, ran, "requests"),
                 (_CONNECTIONS, connections if label else None, "connections"),
+                (_THREADS, report.threads if label and _CONNECTIONS.search(line.text) else None, "threads"),
             ):
                 said = {_numeral(match) for match in pattern.finditer(line.text)} if number else set()
                 if number and len(said) == 1 and abs((other := said.pop()) - number) > OTHER_RATE * number:
@@ -335,6 +342,9 @@ def _misquoted(group: Group) -> Iterator[Seen]:
             )
             evidence: dict[str, write.Value] = {"quoted_us": quote.value_us, "printed_us": printed_us}
             yield Seen(output, text, {**evidence, "said_at_line": quote.line})
+    for line, share, output in _shares_as_deviations(group):
+        text = f"line {line} gives {share:g} % as the standard deviation, which is the share within one"
+        yield Seen(output, text, {"said_at_line": line})
     for line, level, output, mean_us in _means_as_percentiles(group):
         text = f"line {line} gives {write.latency(mean_us)} as {write.level(level)}, which is the mean of the output"
         yield Seen(output, text, {"quoted_us": mean_us, "said_at_line": line})
@@ -353,6 +363,15 @@ def _misquoted(group: Group) -> Iterator[Seen]:
 
 def _mean(output: Output) -> float | None:
     return finite(output.report.latency.mean) if output.report.latency else None
+
+
+def _shares_as_deviations(group: Group) -> Iterator[tuple[int, float, Output]]:
+    """Find standard deviations that a text gives in percent, and that are the shares of samples within one."""
+    for sentence in sentences(group[0].prose):
+        for found in _DEVIATION.findall(sentence.text):
+            share = float(found.replace(",", "."))
+            known = [(output, stats.within_stdev_percent) for output in group if (stats := output.report.latency)]
+            yield from [(sentence.line, share, output) for output, printed in known if printed == share][:1]
 
 
 def _means_as_percentiles(group: Group) -> Iterator[tuple[int, float, Output, float]]:

@@ -192,6 +192,12 @@ def test_a_row_that_is_misquoted_beside_one_that_is_not_is_named() -> None:
     assert "DOC002" not in remarks(f"{REPORT}{quoted.format('22.10ms', '61.31ms')}{HEALTHY}")  # of another run
 
 
+@pytest.mark.parametrize(("share", "misread"), [("88.38", True), ("30", False)])
+def test_the_share_within_a_standard_deviation_is_not_the_deviation(share: str, misread: bool) -> None:
+    said = f"Среднеквадратичное отклонение составляет {share}%.\n"
+    assert ("DOC002" in remarks(f"{REPORT}{said}\n{HEALTHY}")) is misread
+
+
 def test_percentiles_that_are_all_those_of_other_rows_are_misquoted() -> None:
     said = "Задержка растёт между 90-ым перцентилем и 99-ым -- c {} до {}, что много.\n\n"
     more = "Далее профили.\n\n" * 9
@@ -324,6 +330,12 @@ def test_a_list_of_parameters_is_held_against_the_output(listed: str, named: boo
 )
 def test_a_load_over_connections_that_no_output_has_is_named(said: str, named: bool) -> None:
     assert ("DOC001" in remarks(f"{REPORT}{said}\n\n{HEALTHY}")) is named
+
+
+def test_threads_in_a_heading_of_threads_and_connections_are_held_against_the_output() -> None:
+    assert "DOC001" in remarks(f"{REPORT}## 4 threads and 8 connections\n\n{HEALTHY}")
+    assert "DOC001" not in remarks(f"{REPORT}## 1 thread and 8 connections\n\n{HEALTHY}")
+    assert "DOC001" not in remarks(f"{REPORT}## A pool of 4 threads\n\n{HEALTHY}")
 
 
 def test_a_command_of_another_number_of_connections_is_not_the_outputs() -> None:
