@@ -111,9 +111,15 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
     logs, left_out = np.full(len(treatments), np.nan), np.full((count, len(treatments)), np.nan)
     for index, name in enumerate(treatments):
         mine = target == name
-        logs[index] = _log_percentile(values[mine], level)
+        order = np.argsort(values[mine])
+        ordered, blocks = values[mine][order], block[mine][order] if count else block
+        logs[index] = _log_at(ordered, rank(len(ordered), level) - 1)
+        # of each block, where its requests stand among all in order: what is left out below a rank moves it up
+        places = np.split(np.argsort(blocks, kind="stable"), np.cumsum(np.bincount(blocks, minlength=count))[:-1])
         for left in range(count):
-            left_out[left, index] = _log_percentile(values[mine & (block != left)], level)
+            wanted = rank(len(ordered) - len(places[left]), level) - 1
+            below = np.searchsorted(places[left] - np.arange(len(places[left])), wanted, side="right")
+            left_out[left, index] = _log_at(ordered, wanted + int(below))
     return Start(logs, left_out)
 
 
@@ -123,11 +129,8 @@ def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Star
     return Start(logs, np.empty((0, len(treatments))))
 
 
-def _log_percentile(values: Floats, level: float) -> float:
-    if not len(values):
-        return math.nan
-    index = rank(len(values), level) - 1
-    return math.log(float(np.partition(values, index)[index]))
+def _log_at(ordered: Floats, index: int) -> float:
+    return math.log(float(ordered[index])) if 0 <= index < len(ordered) else math.nan
 
 
 @cache

@@ -103,7 +103,7 @@ class ArchivedStep(StepFolder):
 
     def read_frame(self, name: str) -> pd.DataFrame | None:
         frame = self.archive.frames(name).get(self.name)
-        return None if frame is None else frame.copy()
+        return None if frame is None else frame.copy(deep=False)
 
     def console_text(self) -> str | None:
         printed = self.archive.frames(CONSOLE).get(self.name)
@@ -157,6 +157,7 @@ def _opened(run: Path, changed_ns: int) -> Archive:
 
 
 def _by_step(path: Path) -> dict[str, pd.DataFrame]:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -167,9 +168,13 @@ def _by_step(path: Path) -> dict[str, pd.DataFrame]:
     for at, column in enumerate(table.schema):
         if pa.types.is_decimal(column.type):
             table = table.set_column(at, column.name, _floats(table[column.name], kinds[column.name]))
-    frame = table.to_pandas()
+    # the rows of a step follow each other: its part is a slice, which copies nothing
+    names = table["step"].to_numpy()
+    frame = table.drop_columns("step").to_pandas()
+    ends = [*(np.flatnonzero(names[1:] != names[:-1]) + 1), len(names)] if len(names) else []
     return {
-        str(step): part.drop(columns="step").reset_index(drop=True) for step, part in frame.groupby("step", sort=False)
+        str(names[begin]): frame.iloc[begin:end].reset_index(drop=True)
+        for begin, end in zip([0, *ends], ends, strict=False)
     }
 
 
