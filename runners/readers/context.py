@@ -36,6 +36,7 @@ _IN_A_NAME = re.compile(r"(?:(?<![a-zA-Z\d])R(?P<flag>\d{2,7})|(?P<unit>\d[\d_]{
 _BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:conn|thread|chan|file))")
 _OPERATION = r"(?:get|put|post|delete|del|status|read|write)s?"
 _THOUSANDS_IN_A_NAME = re.compile(rf"(?i)(?:{_OPERATION}[-_ ]?)?(\d{{1,4}}k)(?:[-_ ]?{_OPERATION})?")
+_RATE_OF_A_FOLDER = re.compile(r"[rR]?(\d{1,3}k|\d{3,7})(?:rps)?")
 ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
 _NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
 _ARRIVALS = re.compile(r"\barrivalRate['\"]?:\s*(?P<rate>\d{1,7})\b")
@@ -137,16 +138,22 @@ def unchanged(name: str) -> str:
 def named(path: Path, achieved_rps: float | None) -> Stated | None:
     """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
-    A bare number is one only where it stands alone in the name and the run could have been offered it.
+    A bare number is one only where it stands alone in the name and the run could have been offered it. Where the name
+    has none, that of its folder may be one and nothing else: `r5k/get.txt`, `20000/wrk.txt`.
     """
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
     bare = [] if marked else [found for found in _BARE_IN_A_NAME.findall(path.stem) if float(found) >= LEAST_BARE_RPS]
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
         bare = [thousands[1]]
+    numberless = not marked and not bare and not any(map(str.isdigit, path.stem))
+    folder = _RATE_OF_A_FOLDER.fullmatch(path.parent.name) if numberless else None
+    if folder and _numbers(folder[1])[0] >= LEAST_BARE_RPS:
+        bare = [folder[1]]
     if len({*marked, *bare}) != 1 or (bare and achieved_rps is None):
         return None
     rate = _numbers((marked or bare)[0])
-    return Stated(rate, f"the file's name, {path.name}", 0) if plausible(rate[0], achieved_rps) else None
+    words = f"the folder's name, {path.parent.name}" if folder else f"the file's name, {path.name}"
+    return Stated(rate, words, 0) if plausible(rate[0], achieved_rps) else None
 
 
 def scripted(lines: Sequence[Line], achieved_rps: float | None) -> Stated | None:

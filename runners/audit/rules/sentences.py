@@ -42,8 +42,11 @@ PROFILE = re.compile(
     r"|cpu|процессорн\w+|памят\w+|стек\w*|граф\w*|heap\w*|сборк\w+ мусора|итератор\w*)\b",
     re.IGNORECASE,
 )
+_TIME = re.compile(rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})")
+_ORDINAL = r"(?:-?(?:ым|[ое]м|[ое]го|[ыи]й|й|м|th))?"
+_OF_PERCENTILES = r"(?:\s?(?:%|(?:пер|про)[сц]ентил\w+|percentiles?))?"
 _QUOTED = re.compile(
-    rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?)(?:th)?\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
+    rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
     rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
 )
 _QUOTED_SHORT = re.compile(
@@ -52,9 +55,6 @@ _QUOTED_SHORT = re.compile(
     rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
     re.IGNORECASE,
 )
-_TIME = re.compile(rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})")
-_ORDINAL = r"(?:-?(?:ым|[ое]м|[ое]го|[ыи]й|й|м|th))?"
-_OF_PERCENTILES = r"(?:\s?(?:%|(?:пер|про)[сц]ентил\w+|percentiles?))?"
 #: How far a latency goes from one percentile to another: `between 99% and 99.9%, from 2 ms to 40 ms`.
 _BETWEEN = re.compile(
     rf"(?:между|from|between) (?P<low>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES} (?:и|до|and|to) "

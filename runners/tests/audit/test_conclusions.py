@@ -212,8 +212,10 @@ def test_a_figure_with_the_wrong_unit_is_named() -> None:
 
 
 def test_a_percentile_in_words_is_a_quote_too() -> None:
-    said = "# Отчёт\n\nНагрузка ровная.\n\nЗдесь 99.9 персентиль 9.30ms.\n\n"
-    assert "DOC002" in remarks(said + HEALTHY)
+    said = "# Отчёт\n\nНагрузка ровная.\n\nЗдесь {} персентиль 9.30ms.\n\n"
+    assert "DOC002" in remarks(said.format("99.9") + HEALTHY)
+    assert "DOC002" in remarks(said.format("99-ый") + HEALTHY)
+    assert "DOC002" not in remarks(said.format("90-ый") + HEALTHY)
 
 
 def test_a_rate_that_a_table_copies_wrongly_is_named() -> None:

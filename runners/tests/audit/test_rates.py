@@ -30,6 +30,11 @@ FELL_SHORT = replaced(HEALTHY, ("-R2000", "-R2600"))
         (BARE, "put-3500rps(3-3).txt", 3_500),
         (BARE, "50k", 50_000),
         (BARE, "put-3k.txt", 3_000),
+        (BARE, "r5k/get_full.txt", 5_000),
+        (BARE, "20000/wrk_log.txt", 20_000),
+        (BARE, "1000/wrk_log.txt", None),  # it achieved twice as many
+        (BARE, "20000/wrk_2.txt", None),
+        (BARE, "stage20000/wrk_log.txt", None),
         (BARE, "get-50k-connections.txt", None),
         (BARE, "wrk-get-64-connections.txt", None),
         (BARE, "put_1000.txt", None),  # it achieved twice as many
