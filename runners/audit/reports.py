@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from runners.audit.rule import Group
 from runners.audit.rules.tables import figure, read
+from runners.readers.context import FENCE
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.wrk_console import TRUEPACE_PREFIX
@@ -21,7 +22,6 @@ from runners.readers.wrk_console import TRUEPACE_PREFIX
 SAID_LINES = 3  # fewer headings and sentences are a title and a caption
 LONGEST_CAPTION = 60  # characters; a longer line that ends with a colon is a sentence
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
 _TYPED = re.compile(
     rf"[$\u276f\u279c] |^\s*(?:PS )?\S*[\w\\:)]> |{TRUEPACE_PREFIX} |^RX |^TX "
     r"|\b(?:wrk2?|ab|hey|oha|k6|autocannon|vegeta|redis-benchmark|bombardier)\b.*\s-{1,2}[a-zA-Z]"
@@ -195,9 +195,9 @@ def _outside_fences(prose: Sequence[Line]) -> Iterator[Line]:
     """Give the lines that stand in no fence and are no caption of one."""
     fenced = False
     for line, after in pairwise((*prose, Line(-1, ""))):
-        opens = _FENCE.match(after.text) is not None and not fenced
+        opens = FENCE.match(after.text) is not None and not fenced
         caption = opens and len(line.text) <= LONGEST_CAPTION and not line.text.rstrip().endswith((".", "!", "。"))
-        if _FENCE.match(line.text):
+        if FENCE.match(line.text):
             fenced = not fenced
         elif not fenced and not (caption and not _HEADING.match(line.text)):
             yield line

@@ -46,6 +46,7 @@ BEYOND = 1.02  # a run that achieved more than this share of its rate was offere
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
 _CHARACTER = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
 _BESIDE_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={_CHARACTER})")
+FENCE = re.compile(r"^\s*(?:```|~~~)(?!.*(?:```|~~~))")  # a line with both marks is code among words
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(
     r"\b(?:before|baseline|old|до|исходн(?:ый|ая|ое|ого|ой)(?! код)|vorher|avant|antes|înainte|prima|önce|sebelum)\b"
@@ -91,7 +92,7 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
     result = []
     fenced = False
     for line in lines:
-        if line.text.lstrip().startswith(("```", "~~~")):
+        if FENCE.match(line.text):
             fenced = not fenced
         match = _HEADING.match(line.text) if not fenced and "#" in line.text[:12] else None
         if match:

@@ -35,7 +35,7 @@ _OF_RESULTS = re.compile(
     r"(?i)\b(?:results?|conclusions?|findings|comparison|measurements?|ergebnis\w*|resultad\w+|conclus\w+)\b"
     r"|результат|вывод|结果|结论|对比|결과|결론|비교|結果|比較"
 )
-_FENCE = re.compile(r"^\s*(?:>\s*)*(?:```|~~~)")
+_FENCE = re.compile(r"^\s*(?:>\s*)*(?:```|~~~)(?!.*(?:```|~~~))")
 _INTRODUCED = re.compile(
     r"\b(?:sample|example|typical) (?:\w+ )?output\b|\boutput (?:example|sample)\b"
     r"|\b(?:see|get|look|looks|output|prints?) (?:\w+ )?(?:something|similar|somewhat|a bit)?\s?(?:like"

@@ -40,6 +40,8 @@ _OF_LEVELS = re.compile(
 )
 _MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # no table is without one of these
 _DISTRIBUTION = re.compile(r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$")
+_GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}),(\d{3})(?![\d.,])")
+_WITH_UNIT = re.compile(r"^[*`~\s]*\d[\d.,]*\s?(?:us|μs|µs|ms|s|мкс|мс|с)[*`\s]*$")
 _NUMBER = re.compile(r"^\d+(?:[.,]\d+)?$")
 _RUSSIAN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "min": "m"}
 
@@ -147,11 +149,19 @@ def _head_level(cell: str, bare: bool = False) -> tuple[float, str] | None:
     return (level, _RUSSIAN.get(match[3] or "", match[3] or "")) if match and level is not None else None
 
 
+def _thousands(cells: Sequence[str]) -> bool:
+    """Tell whether a comma in the times of a table stands between thousands: no other time has decimals."""
+    times = [cell for cell in cells if _WITH_UNIT.match(cell)]
+    return all(_GROUPED.search(cell) for cell in times if re.search(r"\d[.,]\d", cell))
+
+
 def _pipes(lines: Sequence[Line], start: int, found: list[Column], problems: list[Problem]) -> int:
     end = start
     while end < len(lines) and lines[end].text.count("|") >= 2 and len(lines[end].text) <= LONGEST_LINE:
         end += 1
     rows = [(line, _cells(clean(line.text))) for line in lines[start:end]]
+    if _thousands([cell for _, cells in rows for cell in cells]):
+        rows = [(line, [_GROUPED.sub(r"\1\2", cell) for cell in cells]) for line, cells in rows]
     rows = [(line, cells) for line, cells in rows if not all(re.fullmatch(r":?-*:?", cell) for cell in cells)]
     if len(rows) < 2:
         return 0

@@ -31,6 +31,7 @@ MOST_PENDING = 2_000  # lines, however alike
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_CONTAINER = re.compile(r"^[a-z][\w.-]{0,60}[-_]\d{1,3} +\| ")  # docker compose sets it before each line
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 _ITEM = re.compile(r"^\s*(?:[*+-]|#|//)\s+(.*)$")
@@ -261,9 +262,11 @@ def _tool(report: ConsoleReport) -> str | None:
 
 
 def clean(line: str) -> str:
-    """A line without colours, marks of quotation and no-break spaces."""
+    """A line without colours, marks of quotation, the name of a container and no-break spaces."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
+    if "|" in line:
+        line = _CONTAINER.sub("", line)
     return _QUOTE.sub("", line).replace("\u00a0", " ")
 
 

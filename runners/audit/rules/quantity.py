@@ -56,6 +56,7 @@ NEAR_LINES = 12
 _TYPED = re.compile(
     r"^(?:[$>%#]|console$|bash$|shell$|sh$|text$)|^\S*(?:wrk2?|ab|hey|oha)\s|[$>#] \S*(?:wrk2?|ab|hey|oha)\s"
 )
+_BOLD = re.compile(r"^\*{2,3}[^*]+\*{2,3}$")
 #: Which of several runs a caption is of.
 _TURN = re.compile(
     r"(?i)\d+(?:st|nd|rd|th|-?[йяе])?|\b(?:first|second|third|fourth|fifth|again|once more|перв|втор|трет"
@@ -146,7 +147,7 @@ def _no_count(output: Output) -> Iterator[Seen]:
         return
     if output.tool in OTHER_TOOLS and report.requests_per_s is not None:
         return
-    near = (line for line in output.prose if abs(line.number - output.line) <= TABLE_LINES)
+    near = (line for line in output.prose if abs(line.number - output.line) <= TABLE_LINES + output.column)
     if any((line.text.count("|") > 1 and _RATE_OR_COUNT.search(line.text)) or _RATE.match(line.text) for line in near):
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
@@ -244,7 +245,8 @@ def said_above(output: Output) -> tuple[str, ...]:
     if output.script:
         return tuple(listed)
     last = next((text for text in reversed(above) if not _TYPED.search(text) and text not in listed), "")
-    names = last.endswith(":") or (_is_next_to(output, last) and not last.endswith((".", "!", "?", ";", ",")))
+    bold = any(_BOLD.match(line.text.strip()) for line in output.text_above[-NEAR_LINES:] if last and last in line.text)
+    names = bold or last.endswith(":") or (_is_next_to(output, last) and not last.endswith((".", "!", "?", ";", ",")))
     caption = _TURN.sub("", last).lower() if names and len(last) <= LONGEST_CAPTION else ""
     return (*listed, " ".join(caption.split()))
 

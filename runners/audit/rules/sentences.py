@@ -123,6 +123,7 @@ _FACTOR = re.compile(
     r"(?i)(?<![\w.,\u2192>-])(\d{1,4}(?:\.\d{1,2})?)\s?(?:[x\u00d7](?![\w\s]*\d)|times (?:faster|slower|higher"
     r"|lower|more|less)|倍|배)"
 )
+_ANOTHER_CLAUSE = re.compile(r"(?i)\b(?:but|while|whereas|although|а|но|однако)\b")
 _NO_ERRORS = re.compile(
     r"\b(?:zero|no|0) (?:(?:request|http|api|observed|reported|single|client) )?(?:errors?|failures|failed requests)\b"
     r"|\bwithout (?:any |a single )?(?:errors?|failures?)\b|\b(?:error|failure) rate (?:of |was |is |stayed at "
@@ -381,6 +382,10 @@ def miscounted(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
         if len(pairs) != 1 or len(percents) + len(factors) != 1 or "|" in text or HOPED_FOR.search(text):
             continue
         pair = pairs[0]
+        given = next(filter(None, (pattern.search(text) for pattern in (_PERCENT_CHANGE, _FACTOR))))
+        between = text[min(given.end(), pair.end()) : max(given.start(), pair.start())]
+        if _ANOTHER_CLAUSE.search(between):
+            continue
         if (pair["unit"] or "") not in ("", pair["other"] or ""):
             continue
         was, became = (float(pair[name].replace(",", "")) for name in ("was", "became"))

@@ -18,6 +18,7 @@ from runners.audit.rule import Group
 from runners.audit.rules.comparing import NOT_MEASURED
 from runners.audit.rules.sentences import PROFILE, Sentence
 from runners.audit.rules.tables import is_latency
+from runners.readers.context import FENCE
 from runners.readers.outputs import Output
 
 NEAR_LINES = 4  # from a run's caption to it
@@ -51,7 +52,7 @@ _VARIANT = re.compile(
 _RELEASE = re.compile(r"^(?P<of>[^\W\d_][^()]{1,40}?)\s*\(\W{0,2}v?\d+\.\d[\w.-]*\)$")
 _BASELINE = re.compile(r"(?i)^\W*(?:the )?(?:baseline|базов\w+(?: вариант)?|基线|基准)\W*$")
 _COMMAND = re.compile(r"^(?:[$%>]|\S{1,3}%|\u276f|\u279c) |\b(?:wrk2?|ab|hey|oha)\b.*\s-{1,2}[a-zA-Z]")
-_FENCE = re.compile(r"^(?:```|~~~)")
+_BOLD = re.compile(r"^\*{2,3}[^*]+\*{2,3}$")  # a line that is a caption by its type
 _MARK = re.compile(r"^[-*+]\s+")
 _VERSION = re.compile(r"[-.]?v?\d[\d.]*$")
 #: Systems and languages that an author sets beside each other when he measures two of them.
@@ -59,8 +60,8 @@ _TECHNOLOGY_WORDS = """
 actix actix-web apache aspnet axum bun caddy c# cassandra cpp deno django dragonfly echo elixir erlang
 express falcon fastapi fasthttp fastify fiber flask gin go golang gunicorn haproxy hono hyper hypercorn
 java jetty kafka keydb koa kotlin laravel mariadb memcached mongo mongodb mysql nest nestjs netty nginx
-node node.js nodejs php postgres postgresql python quarkus rabbitmq rails redis rocket ruby rust sanic
-scala spring sqlite starlette swoole tomcat tornado traefik undertow uvicorn valkey vertx warp webflux
+node node.js nodejs phoenix php postgres postgresql python quarkus rabbitmq rails redis rocket ruby rust sanic
+scala spring springboot sqlite starlette swoole tomcat tornado traefik undertow uvicorn valkey vertx warp webflux
 """
 _TECHNOLOGIES = frozenset(_TECHNOLOGY_WORDS.split())
 _COMMON = frozenset(_COMMON_WORDS.split())
@@ -139,7 +140,8 @@ class Verdict:
 
 def subjects(group: Group) -> tuple[Subject, ...]:
     """Find what a document sets beside each other; nothing where its runs have no different names."""
-    names = [(_words(_name(output)), output) for output in group]
+    shared = len({output.headings[-1:] for output in group}) == 1 < len({output.headings[:-1] for output in group})
+    names = [(_words(_name(output, 2 if shared else 1)), output) for output in group]
     distinct = {words for words, _ in names if words}
     often = Counter(word for words in distinct for word in words)
     of: dict[frozenset[str], list[Output]] = {}
@@ -209,7 +211,7 @@ def captioned(output: Output) -> Iterator[str]:
     """Give the caption just above an output and its command, without the mark of a list; none where a heading is."""
     for line in reversed(output.text_above[-NEAR_LINES:]):
         text = line.text.strip()
-        if text and not _FENCE.match(text) and not _COMMAND.search(text):
+        if text and not FENCE.match(text) and not _COMMAND.search(text):
             if not text.startswith("#") and len(text) <= LONGEST_NAME and not _NO_NAME.search(text):
                 yield _MARK.sub("", text)
             return
@@ -279,13 +281,19 @@ def _ranks(text: str) -> str | None:
     return found[0] if found else None
 
 
-def _name(output: Output) -> str:
-    """Name a run: the label of its column or row, else the caption just above it, else its heading."""
+def _name(output: Output, level: int = 1) -> str:
+    """Name a run: the label of its column or row, else the caption just above it, else its heading.
+
+    `level` counts headings from the innermost: where all runs share theirs ("Result"), those above it name them.
+    """
     if output.label:
         return output.label
+    if level > 1:
+        return output.headings[-level] if len(output.headings) >= level else ""
     for line in reversed(output.text_above[-NEAR_LINES:]):
         text = line.text.strip()
-        if text.startswith("#") or (text.endswith(":") and len(text) <= LONGEST_NAME and not _NO_NAME.search(text)):
+        caption = (text.endswith(":") or _BOLD.match(text)) and len(text) <= LONGEST_NAME and not _NO_NAME.search(text)
+        if text.startswith("#") or caption:
             return text
     captions = list(captioned(output)) if output.connections is None else ()
     return next(iter(captions), "") or (output.headings[-1] if output.headings else "")

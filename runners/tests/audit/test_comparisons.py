@@ -254,6 +254,20 @@ def test_software_with_its_version_is_set_beside_other_software(first: str, seco
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "compared"),
+    [
+        ("## PHP\n\n### Result", "## Laravel\n\n### Result", True),
+        ("## Morning\n\n### Result", "## Evening\n\n### Result", False),
+        ("**Actix**", "***Axum***", True),
+        ("## PHP\n\n### Notes\n\n```aspnet-runtime``` is needed.", "## Laravel\n\n### Notes", True),
+    ],
+)
+def test_runs_are_named_by_what_distinguishes_them(first: str, second: str, compared: bool) -> None:
+    text = f"{REPORT}{first}\n\n```\n{CLOSED}```\n\n{second}\n\n```\n{FASTER}```\n"
+    assert ("CMP003" in remarks(text)) is compared
+
+
+@pytest.mark.parametrize(
     ("title", "compared"),
     [
         ("# Compare HTTP requests of Java and Go", True),

@@ -225,6 +225,17 @@ def test_a_rate_that_a_table_copies_wrongly_is_named() -> None:
     assert "DOC002" not in of_two(CLOSED, FASTER, table.format("500.00").replace("200.00", "210.00"))
 
 
+@pytest.mark.parametrize(
+    ("said", "miscounted"),
+    [
+        ("It is a 10% improvement, from 794 ms to 199 ms.", True),
+        ("It is a 10% improvement, but more importantly p99 fell from 794 ms to 199 ms.", False),
+    ],
+)
+def test_a_change_in_percent_of_another_clause_is_of_another_figure(said: str, miscounted: bool) -> None:
+    assert ("DOC004" in of_two(CLOSED, FASTER, said)) is miscounted
+
+
 @pytest.mark.parametrize(("head", "copied"), [("Latency (ms)", "{}"), ("平均时延(ms)", "{}"), ("Latency", "{}ms")])
 def test_a_mean_that_a_table_copies_wrongly_is_named(head: str, copied: str) -> None:
     slower = replaced(CLOSED, ("10.00ms    2.13ms", "15.00ms    2.13ms"))

@@ -163,6 +163,13 @@ def test_captions_and_listed_parameters_are_of_a_setting(first: str, second: str
     assert ("SMP004" not in remarks(f"{REPORT}{first}\n\n```\n{run}```\n\n{second}\n\n```\n{run}```\n")) is repeated
 
 
+def test_bold_captions_are_settings() -> None:
+    text = "{}**Alpha**\n\n```\n{}```\n\n**{}**\n\n```\n{}```\n"
+    run = replaced(CLOSED, (" -s get.lua", ""))
+    assert "SMP004" in remarks(text.format(REPORT, run, "Beta", run))
+    assert "SMP004" not in remarks(text.format(REPORT, run, "Alpha", run))
+
+
 def test_captions_of_outputs_without_settings_are_settings() -> None:
     bare = "".join(f"{line}\n" for line in CLOSED.splitlines()[3:6] + CLOSED.splitlines()[11:])
     assert "SMP004" in remarks(f"{REPORT}```\nAlpha\n{bare}\nBeta\n{bare}```\n")

@@ -147,3 +147,21 @@ def test_a_rate_of_nothing_beside_latencies_is_a_contradiction() -> None:
     table = "Medido con JMeter.\n\n| Stack | P95 (ms) | Throughput (req/s) |\n|---|---|---|\n| one | 131 | {} |\n"
     assert "0/s" in remarks(table.format("0.0"))["SUM003"].seen.text
     assert "SUM003" not in remarks(table.format("30.0"))
+
+
+def test_a_console_that_docker_prints_is_read() -> None:
+    assert outputs("".join(f"bench_1        | {line}\n" for line in CLOSED.splitlines()[1:]))[0].tool == "wrk"
+    assert not outputs("".join(f"Bench 1 | {line}\n" for line in CLOSED.splitlines()[1:]))[0].report.latency
+
+
+def test_a_comma_in_a_table_of_whole_milliseconds_is_of_thousands() -> None:
+    head = "| Server | p50 | p99 | p100 |\n|---|---|---|---|\n"
+    (row,) = outputs(f"{head}| Axum | 116 ms | 1,129 ms | 2,000 ms |\n")
+    assert row.report.latencies.at(0.99) == 1_129_000
+    (row,) = outputs(f"{head}| Axum | 0,116 мс | 1,129 мс | 2,5 мс |\n")
+    assert row.report.latencies.at(0.99) == 1_129
+
+
+def test_the_rate_of_a_table_is_of_its_last_row_too() -> None:
+    rows = "".join(f"| Server {n} | 900 | 2 ms | {n} ms |\n" for n in range(3, 15))
+    assert "SMP002" not in remarks(f"| Name | Req/sec | p50 | p99 |\n|---|---|---|---|\n{rows}")
