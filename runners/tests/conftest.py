@@ -28,6 +28,9 @@ settings.load_profile("long" if LONG else "short")
 GARBAGE_AFTER = 50_000
 gc.set_threshold(GARBAGE_AFTER)
 
+#: By its name: the process of pytest-xdist that only hands out tests need not import it.
+REFERENCES = "runners.tests.fixtures.references"
+
 #: A file all of whose tests start servers says so at its top.
 ALL_END_TO_END = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.e2e\b", re.MULTILINE)
 
@@ -57,8 +60,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `make test-long` what is marked so."""
+    """Leave to `make test-long` what is marked so; put the files with reference results next to each other.
+
+    Each process of pytest-xdist begins with one stretch of the list, so that one of them reads all reference results.
+    """
+    items.sort(key=_uses_references, reverse=True)
     for item in items:
         for marker in LONG_MARKERS:
             if not LONG and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=f"{ONLY_LONG}: {marker}"))
+
+
+def _uses_references(item: pytest.Item) -> bool:
+    """Whether the file of a test has taken one of the makers of reference results."""
+    module = item.getparent(pytest.Module)
+    return module is not None and any(
+        getattr(each, "__module__", None) == REFERENCES for each in vars(module.obj).values()
+    )
