@@ -18,9 +18,11 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
@@ -165,6 +167,14 @@ class Picture(Figure):
     def get_suptitle(self) -> str:
         """The heading in one line."""
         return " ".join(super().get_suptitle().split("\n"))
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw; where a figure that is saved has no layout yet, find it alone, for matplotlib then draws once more."""
+        engine = self.get_layout_engine()
+        if self.canvas.is_saving() and isinstance(engine, ConstrainedLayoutEngine):
+            engine.execute(self)
+        else:
+            super().draw(renderer)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = self.get_size_inches()
