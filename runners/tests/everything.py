@@ -39,7 +39,7 @@ CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
 QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 QUICK_JVM = f"{QUICK_COMPILER} -XX:+UseSerialGC"
 #: Of LuaJIT's C, whose interpreter is an assembler's; cargo knows no profile of its build.
-QUICK_LUAJIT = "-O1"
+QUICK_LUAJIT = "-O0"
 #: What computes leaves the processor to who waits for a response within seconds, and has one process more than there
 #: are cores: some of its tests wait for what they have started.
 NICE = 19
