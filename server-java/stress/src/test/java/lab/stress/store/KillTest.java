@@ -28,8 +28,8 @@ class KillTest {
 
     private static final int SHORT_CYCLES = 4;
     private static final int LONG_CYCLES = 200;
-    private static final int SHORTEST_RUN_MS = 200;
-    private static final int LONGEST_RUN_MS = 800;
+    private static final int SHORTEST_RUN_MS = Length.of(100, 200);
+    private static final int LONGEST_RUN_MS = Length.of(300, 800);
 
     @TempDir
     private Path folder;
