@@ -17,7 +17,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.Supplier;
 import lab.storage.lsm.disk.Disk;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -84,42 +85,68 @@ class GroupCommitTest {
     }
 
     /**
-     * A disk on which a force lasts until every writer waits for one, so that how many puts share a force depends on no
-     * speed: a writer that is covered by a force and still not let go holds up the puts that could share the next one.
+     * A disk on which a force lasts until the writers that the force before has covered wait with their next put, so that
+     * how many puts share a force depends on no speed. A writer that is covered and still not let go would wait for ever.
      */
     private static final class PatientDisk extends Disk {
+        private static final long PATIENCE_NANOS = 60_000_000_000L;
+
         private final AtomicInteger forces = new AtomicInteger();
-        private volatile BooleanSupplier allWait = () -> true;
+        /** Puts that each writer has begun. */
+        private final AtomicIntegerArray begun = new AtomicIntegerArray(WRITERS);
+        /** The same when the force before began and when it ended: all of the first are on disk when it has ended. */
+        private int[] covered = new int[WRITERS];
+        private int[] appended = new int[WRITERS];
+        private volatile Supplier<Object> writes;
 
         @Override
         public void force(FileChannel channel) throws IOException {
             forces.incrementAndGet();
-            while (!allWait.getAsBoolean()) {
-                Thread.onSpinWait();
+            if (writes != null) {
+                long end = System.nanoTime() + PATIENCE_NANOS;
+                int[] now = new int[WRITERS];
+                while (!areWaiting(now)) {
+                    if (System.nanoTime() > end) {
+                        throw new IOException("A writer that is on disk still waits.");
+                    }
+                    Thread.onSpinWait();
+                }
+                covered = appended;
+                appended = now;
             }
             super.force(channel);
+        }
+
+        /** Whether all that the force before has covered have put again, and whether all puts that have begun are appended. */
+        private boolean areWaiting(int[] now) {
+            // Read first: then it is the sum of those below only if none of them was still to be appended.
+            int inTheLog = ((Number) writes.get()).intValue();
+            int sum = 0;
+            boolean areThere = true;
+            for (int writer = 0; writer < WRITERS; writer++) {
+                now[writer] = begun.get(writer);
+                sum += now[writer];
+                areThere &= now[writer] > covered[writer] || now[writer] == PUTS;
+            }
+            return areThere && sum == inTheLog;
         }
     }
 
     @Test
     void noWriterWaitsForMoreThanTheForceThatFollowsItsOwn() throws Exception {
         PatientDisk disk = new PatientDisk();
-        AtomicInteger acknowledged = new AtomicInteger();
-        AtomicInteger writing = new AtomicInteger(WRITERS);
         try (LsmStorage storage = new LsmStorage(folder, SYNCED, disk);
                 ExecutorService threads = Executors.newFixedThreadPool(WRITERS)) {
-            disk.allWait = () -> ((Number) storage.statistics().get("writes")).intValue() - acknowledged.get()
-                    >= writing.get();
+            disk.writes = () -> storage.statistics().get("writes");
             int before = disk.forces.get();
             List<Future<?>> writers = new ArrayList<>();
             for (int writer = 0; writer < WRITERS; writer++) {
-                String key = "writer" + writer;
+                int number = writer;
                 writers.add(threads.submit(() -> {
                     for (int put = 0; put < PUTS; put++) {
-                        storage.put(utf8(key + "-" + put), utf8("1"));
-                        acknowledged.incrementAndGet();
+                        disk.begun.incrementAndGet(number);
+                        storage.put(utf8("writer" + number + "-" + put), utf8("1"));
                     }
-                    writing.decrementAndGet();
                 }));
             }
             for (Future<?> writer : writers) {
@@ -128,7 +155,7 @@ class GroupCommitTest {
             int forces = disk.forces.get() - before;
             // A put is covered by the force under way or by the next one.
             assertTrue(forces <= 2 * PUTS + 1, forces + " forces for " + WRITERS * PUTS + " puts of " + WRITERS + " writers");
-            disk.allWait = () -> true;
+            disk.writes = null;
         }
     }
 }
