@@ -38,6 +38,8 @@ CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
 #: has paid off.
 QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 QUICK_JVM = f"{QUICK_COMPILER} -XX:+UseSerialGC"
+#: Where the tests of Java keep their thousands of files, each created, forced and deleted; and the room that they need.
+IN_MEMORY, IN_MEMORY_BYTES = Path("/dev/shm"), 2 << 30
 #: Of LuaJIT's C, whose interpreter is an assembler's; cargo knows no profile of its build.
 QUICK_LUAJIT = "-O0"
 #: What computes leaves the processor to who waits for a response within seconds, and has one process more than there
@@ -115,16 +117,26 @@ class Part:
         return f"{self.name:17} {counts} ({self.took_s:.0f} s, {self.cpu_s:.0f} s of processor time)"
 
 
+def in_memory() -> Path | None:
+    """Find a file system in memory with room for tests, which can load a library from it; None where there is none."""
+    if not os.access(IN_MEMORY, os.W_OK | os.X_OK):
+        return None
+    of = os.statvfs(IN_MEMORY)
+    fits = of.f_bavail * of.f_frsize >= IN_MEMORY_BYTES and not of.f_flag & os.ST_NOEXEC
+    return IN_MEMORY if fits else None
+
+
 def java(part: Part) -> None:
     """Build the servers and test all Maven modules, against the newest JDK here."""
     maven, jdk = require_tool("mvn", "install Maven 3.8 or newer"), require_jdk()
     sources = source_hash(SERVER_JAVA)
     flags = [f"-Dbuild.hash={sources}"]
     env = {**os.environ, "JAVA_HOME": str(jdk.home)}
-    if not LONG:
-        flags.append(f"-Dtest.jvm={QUICK_JVM}")
-        env["MAVEN_OPTS"] = f"{QUICK_JVM} {env.get('MAVEN_OPTS', '')}".strip()
-    code = part.run([str(maven.path), "-B", "-ntp", "-fae", *flags, "verify"], SERVER_JAVA, env)
+    with tempfile.TemporaryDirectory(dir=in_memory(), ignore_cleanup_errors=True) as folder:
+        if not LONG:
+            flags.append(f"-Dtest.jvm={QUICK_JVM} -Djava.io.tmpdir={folder}")
+            env["MAVEN_OPTS"] = f"{QUICK_JVM} {env.get('MAVEN_OPTS', '')}".strip()
+        code = part.run([str(maven.path), "-B", "-ntp", "-fae", *flags, "verify"], SERVER_JAVA, env)
     # not from the XML files: where two test engines share a class, one overwrites the other's
     sums = [sum(map(int, numbers)) for numbers in zip(*part.found(SUREFIRE_RESULT), strict=True)] or [0, 0, 0, 0]
     tests, failures, errors, part.skipped = sums
