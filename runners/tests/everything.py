@@ -34,10 +34,10 @@ SUREFIRE_CLASS = re.compile(r"Tests run: .* Time elapsed: ([\d.]+) s .*-- in (\S
 SUREFIRE_FAILED = re.compile(r"^\[ERROR\] (?!Tests run)(.+?) -- Time elapsed: .* <<< (?:FAILURE|ERROR)!")
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
-#: Of the JVMs of Maven and the tests, most of which end before the second compiler or a second thread of the collector
-#: has paid off.
-QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
-QUICK_JVM = f"{QUICK_COMPILER} -XX:+UseSerialGC"
+#: Of the JVMs of Maven and the tests, most of which end before the second compiler, the checks of the byte code that
+#: javac has made, or a second thread of the collector have paid off.
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+QUICK_JVM = f"{QUICK_START} -XX:+UseSerialGC"
 #: Where the tests of Java keep their thousands of files, each created, forced and deleted; and the room that they need.
 IN_MEMORY, IN_MEMORY_BYTES = Path("/dev/shm"), 2 << 30
 #: Of LuaJIT's C, whose interpreter is an assembler's; cargo knows no profile of its build.
@@ -187,8 +187,8 @@ def python(part: Part) -> None:
 
 def end_to_end(part: Part) -> None:
     """Test the lab with real servers under load; two at a time where none asserts a time."""
-    # the lab starts its servers as users want them measured; most of these end before the second compiler has paid off
-    env = dict(os.environ) if LONG else {"JAVA_TOOL_OPTIONS": QUICK_COMPILER, **os.environ}
+    # the lab starts its servers as users want them measured; these end before most of that pays off
+    env = dict(os.environ) if LONG else {"JAVA_TOOL_OPTIONS": QUICK_START, **os.environ}
     _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "2", "--dist", "loadfile"))], env=env)
 
 

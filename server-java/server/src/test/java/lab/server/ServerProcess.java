@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import lab.storage.conformance.Length;
+import lab.storage.conformance.ShortLived;
 
 /** The server as a process of its own. Never outlives the test. */
 final class ServerProcess implements AutoCloseable {
@@ -47,8 +48,8 @@ final class ServerProcess implements AutoCloseable {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         if (!Length.LONG) {
-            // Most of these processes end before the second compiler or a concurrent collector has paid off.
-            command.add("-XX:TieredStopAtLevel=1");
+            // Most of these processes end before a concurrent collector has paid off, too.
+            command.addAll(ShortLived.JVM);
             if (jvmFlags.stream().noneMatch(flag -> flag.endsWith("GC"))) {
                 command.add("-XX:+UseSerialGC");
             }

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import lab.storage.conformance.ShortLived;
 
 /** One node of a cluster as a process that can be killed, frozen and started again. Never outlives the test. */
 final class NodeProcess implements AutoCloseable {
@@ -27,8 +28,9 @@ final class NodeProcess implements AutoCloseable {
     NodeProcess(Path errors, List<String> jvm, List<String> flags) {
         this.errors = errors;
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"));
+        command.addAll(ShortLived.JVM);
+        command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow"));
         command.addAll(jvm);
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), "lab.server.Main"));
         command.addAll(flags);

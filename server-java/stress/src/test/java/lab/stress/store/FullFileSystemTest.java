@@ -20,6 +20,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import lab.storage.conformance.ShortLived;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -72,11 +73,11 @@ class FullFileSystemTest {
     }
 
     private List<String> server(String engine, Path data) {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx96m", "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1", "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow",
-                "-cp", System.getProperty("java.class.path"), "lab.server.Main", "--engine", engine, "--data",
-                data.resolve("store").toString(), "--host", "127.0.0.1", "--port", "0"));
+        List<String> command = new ArrayList<>(ShortLived.JVM);
+        command.addFirst(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow", "-cp", System.getProperty("java.class.path"), "lab.server.Main",
+                "--engine", engine, "--data", data.resolve("store").toString(), "--host", "127.0.0.1", "--port", "0"));
         if (engine.equals("lsm")) {
             command.addAll(List.of("--flush-threshold-bytes", Integer.toString(4 * MIB), "--max-value-bytes",
                     Integer.toString(MIB)));
