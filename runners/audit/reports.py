@@ -125,11 +125,13 @@ def tells(group: Group) -> bool:
     """Tell whether a report is of a measurement, so that its conditions and repeats may be asked for.
 
     It says what was measured or how, or stands under a heading of a report or of conclusions; without such a sentence
-    it states the machine, and sets several runs beside each other.
+    it states the machine, and sets several runs beside each other. So does a bare record.
     """
     first = group[0]
-    if first.entry or not is_report(first):
-        return bool(first.entry)
+    if first.entry:
+        return True
+    if not is_report(first):
+        return _states_a_machine(group) and not _PUBLIC_SITE.search(first.report.url or "")
     lines = [line.text for line in _outside_fences(first.prose)]
     said = [text for text in lines if is_prose(text) and not _STEP.search(text)]
     if any(_is_reported(text) for text in said):
@@ -143,8 +145,12 @@ def tells(group: Group) -> bool:
         return True
     if said and _retells(group):
         return True
+    return _states_a_machine(group)
+
+
+def _states_a_machine(group: Group) -> bool:
     settings = {(output.headings, output.label, output.connections, output.report.url) for output in group}
-    return len(settings) >= LEAST_SETTINGS and any(_MACHINE.search(line.text) for line in first.prose)
+    return len(settings) >= LEAST_SETTINGS and any(_MACHINE.search(line.text) for line in group[0].prose)
 
 
 def _retells(group: Group) -> bool:

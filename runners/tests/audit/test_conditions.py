@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,23 @@ TABLE = "Server | Latency | Rate\n-|-|-\n"
 def test_who_says_that_tests_were_run_or_repeats_their_figures_in_a_table_reports(said: str, reported: bool) -> None:
     text = f"# Servers\n\n{said}\n\n## Alpha\n\n{CLOSED}\n## Beta\n\n{FASTER}"
     assert ("RUN006" in remarks(text)) is reported
+
+
+@pytest.mark.parametrize(
+    ("heading", "url", "reported"),
+    [
+        ("Macbook Pro: M2 Pro, 32GB", None, True),
+        ("Servers", None, False),
+        ("Macbook Pro: M2 Pro, 32GB", "http://example.com/", False),
+    ],
+)
+def test_a_bare_record_that_states_the_machine_beside_several_runs_reports(
+    heading: str, url: str | None, reported: bool
+) -> None:
+    text = f"# {heading}\n\n## Alpha\n\n{CLOSED}\n## Beta\n\n{FASTER}"
+    if url:
+        text = re.sub(r"http://\S+", url, text)
+    assert ("SMP004" in remarks(text)) is reported
 
 
 @pytest.mark.parametrize(
