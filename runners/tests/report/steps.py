@@ -31,8 +31,11 @@ COLUMNS = {
 CATEGORIES = {"storage": 480, "socket write": 430, "poll": 520, "socket read": 240, "HTTP parsing": 130, "GC": 18}
 
 
+_EMPTY = {name: pd.DataFrame(columns=columns) for name, columns in COLUMNS.items()}
+
+
 def empty_frames() -> dict[str, pd.DataFrame]:
-    return {name: pd.DataFrame(columns=columns) for name, columns in COLUMNS.items()}
+    return {name: frame.copy(deep=False) for name, frame in _EMPTY.items()}
 
 
 def spectrum_of(values: Any, kind: str = "response") -> pd.DataFrame:
@@ -61,8 +64,7 @@ def frames_of(values: Sequence[float], seconds: int = 5) -> dict[str, pd.DataFra
     )
     rows = []
     for kind, times in (("response", response), ("service", service)):
-        for p in PERCENTILES:
-            us = float(np.quantile(times, p))
+        for p, us in zip(PERCENTILES, np.quantile(times, PERCENTILES).tolist(), strict=True):
             row = {"kind": kind, "percentile": p, "value_us": us, "low_us": us * 0.98, "high_us": us * 1.02}
             rows.append({**row, "samples_beyond": int(n * (1 - p)), "at_least": False, "most_us": us})
     frames["percentiles"] = pd.DataFrame(rows)

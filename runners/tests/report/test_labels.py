@@ -20,8 +20,7 @@ ROOM_PX = 2.0
 
 def overprinted(figure: Figure) -> Iterator[str]:
     """Pairs of labels whose boxes share some room."""
-    style.png(figure)  # finds the layout
-    figure.canvas.draw()
+    style.styled(figure.draw_without_rendering)()  # finds the layout
     beyond = set(beyond_the_ends(figure))
     labels = [each for each in figure.findobj(Text) if isinstance(each, Text) and each not in beyond]
     boxes = [(each.get_text(), each.get_window_extent()) for each in labels if each.get_text().strip()]
