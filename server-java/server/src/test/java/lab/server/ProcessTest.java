@@ -12,6 +12,7 @@ import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,7 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The server as its users meet it: a process with flags, a ready line, signals and exit codes. */
 class ProcessTest {
 
-    private static final int KEYS = 2_000;
+    private static final int KEYS = Length.of(500, 2_000);
     private static final int TERMINATED = 143;
     private static final List<String> SMALL_HEAP = List.of("-Xmx64m", "--enable-native-access=ALL-UNNAMED",
             "--sun-misc-unsafe-memory-access=allow");

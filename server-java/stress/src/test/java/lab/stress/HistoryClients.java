@@ -26,7 +26,7 @@ final class HistoryClients implements AutoCloseable {
     private static final int TOO_FEW_REPLICAS = 504;
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
     /** Short tests leave the processor to the nodes that start meanwhile. */
-    private static final int PAUSE_MS = Length.of(6, 2);
+    private static final int PAUSE_MS = Length.of(12, 2);
 
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(TIMEOUT)
             .build();

@@ -93,7 +93,7 @@ class ClusterTest {
         start("memory", "--client", client.toString(), "--front", front, "--execution", execution);
         for (String parameters : List.of("", "&from=1", "&from=1&ack=1", "&from=2&ack=2", "&from=3&ack=3",
                 "&ack=2&from=3")) {
-            for (int i = 0; i < 12; i++) {
+            for (int i = 0; i < Length.of(6, 12); i++) {
                 String id = "key" + i;
                 String value = "value" + i + parameters;
                 assertEquals(201, put(i % NODES, id, value, parameters));

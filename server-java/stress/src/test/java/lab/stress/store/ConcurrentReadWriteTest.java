@@ -31,7 +31,7 @@ class ConcurrentReadWriteTest {
     private static final int KEYS = 400;
     private static final int WRITERS = 2;
     private static final int READERS = 2;
-    private static final int SHORT_SECONDS = 2;
+    private static final int SHORT_SECONDS = 1;
     private static final int LONG_SECONDS = 60;
     private static final long SECOND_NS = 1_000_000_000L;
 
