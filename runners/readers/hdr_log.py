@@ -130,11 +130,16 @@ class HdrLog:
         tenths = [each for each in self.intervals if each.kind == UNTAGGED]
         if not tenths or min(each.duration_s for each in tenths) > _A_TENTH_S:
             return frame("slices")
-        parts = [_coarse(each.samples) for each in tenths]
+        held = [each.samples if each.samples.total else _NONE for each in tenths]
+        tenth = np.repeat(np.arange(len(held)), [len(samples.counts) for samples in held])
+        counts = np.concatenate([samples.counts for samples in held])
+        us = np.where(counts, _coarse(np.concatenate([samples.values_us for samples in held])), 0.0)
+        # values rise within a tenth, so that those of a bin follow each other
+        first = np.flatnonzero((np.diff(us, prepend=-1.0) != 0) | (np.diff(tenth, prepend=-1) != 0))
         rows = {
-            "t_s": np.repeat([each.t_s for each in tenths], [len(us) for us, _ in parts]),
-            "us": np.concatenate([us for us, _ in parts]),
-            "count": np.concatenate([counts for _, counts in parts]),
+            "t_s": np.array([each.t_s for each in tenths])[tenth[first]],
+            "us": us[first],
+            "count": np.add.reduceat(counts, first),
         }
         return pd.DataFrame(rows).astype(COLUMNS["slices"])
 
@@ -225,15 +230,16 @@ def _concat(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else frame(name)
 
 
-def _coarse(samples: Samples) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Middles of the coarse bins, in microseconds, and their counts; 0 us with a count of 0 for no samples.
+#: In place of no samples.
+_NONE = Samples(np.zeros(1), np.zeros(1, np.int64))
+
+
+def _coarse(values_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Middle of each value's coarse bin, in microseconds.
 
     Bins are log-linear with `2 ** _BITS` to an octave and hold HdrHistogram's finer ones whole.
     """
-    if not samples.total:
-        return np.zeros(1), np.zeros(1, np.int64)
-    ns = np.rint(samples.values_us * _NS_IN_US).astype(np.int64)
+    ns = np.rint(values_us * _NS_IN_US).astype(np.int64)
     shift = np.maximum(np.frexp(ns | 1)[1] - (_BITS + 1), 0)
     lowest, width = (ns >> shift) << shift, np.int64(1) << shift
-    us, place = np.unique((lowest + width / 2) / _NS_IN_US, return_inverse=True)
-    return us, np.bincount(place, weights=samples.counts).astype(np.int64)
+    return np.asarray((lowest + width / 2) / _NS_IN_US)

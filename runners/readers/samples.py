@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tupl
     return (low if low >= 1 else None), (high if high <= count else None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Samples:
     """Counts by value. `values_us` ascends and holds the highest value of each histogram bucket."""
 
@@ -65,9 +65,14 @@ class Samples:
         np.add.at(counts, where, np.concatenate([part.counts for part in given]))
         return cls(values, counts)
 
+    @cached_property
+    def cumulated(self) -> Integers:
+        """How many samples are at most each value."""
+        return np.cumsum(self.counts)
+
     @property
     def total(self) -> int:
-        return int(self.counts.sum())
+        return int(self.cumulated[-1]) if len(self.counts) else 0
 
     @property
     def max_us(self) -> float:
@@ -81,7 +86,7 @@ class Samples:
         """The value of the sample at a 1-based rank; NaN for None."""
         if position is None or not self.total:
             return math.nan
-        return float(self.values_us[np.searchsorted(np.cumsum(self.counts), position)])
+        return float(self.values_us[np.searchsorted(self.cumulated, position)])
 
     def percentile(self, level: float) -> float:
         """The value in microseconds at `level` (0..1); NaN without samples."""
@@ -125,11 +130,11 @@ class Samples:
     def spectrum(self, kind: str) -> pd.DataFrame:
         """The `spectrum` frame of one kind, at the levels at which HdrHistogram's iterator stops."""
         rows: list[dict[str, object]] = []
-        cumulated = np.cumsum(self.counts)
+        cumulated, total = self.cumulated, self.total
         level = 0.0
-        while self.total:
-            index = int(np.searchsorted(cumulated, rank(self.total, level)))
-            last = int(cumulated[index]) == self.total
+        while total:
+            index = int(np.searchsorted(cumulated, rank(total, level)))
+            last = int(cumulated[index]) == total
             rows.append(
                 {
                     "kind": kind,

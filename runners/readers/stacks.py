@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from runners.errors import ReadError, text_of
 from runners.readers.batch_means import share_variance
@@ -157,7 +157,7 @@ def wilson(share: float, samples: float, confidence: float = 0.95) -> tuple[floa
     """
     if samples <= 0 or math.isnan(share):
         return math.nan, math.nan
-    z = float(norm.ppf(0.5 + confidence / 2))
+    z = float(ndtri(0.5 + confidence / 2))  # norm.ppf takes a hundred times as long
     middle = share + z * z / (2 * samples)
     spread = z * math.sqrt(share * (1 - share) / samples + z * z / (4 * samples * samples))
     scale = 1 + z * z / samples
