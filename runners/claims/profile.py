@@ -38,11 +38,12 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
     """One category's share with its interval."""
-    rows = profiles.shares_of(step, event)
-    rows = rows[rows["category"] == category]
-    if rows.empty:
+    rows = step.frames["shares"]
+    # masks of pandas take ten times as long, and two profiles are compared in each of their categories
+    asked = (rows["event"].to_numpy() == event) & (rows["category"].to_numpy() == category)
+    if not asked.any():
         return None
-    row = rows.iloc[0]
+    row = rows.iloc[int(asked.argmax())]
     return Bounded(float(row["share"]), float(row["low"]), float(row["high"]))
 
 
