@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from runners.audit.rule import Group
+from runners.audit.rules.alternatives import under_one_load
 from runners.audit.rules.tables import figure, read
 from runners.readers.context import FENCE
 from runners.readers.documents import Line
@@ -115,6 +116,7 @@ _MACHINE = re.compile(
     r"|\bR[3579][ -]?\d{4}"
 )
 LEAST_SETTINGS = 2
+_CODE = ("\t", "    ")  # which a line of code begins with outside a fence
 COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
 _QUANTITY = re.compile(r"(?i)(?<![\w.,<>~/-])\d[\d.,]*\s?(?:ms|мс|µs|req/s|[rqt]ps|%)(?![^\W\d_])")
 LEAST_QUANTITIES = 2
@@ -125,7 +127,8 @@ def tells(group: Group) -> bool:
     """Tell whether a report is of a measurement, so that its conditions and repeats may be asked for.
 
     It says what was measured or how, or stands under a heading of a report or of conclusions; without such a sentence
-    it states the machine, and sets several runs beside each other. So does a bare record.
+    it holds runs of one load on different things, or states the machine and sets several runs beside each other. So
+    does a bare record that states it.
     """
     first = group[0]
     if first.entry:
@@ -144,6 +147,8 @@ def tells(group: Group) -> bool:
     if said and any(_HEADING.match(text) and _OF_A_REPORT.search(text) for text in lines):
         return True
     if said and _retells(group):
+        return True
+    if any(not text.startswith(_CODE) for text in said) and under_one_load(group):
         return True
     return _states_a_machine(group)
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from runners.audit.figures import achieved_rps, at
-from runners.audit.reports import is_report
+from runners.audit.reports import is_report, tells
 from runners.audit.rule import Group, Rule, Seen
+from runners.audit.rules.alternatives import under_one_load
 from runners.audit.rules.comparing import comparing, completed, opposed
 from runners.audit.rules.quantity import REPEATED, said_above
 from runners.audit.rules.sentences import sentences
@@ -87,7 +88,7 @@ def _within_noise(group: Group) -> Iterator[Seen]:
 
 
 def _in_words(group: Group) -> Iterator[Seen]:
-    """Find text that compares with another state, where no setting was run more than once."""
+    """Find text, or names of runs under one load, that compare states, where no setting was run more than once."""
     first = group[0]
     if first.entry:
         return
@@ -102,6 +103,9 @@ def _in_words(group: Group) -> Iterator[Seen]:
         pair = alternatives(things) or variants(group) or releases(group)
         if said is None and pair:
             said = first.line, " and ".join(pair)
+    milder = None
+    if said is None and (said := under_one_load(group)) and not report and not tells(group):
+        milder = Severity.NOTE  # of a bare record nobody says what it is for
     label, settings = "", Counter[tuple[object, ...]]()
     for output in group:
         above = [line.text for line in output.text_above if not report and line.text.rstrip("* ").endswith(":")]
@@ -116,7 +120,7 @@ def _in_words(group: Group) -> Iterator[Seen]:
         return
     line, phrase = said
     text = f"line {line} compares ({phrase!r}) runs that were made once each: their spread is not known"
-    yield Seen(first, text, {"said_at_line": line})
+    yield Seen(first, text, {"said_at_line": line}, milder)
 
 
 def _setting(output: Output) -> tuple[object, ...]:

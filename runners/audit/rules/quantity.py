@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
 from runners.audit.reports import LONGEST_CAPTION, tells
 from runners.audit.rule import Group, Rule, Seen, each
+from runners.audit.rules.alternatives import names
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
 from runners.audit.rules.subjects import captioned
@@ -202,7 +203,8 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
         return
     if sum(1 for output in group if _is_a_turn(output)) > max(1, len(group) / 2):
         return
-    settings = Counter(_settings(output) for output in group)
+    named = (each.things for each in names(group))
+    settings = Counter((*_settings(output), own) for output, own in zip(group, named, strict=True))
     least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after
     if sum(times for times in settings.values() if times >= least) > len(group) / 2:
         return

@@ -63,7 +63,7 @@ java jetty kafka keydb koa kotlin laravel mariadb memcached mongo mongodb mysql 
 node node.js nodejs phoenix php postgres postgresql python quarkus rabbitmq rails redis rocket ruby rust sanic
 scala spring springboot sqlite starlette swoole tomcat tornado traefik undertow uvicorn valkey vertx warp webflux
 """
-_TECHNOLOGIES = frozenset(_TECHNOLOGY_WORDS.split())
+TECHNOLOGIES = frozenset(_TECHNOLOGY_WORDS.split())
 _COMMON = frozenset(_COMMON_WORDS.split())
 #: By which one thing is called better or worse than others, in several languages.
 _RANKED = re.compile(
@@ -175,7 +175,7 @@ def alternatives(things: Sequence[Subject]) -> tuple[str, str] | None:
     known = [
         thing
         for thing in things
-        if {_VERSION.sub("", word.removesuffix(".js")) for word in thing.words} - {""} <= _TECHNOLOGIES
+        if {_VERSION.sub("", word.removesuffix(".js")) for word in thing.words} - {""} <= TECHNOLOGIES
     ]
     if len(known) > 1:
         return known[0].name, known[1].name

@@ -194,7 +194,8 @@ def test_headings_of_what_a_system_is_with_and_without_compare(without: str, hav
     ],
 )
 def test_a_sentence_that_ranks_what_the_document_sets_beside_each_other_compares(said: str, compares: bool) -> None:
-    assert ("CMP003" in of_two(CLOSED, FASTER, said)) is compares
+    other_load = replaced(FASTER, ("-c2", "-c4"), ("2 connections", "4 connections"))
+    assert ("CMP003" in of_two(CLOSED, other_load, said)) is compares
 
 
 TRANSCRIBED = f"{REPORT}\nMeasured with wrk.\n\n"
@@ -231,7 +232,6 @@ def test_a_table_whose_first_head_is_empty_compares_things(first: str, compared:
         ("Without the cache:", "With the cache:", True),
         ("With 64 keys", "Without pauses", False),
         ("### baseline", "### istio", True),
-        ("### istio", "### appmesh", False),
     ],
 )
 def test_captions_and_headings_of_bare_records_name_two_states(first: str, second: str, compared: bool) -> None:
@@ -245,7 +245,7 @@ def test_captions_and_headings_of_bare_records_name_two_states(first: str, secon
         ("fast-proxy (^1.8.0)", "fast-proxy (^1.7.0)", False),  # one thing at two times
         ("Express.js", "Ruby on Rails (Ruby v. 2.1.0)", True),
         ("[Hyper](https://hyper.example) v0.14", "[Warp](https://warp.example) v0.3.1", True),
-        ("Alpha (first)", "Beta (second)", False),
+        ("Alpha (first)", "Alpha (second)", False),
     ],
 )
 def test_software_with_its_version_is_set_beside_other_software(first: str, second: str, compared: bool) -> None:

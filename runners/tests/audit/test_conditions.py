@@ -197,7 +197,8 @@ TABLE = "Server | Latency | Rate\n-|-|-\n"
     ],
 )
 def test_who_says_that_tests_were_run_or_repeats_their_figures_in_a_table_reports(said: str, reported: bool) -> None:
-    text = f"# Servers\n\n{said}\n\n## Alpha\n\n{CLOSED}\n## Beta\n\n{FASTER}"
+    other_load = replaced(FASTER, ("-c2", "-c4"), ("2 connections", "4 connections"))
+    text = f"# Servers\n\n{said}\n\n## Alpha\n\n{CLOSED}\n## Beta\n\n{other_load}"
     assert ("RUN006" in remarks(text)) is reported
 
 
