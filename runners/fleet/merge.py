@@ -18,14 +18,22 @@ from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
 from runners.generators.load import LoadFiles
-from runners.readers.hdr_log import CENSORED, INTERVAL_LINE, TARGET, UNTAGGED, HdrLog, read_hdr_log, untargeted
+from runners.readers.hdr_log import (
+    CENSORED,
+    INTERVAL_LINE,
+    ROUNDED_S,
+    TARGET,
+    UNTAGGED,
+    HdrLog,
+    read_hdr_log,
+    untargeted,
+)
 from runners.readers.load_json import INTERVAL_NAMES, KINDS, LEVEL_NAMES
 from runners.readers.requests_log import merged_requests
 from runners.readers.samples import Samples
 from runners.storage.step_folder import StepFolder
 
 _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
-_ROUNDED_S = 0.001  # a log has three decimals
 _OF_ALL = (*KINDS, CENSORED)
 
 
@@ -210,7 +218,7 @@ def _intervals(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -
     logged: dict[tuple[float, str], list[Samples]] = {}
     for each in log.intervals:
         if untargeted(each.kind) in KINDS and each.kind.endswith(suffix):
-            logged.setdefault((int(each.t_s + _ROUNDED_S), untargeted(each.kind)), []).append(each.samples)
+            logged.setdefault((int(each.t_s + ROUNDED_S), untargeted(each.kind)), []).append(each.samples)
     return [
         {
             "t_s": t_s,

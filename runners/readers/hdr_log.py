@@ -33,7 +33,7 @@ _A_YEAR_S = 365 * 24 * 3600.0
 _UNIT = re.compile(r"#\[.*values in (nanoseconds|microseconds)")
 _NS_IN_US = 1000.0
 _A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # lines of less are parts of a second, or tenths
-_ROUNDED_S = 0.001  # a log has three decimals
+ROUNDED_S = 0.001  # a log has three decimals
 _BITS = 4  # of the bins of the `slices` frame: sixteen to an octave, as HdrHistogram's with one digit
 _START = re.compile(r"#\[StartTime: *([\d.]+)")
 _BASE = re.compile(r"#\[BaseTime: *([\d.]+)")
@@ -94,7 +94,7 @@ class HdrLog:
         for each in self.intervals:
             if (kind := untargeted(each.kind)) in (*KINDS, CENSORED):
                 whole = each.duration_s >= _A_SECOND_S
-                parts.setdefault((kind, each.t_s if whole else math.floor(each.t_s + _ROUNDED_S)), []).append(each)
+                parts.setdefault((kind, each.t_s if whole else math.floor(each.t_s + ROUNDED_S)), []).append(each)
         return tuple(
             Interval(
                 kind,
