@@ -6,13 +6,24 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from runners.audit.rule import Rule
-from runners.audit.rules import arithmetic, comparisons, conduct, documents, draws, quantity, rates, responses, timing
+from runners.audit.rules import (
+    arithmetic,
+    comparisons,
+    conclusions,
+    conditions,
+    conduct,
+    draws,
+    quantity,
+    rates,
+    responses,
+    timing,
+)
 from runners.errors import LabError
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 RULES: dict[str, Rule] = {
     rule.code: rule
-    for module in (timing, rates, responses, draws, conduct, quantity, comparisons, arithmetic, documents)
+    for module in (timing, rates, responses, draws, conduct, quantity, comparisons, arithmetic, conditions, conclusions)
     for rule in module.RULES
 }
 
