@@ -68,7 +68,7 @@ final class Flusher implements AutoCloseable {
     private void failed(Memtable frozen, Throwable cause) {
         try {
             StorageException reported = Failure.of("The store cannot write its memtable to disk", cause);
-            tree.failed(reported);
+            tree.flushFailed(reported);
             LOG.error("A memtable of {} bytes cannot be written to a table; trying again in {} ms",
                     frozen.sizeBytes(), RETRY_MS, cause);
         } catch (OutOfMemoryError e) {

@@ -44,6 +44,8 @@ final class Spares implements Housekeeper.Work {
     private Tree tree;
     private volatile Spare spare;
     private volatile StorageException failure;
+    /** How often {@link #retry()} was called. */
+    private int retries;
 
     /**
      * @param cache null if there is none
@@ -111,16 +113,22 @@ final class Spares implements Housekeeper.Work {
         return failure;
     }
 
-    /** Forgets a failure and tries again at once. */
-    void retry() {
+    /** Forgets a failure, that of an attempt which is under way too, and tries again at once. */
+    synchronized void retry() {
+        retries++;
         failure = null;
         housekeeper.wake();
+    }
+
+    private synchronized int retries() {
+        return retries;
     }
 
     @Override
     public long doNext() {
         View view = tree.peek();
         prepareRoom(view);
+        int begun = retries();
         try {
             if (spare == null && tree.hasPlaceForFrozen(view) && hasMemory(view) && !tree.closing()) {
                 spare = newSpare();
@@ -129,10 +137,11 @@ final class Spares implements Housekeeper.Work {
             }
             return Long.MAX_VALUE;
         } catch (IOException e) {
-            return failed(Failure.of("The store cannot make a log", e));
+            return failed(Failure.of("The store cannot make a log", e), begun);
         } catch (OutOfMemoryError e) {
             return failed(new StorageException("The store gets no memory for its next memtable: " + e.getMessage()
-                    + " Stop another process or lower --flush-threshold-bytes; the store tries again every second.", e));
+                    + " Stop another process or lower --flush-threshold-bytes; the store tries again every second.", e),
+                    begun);
         }
     }
 
@@ -142,9 +151,14 @@ final class Spares implements Housekeeper.Work {
                 || view.frozen.isEmpty() && (view.active.fill() > NEEDED_FILL || tree.spareIsAwaited());
     }
 
-    /** Writers that wait learn of it, and it is tried again a little later. */
-    private long failed(StorageException reported) {
-        failure = reported;
+    /** Writers that wait learn of it, and it is tried again a little later; at once if that was asked for meanwhile. */
+    private long failed(StorageException reported, int begun) {
+        synchronized (this) {
+            if (begun != retries) {
+                return 0;
+            }
+            failure = reported;
+        }
         tree.changed();
         return RETRY_NS;
     }

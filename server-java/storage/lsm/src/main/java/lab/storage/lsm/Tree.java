@@ -43,6 +43,9 @@ final class Tree implements Compactor.Target {
     private final Object commits = new Object();
     private volatile View view;
     private volatile StorageException failure;
+    /** Calls of {@link #flush()} until now, and until the flusher began with what it writes. Under the monitor. */
+    private int flushes;
+    private int flushesBegun;
     private volatile boolean closing;
     private volatile boolean closed;
     /** Those who wait for a flush, so that it must not rest. */
@@ -216,6 +219,7 @@ final class Tree implements Compactor.Target {
         if (closed) {
             throw isClosed();
         }
+        flushes++;
         failure = null;
         spares.retry();
         notifyAll();
@@ -263,6 +267,7 @@ final class Tree implements Compactor.Target {
             }
         }
         Memtable oldest = view.oldestFrozen();
+        flushesBegun = flushes;
         if (oldest != null) {
             snapshots.expireSlow(view);
             oldest.retain();
@@ -290,6 +295,13 @@ final class Tree implements Compactor.Target {
     /** Whether the store closes. */
     boolean closing() {
         return closing;
+    }
+
+    /** For the flusher: it could not write. Does not count if a flush was asked for since it began. */
+    synchronized void flushFailed(StorageException cause) {
+        if (flushesBegun == flushes) {
+            failed(cause);
+        }
     }
 
     @Override

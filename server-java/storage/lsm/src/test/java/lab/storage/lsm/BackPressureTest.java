@@ -2,26 +2,34 @@ package lab.storage.lsm;
 
 import static lab.storage.Bytes.utf8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.StorageException;
+import lab.storage.lsm.disk.Disk;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Writers that are faster than the disk wait; they get no error, lose nothing, and fill no heap. */
 class BackPressureTest {
@@ -139,6 +147,58 @@ class BackPressureTest {
             storage.flush();
             assertNotNull(storage.get(utf8("before")));
             assertNotNull(storage.get(utf8("key0")));
+        }
+    }
+
+    /** @param puts so many fill less than a memtable, or more than one and less than two */
+    @ParameterizedTest
+    @CsvSource({"lsm-housekeeping, 1", "lsm-flush, 600"})
+    void flushIsNotFailedByAnAttemptThatBeganBeforeIt(String background, int puts) throws Exception {
+        FailsOnce disk = new FailsOnce(background);
+        try (Storage storage = new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(THRESHOLD_BYTES)
+                .compaction(LsmOptions.Compaction.OFF).build(), disk)) {
+            try {
+                for (int i = 0; i < puts; i++) {
+                    storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[100]));
+                }
+                assertTrue(disk.reached.await(120, TimeUnit.SECONDS));
+                FutureTask<Void> flush = new FutureTask<>(storage::flush, null);
+                Thread caller = Thread.ofPlatform().daemon().start(flush);
+                while (caller.getState() != Thread.State.WAITING && !flush.isDone()) {
+                    Thread.sleep(1);
+                }
+                assertFalse(flush.isDone(), "it waits for the attempt that is under way");
+                disk.gate.countDown();
+                flush.get(120, TimeUnit.SECONDS);
+            } finally {
+                disk.gate.countDown();
+            }
+        }
+    }
+
+    /** A disk on which one thread of the background waits as it makes its first file, and then fails to. */
+    private static final class FailsOnce extends Disk {
+
+        private final CountDownLatch reached = new CountDownLatch(1);
+        private final CountDownLatch gate = new CountDownLatch(1);
+        private final String thread;
+
+        FailsOnce(String thread) {
+            this.thread = thread;
+        }
+
+        @Override
+        public FileChannel create(Path file) throws IOException {
+            if (reached.getCount() > 0 && Thread.currentThread().getName().equals(thread)) {
+                reached.countDown();
+                try {
+                    gate.await();
+                } catch (InterruptedException e) {
+                    throw new IOException(e);
+                }
+                throw new IOException("Input/output error");
+            }
+            return super.create(file);
         }
     }
 
