@@ -37,6 +37,10 @@ public final class TestServer implements AutoCloseable {
         if (!args.contains("--selectors")) {
             args.addAll(List.of("--selectors", "2"));
         }
+        if ((args.contains("--nodes") || args.contains("--topology")) && !args.contains("--peer-timeout-ms")) {
+            // A node that has ended refuses connections at once; one that is slow, on a busy machine, is waited for.
+            args.addAll(List.of("--peer-timeout-ms", "10000"));
+        }
         if (!args.contains("--port") && !args.contains("--self")) {
             args.addAll(List.of("--port", "0"));
         }

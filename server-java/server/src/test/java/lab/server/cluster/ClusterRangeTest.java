@@ -36,8 +36,8 @@ class ClusterRangeTest {
     @ParameterizedTest
     @CsvSource({"one-nio, selector, memory", "one-nio, blocking-pool, memory", "one-nio, virtual, lsm", "jdk, pool, lsm"})
     void everyKeyIsShownOnceInOrder(String front, String execution, String engine) throws Exception {
-        try (TestServer nodes = TestServer.start(engine, folder, "--nodes", "3", "--front", front, "--execution", execution,
-                "--peer-timeout-ms", "10000"); RawClient client = new RawClient(nodes.port())) {
+        try (TestServer nodes = TestServer.start(engine, folder, "--nodes", "3", "--front", front, "--execution",
+                execution); RawClient client = new RawClient(nodes.port())) {
             List<String> expected = new ArrayList<>();
             for (int key = 0; key < 600; key++) {
                 String target = "/v0/entity?id=" + String.format("k%05d", key) + "&from=" + (1 + key % NODES);

@@ -32,7 +32,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 class PeerClientTest {
 
     private static final int THREADS = 4;
+    /** Where a node keeps silent. */
     private static final int TIMEOUT_MS = 300;
+    /** Where it responds, however busy the machine is. */
+    private static final int PATIENCE_MS = 60_000;
     private static final int RETRY_MS = 50;
     private static final int PATIENCE_S = 120;
     private static final byte[] NO_BYTES = {};
@@ -119,11 +122,15 @@ class PeerClientTest {
         return FakeNode.response(200, NO_BYTES);
     }
 
-    private static void awaitUp(Peer peer) throws InterruptedException {
-        for (int i = 0; peer.isAside() && i < PATIENCE_S * 100; i++) {
+    /** Asks a node that was silent until it is taken back, and again if it then responds too late on a busy machine. */
+    private static void awaitResponse(Peer peer, Runnable meanwhile) throws Exception {
+        Object end = null;
+        for (int i = 0; !(end instanceof byte[]) && i < PATIENCE_S * 100; i++) {
+            meanwhile.run();
             Thread.sleep(10);
+            end = get(peer, "a").await();
         }
-        assertFalse(peer.isAside(), "the node is not taken back");
+        assertInstanceOf(byte[].class, end, "the node is not taken back");
     }
 
     @ParameterizedTest
@@ -139,7 +146,7 @@ class PeerClientTest {
             byte[] found = stored.get(target);
             return FakeNode.response(found == null ? 404 : 200, found == null ? NO_BYTES : found);
         });
-        Peer peer = peer(kind, node.url(), 10_000);
+        Peer peer = peer(kind, node.url(), PATIENCE_MS);
         Random random = new Random(3);
         for (int size : new int[] {0, 1, 9, 1_000, 65_000, 65_536, 70_000, 3_000_000}) {
             byte[] key = new byte[1 + random.nextInt(40)];
@@ -162,7 +169,7 @@ class PeerClientTest {
     void callsSentAtOnceGetTheirOwnResponses(ClientKind kind) throws Exception {
         FakeNode node = node(request -> FakeNode.response(200,
                 request.line().split(" ")[1].getBytes(StandardCharsets.US_ASCII)));
-        Peer peer = peer(kind, node.url(), 10_000);
+        Peer peer = peer(kind, node.url(), PATIENCE_MS);
         for (int round = 0; round < 20; round++) {
             List<Asked> calls = new ArrayList<>();
             for (int i = 0; i < 100; i++) {
@@ -179,7 +186,7 @@ class PeerClientTest {
     @EnumSource(ClientKind.class)
     void nodeThatRefusesConnectionsIsAskedEachTimeAndFoundAsSoonAsItIsBack(ClientKind kind) throws Exception {
         int port = FreePort.next();
-        Peer peer = peer(kind, "http://127.0.0.1:" + port);
+        Peer peer = peer(kind, "http://127.0.0.1:" + port, PATIENCE_MS);
         for (int i = 0; i < 20; i++) {
             assertEquals(PeerFailure.UNREACHABLE, get(peer, "a").await());
         }
@@ -194,7 +201,7 @@ class PeerClientTest {
     @EnumSource(ClientKind.class)
     void nodeThatIsStartedAgainIsAskedOverNewConnections(ClientKind kind) throws Exception {
         FakeNode node = node(request -> FakeNode.response(200, NO_BYTES));
-        Peer peer = peer(kind, node.url(), 10_000);
+        Peer peer = peer(kind, node.url(), PATIENCE_MS);
         for (int i = 0; i < 20; i++) {
             assertInstanceOf(byte[].class, get(peer, "a").await());
             node.breakConnections();
@@ -215,11 +222,7 @@ class PeerClientTest {
         assertEquals(PeerFailure.TIMED_OUT, get(peer, "a").await(), "a node that has started is asked again");
         silent.set(false);
         over.countDown();
-        for (int i = 0; peer.isAside() && i < PATIENCE_S * 100; i++) {
-            peer.heard();
-            Thread.sleep(10);
-        }
-        assertInstanceOf(byte[].class, get(peer, "a").await());
+        awaitResponse(peer, peer::heard);
     }
 
     @ParameterizedTest
@@ -237,8 +240,7 @@ class PeerClientTest {
                 "nobody was sent to a node that was set aside");
         silent.set(false);
         over.countDown();
-        awaitUp(peer);
-        assertInstanceOf(byte[].class, get(peer, "a").await());
+        awaitResponse(peer, () -> { });
     }
 
     @ParameterizedTest
@@ -268,7 +270,7 @@ class PeerClientTest {
     @EnumSource(ClientKind.class)
     void connectionThatBreaksFailsItsCallsAndTheNextOnesGoOverANewOne(ClientKind kind) throws Exception {
         FakeNode node = node(request -> request.line().contains("break") ? null : FakeNode.response(200, NO_BYTES));
-        Peer peer = peer(kind, node.url());
+        Peer peer = peer(kind, node.url(), PATIENCE_MS);
         for (int i = 0; i < 3; i++) {
             assertInstanceOf(byte[].class, get(peer, "good").await());
             assertEquals(PeerFailure.UNREACHABLE, get(peer, "break").await());
@@ -283,7 +285,7 @@ class PeerClientTest {
         FakeNode node = node(request -> request.line().contains("nonsense")
                 ? "SSH-2.0-OpenSSH\r\n\r\n".getBytes(StandardCharsets.US_ASCII)
                 : FakeNode.response(request.line().contains("status") ? 200 : 500, NO_BYTES));
-        Peer peer = peer(kind, node.url());
+        Peer peer = peer(kind, node.url(), PATIENCE_MS);
         assertEquals(PeerFailure.REFUSED, get(peer, "a").await());
         assertEquals(PeerFailure.REFUSED, put(peer, new byte[] {1}, NO_BYTES).await());
         assertFalse(peer.isAside(), "a node that responds is there");

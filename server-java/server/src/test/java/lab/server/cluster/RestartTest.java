@@ -43,7 +43,7 @@ class RestartTest {
     void nodeThatWasSilentBeforeItsRestartIsTakenBackWhenItAnnouncesItself() throws Exception {
         try (SeparateNodes nodes = new SeparateNodes(2, folder, "--peer-retry-ms", "3600000")) {
             CountDownLatch over = new CountDownLatch(1);
-            nodes.start(1, "--peer-timeout-ms", "200");
+            nodes.start(1, "--peer-timeout-ms", "2000");
             try (FakeNode silent = new FakeNode(nodes.port(0), request -> {
                 over.await();
                 return null;

@@ -42,10 +42,6 @@ final class SeparateNodes implements AutoCloseable {
         all.addAll(List.of("--topology", String.join(",", ports.stream().map(SeparateNodes::url).toList()), "--self",
                 url(ports.get(node))));
         all.addAll(List.of(more));
-        if (!all.contains("--peer-timeout-ms")) {
-            // A node that is merely slow, on a busy machine, is waited for.
-            all.addAll(List.of("--peer-timeout-ms", "10000"));
-        }
         return all.toArray(new String[0]);
     }
 

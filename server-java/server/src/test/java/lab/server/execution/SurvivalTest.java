@@ -1,6 +1,5 @@
 package lab.server.execution;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.CountDownLatch;
@@ -66,19 +65,19 @@ class SurvivalTest {
                     }
                 });
                 await(held);
-                for (int i = 0; i < FAILURES; i++) {
-                    CountDownLatch late = new CountDownLatch(1);
-                    Request request = new Request(late::countDown, () -> {
-                        late.countDown();
+                // Not a number of requests: a carrier that the JVM still has from another test may take some in time.
+                while (execution.expired() < FAILURES) {
+                    CountDownLatch ended = new CountDownLatch(1);
+                    Request request = new Request(ended::countDown, () -> {
+                        ended.countDown();
                         throw new OutOfMemoryError("planned");
                     });
                     // Its room is given back a little after it was found late.
                     while (!execution.execute(request)) {
                         Thread.onSpinWait();
                     }
-                    await(late);
+                    await(ended);
                 }
-                assertEquals(FAILURES, execution.expired());
             } finally {
                 letGo.countDown();
             }

@@ -82,7 +82,11 @@ class VirtualThreadsTest {
             await(waiting);
             execution.execute(new Work(served::countDown));
             await(served);
-            assertEquals(0, execution.queueDepth());
+            // For a moment after it was handled a request counts as one that waits.
+            long patience = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_S);
+            while (execution.queueDepth() > 0) {
+                assertTrue(System.nanoTime() < patience, "requests that are under way count as waiting");
+            }
             letGo.countDown();
         }
     }
@@ -131,11 +135,13 @@ class VirtualThreadsTest {
             execution.execute(new Timed(() -> spinUntil(handedIn), () -> { }));
             for (int i = 0; i < MANY; i++) {
                 int number = i;
-                Timed job = new Timed(() -> served.add(number), () -> expired.add(number), used, all);
-                execution.execute(job);
-                if (number % 2 == 0) {
-                    job.waitsSince(System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(LONG_DEADLINE_MS));
-                }
+                execution.execute(new Timed(() -> served.add(number), () -> expired.add(number), used, all) {
+                    @Override
+                    public void waitsSince(long nanos) {
+                        // Late from the first moment on, for another carrier may take it at once.
+                        super.waitsSince(nanos - TimeUnit.MILLISECONDS.toNanos(number % 2 == 0 ? LONG_DEADLINE_MS : 0));
+                    }
+                });
             }
             handedIn.set(true);
             await(all);

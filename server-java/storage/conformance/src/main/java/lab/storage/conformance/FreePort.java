@@ -1,10 +1,12 @@
 package lab.storage.conformance;
 
 import java.io.IOException;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.ServerSocket;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.net.SocketException;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
@@ -13,9 +15,11 @@ import java.util.concurrent.ThreadLocalRandom;
  */
 public final class FreePort {
 
-    private static final int FIRST = 20_000;
+    /** Above those that the tests in Python look for. */
+    private static final int FIRST = 30_000;
     private static final int END = 32_000;
-    private static final Set<Integer> GIVEN = ConcurrentHashMap.newKeySet();
+    /** One for each port that was given, so that no other process of tests is given the same, nor even looks at it. */
+    private static final Queue<DatagramSocket> CLAIMS = new ConcurrentLinkedQueue<>();
 
     private FreePort() {
     }
@@ -24,9 +28,17 @@ public final class FreePort {
     public static int next() {
         while (true) {
             int port = ThreadLocalRandom.current().nextInt(FIRST, END);
-            if (GIVEN.add(port) && isFree(port)) {
+            if (claim(port) && isFree(port)) {
                 return port;
             }
+        }
+    }
+
+    private static boolean claim(int port) {
+        try {
+            return CLAIMS.add(new DatagramSocket(port, InetAddress.getLoopbackAddress()));
+        } catch (SocketException e) {
+            return false;
         }
     }
 

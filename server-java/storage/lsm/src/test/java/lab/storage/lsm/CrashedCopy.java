@@ -21,10 +21,10 @@ final class CrashedCopy {
     static void take(Path from, Path to) throws IOException {
         while (true) {
             Files.createDirectories(to);
-            List<Path> files = list(from);
             try {
+                // Before the files are listed, which may take so long that a flush adds one and names it.
                 String before = manifest(from);
-                for (Path file : files) {
+                for (Path file : list(from)) {
                     Files.write(to.resolve(file.getFileName()), Files.readAllBytes(file));
                 }
                 if (!before.isEmpty()) {

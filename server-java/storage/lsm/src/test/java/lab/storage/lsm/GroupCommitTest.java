@@ -90,7 +90,7 @@ class GroupCommitTest {
      * a few may wait for one force more, those that appended before a force and did not wait yet when it woke all others.
      */
     private static final class PatientDisk extends Disk {
-        private static final long PATIENCE_NANOS = 250_000_000L;
+        private static final long PATIENCE_NANOS = 1_000_000_000L;
         private static final int MOST_LATE = 10;
 
         private final AtomicInteger forces = new AtomicInteger();

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -39,8 +38,8 @@ class ThreadPriorityTest {
                     int end = line.lastIndexOf(')');
                     String name = line.substring(line.indexOf('(') + 1, end);
                     nice.put(name, nice(line));
-                } catch (NoSuchFileException e) {
-                    // The thread has ended.
+                } catch (IOException e) {
+                    // The thread has ended, before its file was opened or before it was read.
                 }
             }
         }
