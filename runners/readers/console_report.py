@@ -224,7 +224,8 @@ class ConsoleReport:
         )
 
 
-_HEAD = ("duration_s", "threads", "connections", "latency")
+_HEAD = ("duration_s", "threads", "connections")
+_TABLE = ("latency", "requests_per_thread")
 _TAIL = ("requests", "elapsed_s", "bytes_read", "socket_errors", "non_2xx", "requests_per_s", "bytes_per_s")
 _SAME = 0.02  # rounding of a figure that is printed twice
 
@@ -233,22 +234,29 @@ def rejoined(first: ConsoleReport, second: ConsoleReport) -> ConsoleReport | Non
     """Put two pieces of one console together that a caption stands between; None where they are two outputs.
 
     The second piece has no head and nothing that the first has, and a figure of both agrees: the maximum with the
-    highest percentile, a percentile with the spectrum, or the duration with the time that the requests took.
+    highest percentile, a percentile with the spectrum, or the duration with the time that the requests took. Or the
+    first is a head alone.
     """
     if any(getattr(second, name) is not None for name in _HEAD) or second.command or second.calibrations:
         return None
-    if any(None not in (getattr(first, name), getattr(second, name)) for name in _TAIL):
+    if any(None not in (getattr(first, name), getattr(second, name)) for name in (*_TABLE, *_TAIL)):
         return None
     one, two = first.latencies, second.latencies
     if (one.rows and two.rows) or (one.spectrum and two.spectrum) or second.uncorrected:
         return None
-    if not _agree(first, second):
+    if not (is_head(first) and second.latency and second.requests_per_s) and not _agree(first, second):
         return None
     latencies = Latencies(
         one.label or two.label, one.rows or two.rows, one.spectrum or two.spectrum, two.footer or one.footer
     )
-    tail = {name: getattr(second, name) for name in _TAIL if getattr(first, name) is None}
+    tail = {name: getattr(second, name) for name in (*_TABLE, *_TAIL) if getattr(first, name) is None}
     return replace(first, tool=first.tool or second.tool, latencies=latencies, last_line=second.last_line, **tail)
+
+
+def is_head(report: ConsoleReport) -> bool:
+    """Tell whether a piece of a console is its first two lines alone, which no run ends with."""
+    rest = (*_TABLE, "requests", "requests_per_s")
+    return not report.latencies and not report.calibrations and all(getattr(report, name) is None for name in rest)
 
 
 def _agree(first: ConsoleReport, second: ConsoleReport) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from runners.readers import context
-from runners.readers.command_line import TOOLS, CommandLine, find_command, parse_command
-from runners.readers.console_report import ConsoleReport, rejoined
+from runners.readers.command_line import TOOLS, CommandLine, find_command, find_commands, parse_command
+from runners.readers.console_report import ConsoleReport, is_head, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.examples import begins, explains_a_tool, is_example
 from runners.readers.figure_names import NO_MEASUREMENT, TIME_UNIT
@@ -27,12 +27,14 @@ from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
 from runners.storage.schema import read_record
 
-LONGEST_CONSOLE, LONGEST_CAPTION = 400, 12  # lines
+LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 BAR_SHIFT = 3  # characters by which the bar between two consoles may move from line to line
 HELD_NEARLY = 0.995  # of a round rate
 MOST_SHOWN = 2  # outputs in a page that explains a tool
+_HEADING = re.compile(r"^\s*#{1,6}\s+\S")
+_OF_A_RATE = re.compile(r"\bwrk2\b|(?<![\w-])(?:-R|--rate)[ =]?\d|Thread calibration")
 _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
 
 
@@ -205,7 +207,7 @@ def outputs_of(document: Document) -> Found:
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
-    placed = _k6s_loops(_one_tool(_rejoined(placed)), document.lines)
+    placed = _k6s_loops(_one_tool(_rejoined(placed, document.lines), document.lines), document.lines)
     trails, blocks = (context.headings(document.lines), begins(document.lines)) if placed else ([], [])
     outputs: list[Output] = []
     prose = _prose(document.lines, [report for _, _, report in placed if not report.transcribed])
@@ -214,7 +216,11 @@ def outputs_of(document: Document) -> Found:
     for position, column, report in placed:
         if column is None or column.index == 0:
             before = end
-        above = document.lines[max(before, position - context.REACH_LINES) : position]
+        above = tuple(
+            line
+            for line in document.lines[max(before, position - context.REACH_LINES) : position]
+            if not CHATTER.match(line.text)
+        )
         of = column.of if column else 1
         if column is not None and not report.transcribed:
             report = replace(report, command=_command_above(above))
@@ -309,7 +315,7 @@ def _of_file(document: Document, whole: FileOutputs) -> Found:
 
 
 def _rejoined(
-    placed: list[tuple[int, Column | None, ConsoleReport]],
+    placed: list[tuple[int, Column | None, ConsoleReport]], lines: Sequence[Line]
 ) -> list[tuple[int, Column | None, ConsoleReport]]:
     """Take consoles that a caption or a fence splits in two as one."""
     whole: list[tuple[int, Column | None, ConsoleReport]] = []
@@ -318,6 +324,8 @@ def _rejoined(
         before = whole[-1] if whole else None
         if before and before[1] is column is None and 0 < position - before[0] <= LONGEST_CONSOLE:
             near = 0 < report.first_line - before[2].last_line <= LONGEST_CAPTION
+            if near and is_head(before[2]):
+                near = not any(_HEADING.match(line.text) for line in lines[before[0] : position])
             if near and report.tool not in OTHER_TOOLS and (joined := rejoined(before[2], report)):
                 whole[-1] = (before[0], None, joined)
                 continue
@@ -326,16 +334,40 @@ def _rejoined(
 
 
 def _one_tool(
-    placed: list[tuple[int, Column | None, ConsoleReport]],
+    placed: list[tuple[int, Column | None, ConsoleReport]], lines: Sequence[Line]
 ) -> list[tuple[int, Column | None, ConsoleReport]]:
-    """Name the tool where an output alone does not tell: the program that printed wrk2's layout elsewhere is wrk2."""
+    """Name the tool where an output alone does not tell.
+
+    The program that printed wrk2's layout elsewhere is wrk2; a document whose commands are wrk's and give no rate, and
+    that names none elsewhere, holds outputs of wrk.
+    """
     known = {report.command.program for _, _, report in placed if report.command and report.tool == "wrk2"}
+    headless = any(_is_headless(report) for _, _, report in placed)
+    wrks = _commands_of_wrk_alone(lines) if headless else []
 
     def named(report: ConsoleReport) -> ConsoleReport:
+        if wrks and _is_headless(report):
+            one = wrks[0] if all(command == wrks[0] for command in wrks) else None
+            return replace(report, tool="wrk", command=one)
         same = report.tool is None and report.command and report.command.program in known
         return replace(report, tool="wrk2") if same else report
 
     return [(position, column, named(report)) for position, column, report in placed]
+
+
+def _is_headless(report: ConsoleReport) -> bool:
+    """Tell whether an output is the end of one of wrk's or wrk2's, which look alike there."""
+    known = report.tool or report.command or report.calibrations or report.threads or report.transcribed
+    return not known and report.latency is not None and report.requests is not None
+
+
+def _commands_of_wrk_alone(lines: Sequence[Line]) -> list[CommandLine]:
+    """Give the commands of a document that are all wrk's; none where it names wrk2 or a rate."""
+    texts = [line.text for line in lines if len(line.text) <= LONGEST_LINE]
+    if any(_OF_A_RATE.search(text) for text in texts):
+        return []
+    commands = [command for text in texts if "wrk" in text for command in find_commands(clean(text))]
+    return [command for command in commands if command.tool == "wrk"]
 
 
 def _k6s_loops(

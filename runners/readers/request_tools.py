@@ -20,7 +20,8 @@ _LOGGED = r"(?:\[[^\]]{1,90}\] INFO )?\s*"  # as older versions of loadtest begi
 STARTS = {
     "hey": re.compile(r"^\s*Summary:\s*$"),
     "ab": re.compile(
-        r"^[\s*#-]*This is ApacheBench, Version|^[\s*#-]*(?:Concurrency Level|Time taken for tests):\s+\d"
+        r"^[\s*#-]*This is ApacheBench, Version|^[\s*#-]*(?:Concurrency Level|Time taken for tests|Server Port):\s+\d"
+        r"|^[\s*#-]*(?:Server (?:Software|Hostname)|Document Path):(?:\s{2}|\s*$)"
     ),
     "vegeta": re.compile(r"^\s*Requests\s+\[total, rate"),
     "bombardier": re.compile(r"^\s*Bombarding \S+ .*using \d+ connection"),
@@ -84,6 +85,11 @@ def _go_stats(block: SummaryBlock, match: re.Match[str]) -> None:
 def _tens(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take ab's row Total, in milliseconds."""
     block.mean_us, block.stdev_us, block.max_us = (float(match[at]) * 1e3 for at in (1, 2, 3))
+
+
+def _of_a_request(block: SummaryBlock, match: re.Match[str]) -> None:
+    """Take ab's mean, which it prints above the table that people cut."""
+    block.mean_us = float(match[1]) * 1e3
 
 
 def _broke_off(block: SummaryBlock, match: re.Match[str]) -> None:
@@ -259,6 +265,10 @@ TAKERS: Takers = compiled(
             (r"^\s*(?:Details|Status code|Error|Latency) distribution|^\s*(?:DNS|req|resp)[ +-]", lambda b, m: None),
         ),
         "ab": (
+            (r"^[\s*#-]*Server Hostname:\s+(\S+)", lambda b, m: b.address.update(host=m[1])),
+            (r"^[\s*#-]*Server Port:\s+(\d{1,5})", lambda b, m: b.address.update(port=f":{m[1]}")),
+            (r"^[\s*#-]*Document Path:\s+(\S+)", lambda b, m: b.address.update(path=m[1])),
+            (rf"^[\s*#-]*Time per request:\s+{F} \[ms\] \(mean\)", _of_a_request),
             (rf"^[\s*#-]*Concurrency Level:\s+{N}", lambda b, m: b.said.update(connections=int(m[1]))),
             (rf"^[\s*#-]*Time taken for tests:\s+{F} seconds", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
             (rf"^[\s*#-]*Complete requests:\s+{N}", lambda b, m: b.said.update(requests=int(m[1]))),

@@ -54,6 +54,7 @@ class SummaryBlock:
     heads: tuple[str, ...] = ()  # of memtier's table
     section: str = ""  # of memtier, where it ran several times: best run, worst run, all runs
     histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
+    address: dict[str, str] = field(default_factory=dict)  # of ab's server: host, port, path
     sizes: dict[str, int] = field(default_factory=dict)  # of ab: bytes of a document and of all bodies, odd lengths
     operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
     totals: list[ConsoleReport] = field(default_factory=list)  # of them all, where their own rows were cut
@@ -70,6 +71,8 @@ class SummaryBlock:
         if self.tool == "Artillery" and self.codes:  # its older versions count completed requests alone
             said["requests"] = max(said["requests"], sum(self.codes.values()) + self.failed)
         said.setdefault("duration_s", said.get("elapsed_s"))
+        if self.address:
+            said["url"] = "//" + "".join(self.address.get(part, "") for part in ("host", "port", "path"))
         rows = sorted(dict(self.rows).items())
         asked = "vegeta attack" if self.tool == "vegeta" else self.tool
         command = CommandLine(asked, self.tool, rate_rps=self.rate_rps) if self.rate_rps else None

@@ -34,12 +34,14 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CONTAINER = re.compile(r"^[a-z][\w.-]{0,60}[-_]\d{1,3} +\| ")  # docker compose sets it before each line
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
-_ITEM = re.compile(r"^\s*(?:[*+-]|#|//)\s+(.*)$")
+_ITEM = re.compile(r"^\s*(?:[*+-]|#|//)\s+(?=\S)")
+_EMPHASIS = re.compile(r"[*`]+|</?(?:b|strong|em|i|code)>|<br ?/?>")
 _OF_RESULTS = re.compile(r"(?i)^\s*#{1,6}\s+\W*(?:results?|outputs?|результат\w*|结果|输出|결과|結果)(?!\w)")
 _NUMBERS = re.compile(r"\d+")
 _WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
 _V = r"([+-]?[\w.μµ]+)"
 _N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
+_GROUPED = r"(\d{1,3}(?:,\d{3})+|\d{1,18})"  # people add commas
 _TIME = r"([+-]?(?:\d[\d.]*|nan|inf)(?:[uμµm]s|[smh]))"
 
 _PATTERNS: dict[str, re.Pattern[str]] = {
@@ -47,7 +49,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     for name, pattern in {  # the row that occurs most comes first
         "spectrum": rf"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+{_N}\s+(\d+\.\d+|inf)\s*$",
         "running": r"Running (\S+) test @ (\S+)",
-        "threads": rf"{_N} threads and {_N} connections",
+        "threads": rf"{_GROUPED} threads and {_GROUPED} connections",
         "calibration": rf"Thread calibration: mean lat\.: {_V}, rate sampling interval: {_V}",
         "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+(\S+)",
         "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
@@ -60,10 +62,10 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*{_N}\]",
         "buckets": rf"#\[Buckets\s*=\s*{_N}, SubBuckets\s*=\s*{_N}\]",
         "rule": r"^\s*-{20,}\s*$",
-        "requests": rf"(\d{{1,3}}(?:,\d{{3}})+|\d{{1,18}}) requests in {_V}, {_V} read",  # people add commas
-        "socket_errors": rf"Socket errors: connect {_N}, read {_N}, write {_N}, timeout {_N}",
-        "non_2xx": rf"Non-2xx or 3xx responses: {_N}",
-        "rate": rf"Req(?:uests)?/sec:\s*{_V}",
+        "requests": rf"{_GROUPED} requests in {_V}, {_V} read",
+        "socket_errors": rf"Socket errors: connect {_GROUPED}, read {_GROUPED}, write {_GROUPED}, timeout {_GROUPED}",
+        "non_2xx": rf"Non-2xx or 3xx responses: {_GROUPED}",
+        "rate": r"Req(?:uests)?/sec:\s*(\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])|[+-]?[\w.]+)",
         "transfer": rf"Transfer/sec:\s*{_V}",
         "extra": rf"^\s*{TRUEPACE_PREFIX}\s?(.*)$",
     }.items()
@@ -192,6 +194,10 @@ def _stats(match: re.Match[str], read: Callable[[str], float | None], has_max: b
     return ThreadStats(read(match[1]), read(match[2]), read(match[3]) if has_max else None, units.number(match[4]))
 
 
+def _count(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
 def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
     builder.in_uncorrected = "ncorrected" in (match[1] or "")
     builder.current.label = (match[1] or "").removeprefix("HdrHistogram - ") or None
@@ -207,7 +213,7 @@ def _take_row(builder: _Builder, match: re.Match[str]) -> None:
 
 _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "running": lambda b, m: b.said.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
-    "threads": lambda b, m: b.said.update(threads=int(m[1]), connections=int(m[2])),
+    "threads": lambda b, m: b.said.update(threads=_count(m[1]), connections=_count(m[2])),
     "calibration": lambda b, m: b.calibrations.append(Calibration(units.time_us(m[1]), units.time_us(m[2]))),
     "stats_head": lambda b, m: setattr(b, "third", m[1]),
     "latency": lambda b, m: b.said.update(latency=_stats(m, units.time_us, b.third == "Max")),
@@ -221,11 +227,11 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
     "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1]), sub_buckets=int(m[2])),
     "requests": lambda b, m: b.said.update(
-        requests=int(m[1].replace(",", "")), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
+        requests=_count(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
     ),
-    "socket_errors": lambda b, m: b.said.update(socket_errors=SocketErrors(int(m[1]), int(m[2]), int(m[3]), int(m[4]))),
-    "non_2xx": lambda b, m: b.said.update(non_2xx=int(m[1])),
-    "rate": lambda b, m: b.said.update(requests_per_s=units.count(m[1])),
+    "socket_errors": lambda b, m: b.said.update(socket_errors=SocketErrors(*map(_count, m.groups()))),
+    "non_2xx": lambda b, m: b.said.update(non_2xx=_count(m[1])),
+    "rate": lambda b, m: b.said.update(requests_per_s=units.count(m[1].replace(",", ""))),
     "transfer": lambda b, m: b.said.update(bytes_per_s=units.size_bytes(m[1])),
     "extra": lambda b, m: b.extra.append(m[1]),
 }
@@ -270,6 +276,11 @@ def clean(line: str) -> str:
     return _QUOTE.sub("", line).replace("\u00a0", " ")
 
 
+def _bare(line: str) -> str:
+    """Take a line of an output out of what somebody made of it: an item of a list, a figure in bold or in code."""
+    return _EMPHASIS.sub("", _ITEM.sub("", line))
+
+
 def find_reports(text: str) -> list[ConsoleReport]:
     """Every output in a text, in order. An empty list when there is none."""
     return find_in_lines(enumerate(text.splitlines(), start=1))
@@ -295,8 +306,8 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     for number, raw in lines:
         line = clean(raw)
         recognised = _recognise(line) if len(line) <= LONGEST_LINE else None
-        if recognised is None and builder is not None and (item := _ITEM.match(line[:LONGEST_LINE])):
-            recognised = _recognise(item[1])  # a line of the output that somebody made an item of a list
+        if recognised is None and builder is not None and (bare := _bare(line[:LONGEST_LINE])) != line:
+            recognised = _recognise(bare)
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""

@@ -24,7 +24,7 @@ FAR_LINES = 100
 MOST_RUNS = 60
 LEAST_LETTERS = 2
 _OF_SCENARIOS = ("k6", "locust", "jmeter", "gatling", "artillery")  # whose outputs do not name their requests
-_URL = re.compile(r"^\w+://(?:[^/@]*@)?(?P<host>\[[^\]]*\]|[^/:?#]*)(?::(?P<port>\d+))?/?(?P<path>[^?#]*)")
+_URL = re.compile(r"^(?:\w+:)?//(?:[^/@]*@)?(?P<host>\[[^\]]*\]|[^/:?#]*)(?::(?P<port>\d+))?/?(?P<path>[^?#]*)")
 _ADDRESS = re.compile(r"^(?:localhost|[\d.]+|\[.*\]|host\.docker\.internal)$")
 _UNDERLINE = re.compile(r"^(?:-{3,}|={3,})\s*$")
 _HEADING = re.compile(r"^\s*#{1,6} ")

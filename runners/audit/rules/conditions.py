@@ -261,7 +261,23 @@ def _same_output(group: Group) -> Iterator[Seen]:
                 said = f"given there for {say(one)} and here for {say(other)}"
                 yield Seen(second, f"it is the output of {first.place} once more, {said}", {"first": first.place})
                 break
+    yield from _given_twice(group)
     yield from _same_rates(group)
+
+
+def _given_twice(group: Group) -> Iterator[Seen]:
+    """Find an output that stands for another of a series too: its counts and latencies agree to the last digit."""
+    places: dict[object, int] = {}
+    for index, output in enumerate(group):
+        report = output.report
+        if report.transcribed or not (report.requests and report.requests_per_s and report.latency):
+            continue
+        figures = (report.requests, report.requests_per_s, report.latency, _rows(output))
+        same = places.setdefault((*figures, output.offered_rps, output.connections), index)
+        if report.latency.mean and index - same > 1:
+            between = write.several(index - same - 1, "other output")
+            text = f"it is the output of {group[same].place} once more, with {between} between"
+            yield Seen(output, text, {"first": group[same].place})
 
 
 def _same_rates(group: Group) -> Iterator[Seen]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
 from runners.audit.reports import LONGEST_CAPTION, tells
 from runners.audit.rule import Group, Rule, Seen, each
-from runners.audit.rules.alternatives import names
+from runners.audit.rules.alternatives import names, under_one_load
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
 from runners.audit.rules.subjects import captioned
@@ -205,7 +205,8 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
         return
     named = (each.things for each in names(group))
     settings = Counter((*_settings(output), own) for output, own in zip(group, named, strict=True))
-    least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after
+    compared = next(comparing(sentences(group[0].prose)), None) or under_one_load(group)
+    least = FEW_REPEATS if compared else 2  # two may be before and after, or of two settings
     if sum(times for times in settings.values() if times >= least) > len(group) / 2:
         return
     text = (

@@ -99,6 +99,17 @@ def test_runs_that_were_repeated_are_compared_well() -> None:
     assert not {"CMP003", "SMP004"} & {*remarks(REPORT + runs)}
 
 
+def test_runs_of_several_things_under_captions_of_a_script_are_no_repeats() -> None:
+    names = ("rpxy", "nginx", "caddy", "sozu")
+    text = "".join(f"----------\nBenchmark on {name}\n{CLOSED.partition(chr(10))[2]}\nsleep 3 secs\n" for name in names)
+    assert {"CMP003", "SMP004"} <= {*remarks(f"{REPORT}```\n{text}```\n")}
+
+
+def test_two_runs_of_each_alternative_may_be_of_two_settings() -> None:
+    runs = "".join(f"```\n{name}:\n{CLOSED.partition(chr(10))[2]}```\n" for name in ("Rust", "Python"))
+    assert {"CMP003", "SMP004"} <= {*remarks(f"{REPORT}MAX=10\n{runs}MAX=50\n{runs}")}
+
+
 def test_who_sets_alternatives_beside_each_other_reports_a_measurement() -> None:
     said = "# Rust language tests\n\nDescribed in this repository.\n\n"
     text = FENCED.format("Actix\n-----\n### Easy", PLAIN, "Rocket\n------\n### Easy", PLAIN)

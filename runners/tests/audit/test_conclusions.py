@@ -373,6 +373,11 @@ def test_one_output_for_two_numbers_of_connections_is_named() -> None:
     assert "DOC003" not in remarks(head + rows.format("5.5 ms"))
 
 
+def test_a_console_that_stands_for_two_runs_of_a_series_is_named() -> None:
+    assert "DOC003" in remarks(f"{REPORT}MAX=10\n\n{CLOSED}\n{FASTER}\nMAX=50\n\n{CLOSED}")
+    assert "DOC003" not in remarks(f"{REPORT}{CLOSED}\nThe same once more, to look at its tail:\n\n{CLOSED}\n{FASTER}")
+
+
 def test_columns_of_the_same_rates_are_of_one_measurement() -> None:
     rows = "| 64 | 8,101 req/s | {0} req/s |\n| 128 | 8,502 req/s | {1} req/s |\n| 256 | 8,603 req/s | 8,603 req/s |\n"
     head = f"{REPORT}\nMeasured with wrk.\n\n## Requests per second\n\n| Connections | Big | Small |\n|---|---|---|\n"

@@ -81,6 +81,42 @@ def test_a_spectrum_without_its_caption_is_part_of_an_output() -> None:
 def test_commas_that_an_author_put_into_a_count_are_none_of_its_end() -> None:
     (output,) = outputs(replaced(HEALTHY, ("120000 requests in", "120,000 requests in")))
     assert output.report.requests == 120_000
+    more = ("Requests/sec:   2000.00", "  Non-2xx or 3xx responses: 1,234\nRequests/sec: 2,000.00")
+    (output,) = outputs(replaced(HEALTHY, more, ("8 connections", "1,008 connections")))
+    assert (output.report.requests_per_s, output.report.non_2xx, output.connections) == (2_000, 1_234, 1_008)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Requests/sec: **200.00**",
+        "- Requests/sec:   `200.00`",
+        "**Requests/sec:** 200.00",
+        "* **Requests/sec: 200.00**",
+        "<b>Requests/sec:</b> 200.00<br>",
+    ],
+)
+def test_a_figure_that_an_author_sets_off_is_read(line: str) -> None:
+    (output,) = outputs(replaced(CLOSED, ("Requests/sec:    200.00", line)))
+    assert (output.missing, output.report.requests_per_s) == ((), 200)
+
+
+def test_a_head_and_the_rest_of_its_output_are_one_with_other_things_between() -> None:
+    pods = "```\n\n```\nNAME       CPU(cores)\nactix-1    780m\n```\n\n```\n"
+    (output,) = outputs(replaced(CLOSED, ("  Thread Stats", f"{pods}  Thread Stats")))
+    assert output.missing == ()
+    assert len(outputs(replaced(CLOSED, ("  Thread Stats", "```\n\n## Again\n\n```\n  Thread Stats")))) == 2
+
+
+def test_an_end_of_an_output_is_wrks_where_a_document_knows_wrk_alone() -> None:
+    end = "".join(f"{line}\n" for line in CLOSED.splitlines()[3:6] + CLOSED.splitlines()[11:])
+    text = f"```sh\nwrk -t8 -c100 -d30s http://localhost:8080\n```\n\n## One\n\n```\n{end}```\n"
+    assert {"RAT004", "RUN002", "RUN005"} <= {*remarks(text)}
+    assert {"RAT004", "RUN002"}.isdisjoint(remarks(f"{text}\nWe used wrk2 at last.\n"))
+    assert {"RAT004", "RUN002"}.isdisjoint(remarks(text.replace("-d30s", "-d30s -R 500")))
+    others = remarks(f"{text}\n`wrk -t8 -c200 -d30s http://localhost:8080`\n")
+    assert "RAT004" in others
+    assert "RUN002" not in others
 
 
 @pytest.mark.parametrize("line", ["***", "99%", "[Mean = 5.9, StdDeviation = 3.4]", "Req/Sec 4.25k 0.00 4.25k"])

@@ -28,6 +28,18 @@ def test_ab_is_read() -> None:
     assert report.latency.mean == 2_000
 
 
+def test_what_of_abs_output_people_keep_is_read() -> None:
+    whole = (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8")
+    kept = whole[whole.index("Concurrency Level") : whole.index("Connection Times")]
+    (output,) = outputs_of(text_document(kept)).outputs
+    assert output.report.latency is not None
+    assert output.report.latency.mean == 1_945
+    assert output.report.url is None
+    (output,) = outputs_of(text_document(f"Document Path:  /xn\nDocument Length:  17 bytes\n\n{kept}")).outputs
+    assert (output.line, output.report.url) == (1, "///xn")
+    assert outputs_of(text_document("Server Software:  nginx\nServer Hostname:  localhost\n")).outputs == ()
+
+
 def test_counts_that_people_write_into_k6s_output_are_counts() -> None:
     text = (
         "http_req_duration..............: avg=89ms min=3ms med=61ms max=1.2s p(90)=198ms p(95)=312ms p(99)=621ms\n"
