@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -40,7 +40,27 @@ def command(*examples: str) -> Callable[[Callable[..., object]], click.Command]:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-TARGET = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _Target(click.Path):
+    """The description of a server, or the URL of one that runs already, of which a description is written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not (isinstance(value, str) and value.startswith(("http://", "https://"))):
+            return super().convert(value, param, ctx)
+        from runners.design.target import of_url
+        from runners.storage.run_folder import RUNS
+
+        name, text = of_url(value)
+        path = RUNS / "targets" / f"{name}.yaml"
+        if not path.exists():  # one that was written before may have been edited since
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file("--target", path, text)
+            echo(f"written: {path}, where headers and other requests can be added", err=True)
+        return path
+
+
+TARGET = _Target(exists=True, dir_okay=False, path_type=Path)
 
 JSON = click.option("--json", "as_json", is_flag=True, help="The result as JSON; all else goes to standard error.")
 PARAMETERS = click.option(

@@ -123,11 +123,11 @@ _LISTEN = click.option(
 
 @command(
     "lab load --target target.yaml --rate 2000 --duration 10",
-    "lab load --target target.yaml --size smoke --json",
+    "lab load --target http://127.0.0.1:8080/items --size smoke --json",
     "lab load --target target.yaml --rate 2000 --generators 2",
     "lab load --target target.yaml --hosts 10.0.0.1,10.0.0.2 --listen host --tls ca.pem cert.pem key.pem",
 )
-@click.option("--target", type=TARGET, help="The description of a server; `lab init` writes one.")
+@click.option("--target", type=TARGET, help="A server's description (`lab init` writes one), or the URL to GET.")
 @_WORKLOAD
 @_RATE
 @_DURATION
@@ -162,7 +162,7 @@ def load(
 
 
 @command("lab profile --target target.yaml", "lab profile --target target.yaml --rate 2000 --duration 20 --json")
-@click.option("--target", type=TARGET, required=True, help="The description of a server; `lab init` writes one.")
+@click.option("--target", type=TARGET, required=True, help="As for `lab load`.")
 @_WORKLOAD
 @_RATE
 @_DURATION

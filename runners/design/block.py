@@ -86,7 +86,7 @@ class FixedRate:
         return tuple(
             Session(
                 each,
-                (Trial(f"{PROBE}-{self.workload.name}-{each.name}", PROBE, self.workload, None, shape),),
+                (Trial(step_name(PROBE, self.workload.name, each.name), PROBE, self.workload, None, shape),),
                 self.workload.fill,
             )
             for each in self.treatments
@@ -102,16 +102,16 @@ class FixedRate:
         """The floor, then the loads of each treatment, all at this rate; without one the known sessions."""
         if rate is None:
             return self.sessions
-        floor = Trial(f"{FLOOR}-{self.workload.name}", FLOOR, self._idle, rate, self._shape(FLOOR))
+        floor = Trial(step_name(FLOOR, self.workload.name), FLOOR, self._idle, rate, self._shape(FLOOR))
         return (Session(REFERENCE_TARGET, (floor,)), *(self._loads(each, rate) for each in self.treatments))
 
     def _loads(self, treatment: Setting, rate: Rate) -> Session:
-        clean = Trial(f"{self.workload.name}-{treatment.name}", LOAD, self.workload, rate, self._shape(LOAD))
+        clean = Trial(step_name(self.workload.name, treatment.name), LOAD, self.workload, rate, self._shape(LOAD))
         again = replace(clean, name=f"{clean.name}-profiled", profile=self.profile)
         trials = (clean, again) if self.profile else (clean,)
         if self.cold is not None:
             shape = replace(clean.shape, warmup_s=0.0)
-            trials = (Trial(f"{self.cold.name}-{treatment.name}", LOAD, self.cold, rate, shape), *trials)
+            trials = (Trial(step_name(self.cold.name, treatment.name), LOAD, self.cold, rate, shape), *trials)
         restart = bool(self.workload.filled_keys) and treatment.target is None  # of others, each start is an empty one
         return Session(treatment, trials, self.workload.fill, restart=restart)
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 from msgspec import Meta
@@ -190,6 +190,25 @@ workloads:
   # random: {{path: "/items/{{key}}", keys: 1000}}
   # own: {{script: requests.lua}}
 """
+
+
+def of_url(url: str) -> tuple[str, str]:
+    """Describe a server that runs already by one URL: a file's name, and `target.yaml` with a GET of it.
+
+    Raises PlanError where no host is in it, or a password, which must not stand in a file.
+    """
+    try:
+        address = urlsplit(url)
+        fine = bool(address.hostname) and address.port != 0
+    except ValueError:
+        fine = False
+    if not fine or address.username is not None:
+        cause = "a user in it would stand in files" if fine else "it has no host, or no port that there can be"
+        raise PlanError("--target", cause, "write it as http://127.0.0.1:8080/path; headers stand in a target.yaml")
+    name = re.sub(r"[^a-z0-9.]+", "-", f"{address.netloc}{address.path}".lower()).strip("-.")[:40]
+    path = urlunsplit(("", "", address.path or "/", address.query, ""))
+    text = commented(name, (), urlunsplit((address.scheme, address.netloc, "", "", "")), path)
+    return f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:8]}", text
 
 
 #: How a setting on a command line says that it is a target: `target=a.yaml`.

@@ -19,7 +19,7 @@ from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import Shape
-from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial
+from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial, step_name
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
 from runners.design.target import Target as Description
@@ -272,7 +272,7 @@ class Executor:
         loops = Shape(load.shape.connections, load.shape.threads)
         own = {"block": more["block"], "round": session.number}
         for member in (each for each in session.members if not each.cold):
-            name, server = f"{load.name}-warm-{member.name}", servers[member.name]
+            name, server = step_name(load.name, "warm", member.name), servers[member.name]
             warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, more=own)
             let_rest(server, warmed)
         more = {**more, "round": session.number}

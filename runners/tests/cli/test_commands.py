@@ -18,8 +18,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, lab, main
+from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, TARGET, lab, main
+from runners.design.target import read_target
+from runners.errors import PlanError
 from runners.report import references
+from runners.storage import run_folder
 from runners.storage.run_folder import REFERENCE
 from runners.tests.tiers import in_short
 from runners.toolchain import build, tools
@@ -80,9 +83,33 @@ def test_an_example_of_a_help_can_be_read(
     name: str, words: list[str], named: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(named)
+    monkeypatch.setattr(run_folder, "RUNS", named / "data" / "runs")
     assert words[:2] == ["lab", name]
     with CliRunner().isolation(input="\n\n\n"):  # the answers to what `lab init` asks
         lab.commands[name].make_context(name, words[2:])
+
+
+def test_a_url_is_a_target_whose_description_can_be_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path)
+    path = TARGET.convert("https://localhost:8443/Items?id=1", None, None)
+    assert path.is_relative_to(tmp_path)
+    target = read_target(path).target
+    assert (target.name, target.url, target.command) == ("localhost-8443-items", "https://localhost:8443", None)
+    assert [each.path for each in target.workloads.values()] == ["/Items?id=1"]
+    path.write_text(path.read_text(encoding="utf-8").replace("localhost-8443-items", "edited"), encoding="utf-8")
+    assert read_target(TARGET.convert("https://localhost:8443/Items?id=1", None, None)).name == "edited"
+    assert TARGET.convert("https://localhost:8443/Items?id=2", None, None) != path
+
+
+@pytest.mark.parametrize("url", ["http://user:word@localhost/", "http://", "http://localhost:99999/", "http://[::1/"])
+def test_a_url_without_a_host_or_with_a_password_is_refused(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path)
+    with pytest.raises(PlanError, match="--target") as refused:
+        TARGET.convert(url, None, None)
+    assert "word" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
 
 
 RUN_NOW = [

@@ -72,6 +72,16 @@ def test_a_given_rate_needs_no_probe(bench: Bench) -> None:
     assert block(rate_rps=800).planned_s < block().planned_s
 
 
+def test_every_name_of_a_setting_and_of_a_workload_makes_folders(bench: Bench) -> None:
+    named = Setting("app-1.2_x", "lsm")
+    bench.machine.servers[named.name] = SERVERS["lsm"]
+    workload = dataclasses.replace(PUT, name="put.one_id")
+    bench.session().run(dataclasses.replace(block(workload), treatments=(named,), profile=("cpu",)))
+    assert bench.machine.measured == [
+        "probe-put-one-id-app-1-2-x", "floor-put-one-id", "put-one-id-app-1-2-x", "put-one-id-app-1-2-x-profiled",
+    ]  # fmt: skip
+
+
 def test_a_filled_store_is_started_again_before_its_loads(bench: Bench) -> None:
     bench.session().run(block(GET, 800, ("lsm",)))
     assert [each.subject for each in bench.machine.launched] == ["noop", "lsm", "lsm"]
