@@ -136,25 +136,42 @@ def unchanged(name: str) -> str:
     return " ".join(name.split())
 
 
-def named(path: Path, achieved_rps: float | None) -> Stated | None:
+def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
     """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
-    A bare number is one only where it stands alone in the name and the run could have been offered it. Where the name
-    has none, that of its folder may be one and nothing else: `r5k/get.txt`, `20000/wrk.txt`.
+    A bare number is one only where it stands alone in the name, is not the port of `url`, and the run could have been
+    offered it. Where the name has none, that of its folder may be one and nothing else (`r5k/get.txt`,
+    `20000/wrk.txt`), mark one (`put_t4_c64_R70000/wrk2.txt`) or share one with the file (`put50000/put50000l.txt`).
     """
-    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
-    bare = [] if marked else [found for found in _BARE_IN_A_NAME.findall(path.stem) if float(found) >= LEAST_BARE_RPS]
-    if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
-        bare = [thousands[1]]
-    numberless = not marked and not bare and not any(map(str.isdigit, path.stem))
-    folder = _RATE_OF_A_FOLDER.fullmatch(path.parent.name) if numberless else None
-    if folder and _numbers(folder[1])[0] >= LEAST_BARE_RPS:
-        bare = [folder[1]]
+    marked, bare = _rates_in(path.stem, url or "")
+    by_folder = not marked and not bare
+    if by_folder:
+        marked, bare = _rates_of_a_folder(path, url or "")
     if len({*marked, *bare}) != 1 or (bare and achieved_rps is None):
         return None
     rate = _numbers((marked or bare)[0])
-    words = f"the folder's name, {path.parent.name}" if folder else f"the file's name, {path.name}"
+    words = f"the folder's name, {path.parent.name}" if by_folder else f"the file's name, {path.name}"
     return Stated(rate, words, 0) if plausible(rate[0], achieved_rps) else None
+
+
+def _rates_in(name: str, url: str) -> tuple[list[str], list[str]]:
+    """Give the numbers in a name that are marked as rates, and those that may be one without a mark."""
+    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(name)]
+    if thousands := _THOUSANDS_IN_A_NAME.fullmatch(name):
+        return marked, [thousands[1]]
+    bare = [] if marked else _BARE_IN_A_NAME.findall(name)
+    return marked, [found for found in bare if float(found) >= LEAST_BARE_RPS and f":{found}" not in url]
+
+
+def _rates_of_a_folder(path: Path, url: str) -> tuple[list[str], list[str]]:
+    folder = path.parent.name
+    marked, bare = _rates_in(folder, url)
+    if marked:
+        return marked, []
+    if shared := [found for found in bare if found in re.findall(r"\d+", path.stem)]:
+        return [], shared
+    whole = _RATE_OF_A_FOLDER.fullmatch(folder) if not any(map(str.isdigit, path.stem)) else None
+    return [], [whole[1]] if whole and _numbers(whole[1])[0] >= LEAST_BARE_RPS else []
 
 
 def scripted(lines: Sequence[Line], achieved_rps: float | None) -> Stated | None:

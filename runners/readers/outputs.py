@@ -35,6 +35,7 @@ HELD_NEARLY = 0.995  # of a round rate
 MOST_SHOWN = 2  # outputs in a page that explains a tool
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _OF_A_RATE = re.compile(r"\bwrk2\b|(?<![\w-])(?:-R|--rate)[ =]?\d|Thread calibration")
+_HEADS = ("its head (Running ...)", "the line of threads and connections")
 _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
 
 
@@ -254,6 +255,7 @@ def outputs_of(document: Document) -> Found:
         end = max(end, where[output.cell, report.last_line] + 1)
     if 0 < len(outputs) <= MOST_SHOWN and not outputs[0].report.transcribed and explains_a_tool(document.lines):
         outputs = [replace(output, example=True) for output in outputs]
+    outputs = _with_their_commands(outputs)
     return Found(document.path, _pieces_too(outputs), (*document.problems, *problems, *not_read(document.lines)))
 
 
@@ -281,6 +283,17 @@ def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
         left[index], rest = replace(line, text=line.text[: cuts[0]]), line.text[cuts[0] + 1 :]
         right.append(replace(line, text=rest))
     return left, right
+
+
+def _with_their_commands(outputs: list[Output]) -> list[Output]:
+    """Pass over a head that is cut off where a command with all that it says is given for each output."""
+    if not any(part in output.missing for output in outputs for part in _HEADS):
+        return outputs
+    commands = (find_command(line.text) for line in outputs[0].prose if len(line.text) <= LONGEST_LINE)
+    asked = [each for each in commands if each and each.threads and each.connections and each.duration_s]
+    if len(asked) < len(outputs):
+        return outputs
+    return [replace(each, missing=tuple(part for part in each.missing if part not in _HEADS)) for each in outputs]
 
 
 def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:
@@ -399,7 +412,7 @@ def _stated(
         return context.stated(above, columns, report.duration_s or asked)
     achieved = report.requests_per_s
     said = context.stated(above, columns, report.duration_s or asked, achieved, trail)
-    return said or (context.named(path, achieved) if report.tool != "wrk" else None)
+    return said or (context.named(path, achieved, report.url) if report.tool != "wrk" else None)
 
 
 def _rate_before(
@@ -491,9 +504,9 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
     if table_only and report.duration_s is None:
         return ("everything but the percentiles: no settings, no number of requests, no rate",)
     if report.duration_s is None and report.threads is None:
-        lacks.append("its head (Running ...)")
+        lacks.append(_HEADS[0])
     elif report.threads is None:
-        lacks.append("the line of threads and connections")
+        lacks.append(_HEADS[1])
     if report.latency is None:
         lacks.append("the table Thread Stats")
     if not report.latencies.rows:

@@ -158,8 +158,8 @@ class _Builder:
     def says_something(self) -> bool:
         head = self.said.get("duration_s") and "threads" in self.said  # autocannon begins with the same line
         found = head or self.said.get("latency") or "requests" in self.said
-        if self.begun_by == "columns":
-            return "requests" in self.said  # other programs print an HdrHistogram with this head too
+        if self.begun_by == "columns":  # other programs print an HdrHistogram with this head too
+            return "requests" in self.said or bool(self.command and self.latencies.spectrum)
         return bool(self.latencies or self.uncorrected or found)
 
     def finish(self) -> ConsoleReport:

@@ -22,7 +22,7 @@ LONGEST_LABEL = 60  # characters; a longer line is no label of what stands below
 _OTHER_STATE = re.compile(
     r"\b(?:по сравнению|в сравнени[ие]|относительно|по отношению к|(?:предыдущ|прошл[ыоа])\w+|(?<!по-)прежн\w+|раньше"
     r"|оптимизаци\w+|без (?:\w+ )?(?:к[еэ]ш\w*|индекс\w*|шардирования|репликации)|со? (?:к[еэ]ш|индекс)\w+"
-    r"|в отличие от|чем (?:в случае|под)|други(?:х|ми) этап\w+|чем (?:до|без|раньше|было)\b"
+    r"|в отличие от|чем (?:в случае|под)|други(?:х|ми) этап\w+|чем (?:до|без|раньше|было(?! в (?:самом )?начале))\b"
     r"|(?:в|на|из) \d[- ]?\w* этап\w+|1 нод\w+|однопоточн\w+|до этого"
     r"|(?:стар|нов|перв|синхронн|асинхронн)\w+ (?:реализаци|верси|сервер|вариант|сервис)\w*|реализаци\w+ [сc] \w+"
     r"|(?:после|до) (?:добавлени|внедрени|изменени|переход|исправлени|некоторой|оптимиз|включени|индекс|замен"
@@ -57,6 +57,13 @@ _CAPACITY = (
     r"|точк\w+ разладки|скорост\w+)(?!\w)"
 )
 _A_STATE = r"(?:асинхронн|синхронн|стар|нов|перв|прошл)\w+ (?:сервер|реализаци|верси|вариант)\w*"
+#: What is measured, as the object of a verb: `уменьшил максимальную задержку`.
+_MEASURED = (
+    rf"(?:\w+ ){{0,2}}(?:{_CAPACITY}|(?:latency|задерж\w+|отклик\w*"
+    r"|врем\w+ (?:\w+ )?(?:ответ|отклик|обработк|выполнени)\w*)"
+    r"(?!\w))"
+)
+_VERB = r"(?:уменьши|снизи|сократи|увеличи|повыси|улучши|ухудши|ускори)"
 #: A fall or a gain that says by itself that something was before.
 _GAIN_OR_LOSS = re.compile(
     rf"\b{_CAPACITY}[^.]{{0,60}}?\b(?:просел\w*|упал\w*|деградировал\w*|ухудшил\w*|улучш\w+|повысил\w*"
@@ -87,7 +94,22 @@ _GAIN_OR_LOSS = re.compile(
     r"|\b(?:теперь|стал\w*|начал\w*)\b[^.]{0,40}?\b(?:обрабатыва|обслужива|выдержива|держа)\w+ (?:\w+ )?больше\b"
     r"[^.]{0,30}?\bчем\b"
     r"|\b(?:на \d[\d.,]* ?%|в \d[\d.,]* раз\w*) (?:быстрее|медленнее|лучше|хуже)"
-    r"|\b(?:быстрее|медленнее)\b[^.]{0,20}? (?:на \d[\d.,]* ?%|в \d[\d.,]* раз\w*)",
+    r"|\b(?:быстрее|медленнее)\b[^.]{0,20}? (?:на \d[\d.,]* ?%|в \d[\d.,]* раз\w*)"
+    r"|\b(?:(?:не)?значительно|заметно|существенно|сильно|ощутимо|немного|чуть|слегка|резко|кратно)"
+    rf" {_VERB}л\w* {_MEASURED}"
+    rf"|\b(?:помог|позволил)\w* (?:\w+ )?{_VERB}ть {_MEASURED}"
+    rf"|\bприв[её]л\w* к (?:\w+ )?(?:рост|увеличени|повышени|снижени|уменьшени|падени|просадк|улучшени|ухудшени)\w*"
+    rf" {_MEASURED}"
+    rf"|\b(?:результат\w*|показател\w+|{_CAPACITY}|latency|задерж\w+)(?: \w+){{0,2}} не (?:\w+ )?изменил\w*"
+    r"(?: \w+){0,2} (?:[сc]|по сравнению|относительно)\b",
+    re.IGNORECASE,
+)
+#: What its author expects, or says that he did not compare.
+_NOT_COMPARED = re.compile(
+    r"\bпредположени[еяю]\b"
+    r"|\bдолжн\w+ (?:был\w* )?(?:\w+ )?(?:снизи|вырас|упа|увелич|уменьш|улучш|ухудш|повыс|измени)\w+"
+    r"|\bне (?:получится|получилось|удалось|удастся|вышло|выйдет|можем|могу)\w* (?:\w+ ){0,2}сравн\w+"
+    r"|\bсравн\w+ (?:\w+ ){0,4}не (?:получится|получилось|удалось|удастся|вышло|выйдет)\b",
     re.IGNORECASE,
 )
 
@@ -362,7 +384,7 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
             yield sentence.line, text.strip("| ")
         elif _completes(text, sides):
             yield sentence.line, text.strip("#*:- ")
-        elif (PROFILE.search(text) and not _LOAD.search(text)) or _AGAINST_A_LIMIT.search(text):
+        elif _of_no_states(text):
             continue
         elif change := _AIM.search(text) or _GAIN_OR_LOSS.search(text):
             yield sentence.line, change[0]
@@ -370,6 +392,12 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
             yield sentence.line, state[0]
         elif words := _in_english(text) or _elsewhere(text):
             yield sentence.line, words
+
+
+def _of_no_states(text: str) -> bool:
+    """Tell whether a sentence is of a profile alone, of a requirement, or of what was not compared."""
+    of_a_profile = PROFILE.search(text) is not None and not _LOAD.search(text)
+    return of_a_profile or _AGAINST_A_LIMIT.search(text) is not None or _NOT_COMPARED.search(text) is not None
 
 
 def opposed(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:

@@ -32,10 +32,10 @@ from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
-#: What a text calls a standard deviation, and is no time.
+#: What a text calls a standard deviation, and is no time: `стандартное отклонение 86 %`, `при отклонении в 96%`.
 _DEVIATION = re.compile(
-    r"(?i)\b(?:standard deviation|(?:среднеквадрат\w+|стандартн\w+) отклонени\w+)[^.%]{0,30}?(?<![\d.,])"
-    r"(\d{1,3}(?:[.,]\d{1,2})?)\s?%"
+    r"(?i)\b(?:standard deviation|std ?dev|stdev|(?:(?:среднеквадрат|стандартн)\w+ )?откл\w{0,2}нени\w+)\b[^.%]{0,30}?"
+    r"(?<![\d.,])(\d{1,3}(?:[.,]\d{1,2})?)\s?%"
 )
 SAME_FIGURE = 0.02
 EXACT = 0.003
@@ -102,8 +102,12 @@ def _shares_as_deviations(group: Group) -> Iterator[tuple[int, float, Output]]:
     for sentence in sentences(group[0].prose):
         for found in _DEVIATION.findall(sentence.text):
             share = float(found.replace(",", "."))
+            slack = 1.0 if share.is_integer() else 0.0  # a text rounds a share up, down or to its whole percents
             known = [(output, stats.within_stdev_percent) for output in group if (stats := output.report.latency)]
-            yield from [(sentence.line, share, output) for output, printed in known if printed == share][:1]
+            near = [
+                output for output, printed in known if printed == share or (printed and abs(printed - share) < slack)
+            ]
+            yield from [(sentence.line, share, output) for output in near][:1]
 
 
 def _means_as_percentiles(group: Group) -> Iterator[tuple[int, float, Output, float]]:

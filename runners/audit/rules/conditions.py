@@ -44,10 +44,12 @@ _LOADED_OVER = re.compile(
 _CONNECTIONS = re.compile(
     rf"{_NUMERAL}(?:concurrent |parallel |open )?(?:connections?\b|соединени\w+|个?并发连接|个?连接)", re.IGNORECASE
 )
-#: A list of parameters that is an author's own: `- c (connections): 64`.
+#: A list of parameters that is an author's own: `- c (connections): 64`, `+ keeping 64 HTTP connections open`.
 _PARAMETER = re.compile(
-    r"(?i)^\W*(?:-?c ?\(connections?\)|(?:number of |concurrent )?connections?|соединени[йя])\s*[:=]"
-    r"\s*(\d{1,6})(?=\s*$|\s{2})"
+    r"(?i)^\W*(?:(?:-?c ?\(connections?\)|(?:number of |concurrent )?connections?|соединени[йя])\s*[:=]"
+    r"\s*(?P<after>\d{1,6})(?=\s*$|\s{2})"
+    r"|(?:keeping |using |with )?(?P<before>\d{1,6}) (?:(?:http|open|concurrent|parallel|keep-alive|открыт\w+"
+    r"|одновременн\w+|параллельн\w+) ){0,2}(?:connections?|соединени\w+)(?: open)?\W*$)"
 )
 #: What is said of another run than the document's.
 _OF_ANOTHER_TIME = re.compile(
@@ -67,7 +69,7 @@ _INSTANCE = (
 _CONDITIONS = {
     "processor and cores": r"\b(?:physical|logical|available) cores\b|\bcores\b\W{0,5}[:=|]"
     r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight))[ -]?(?:\w+[ -])?cores?\b|\bmulti-?core\b"
-    r"|\bCPUs?\W{0,3}[:=|](?!lock|alloc|wall|\s*!?\[)(?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)"
+    r"|\bCPUs?\W{0,3}[:=|](?!\W{0,5}(?:lock|alloc|wall)\b|[\s*_]*!?\[)(?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)"
     r"|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
     r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|논리 ?코어 ?\d"
@@ -82,7 +84,7 @@ _CONDITIONS = {
     rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|\d\s?核\s?\d{{1,3}}\s?G|内存\W{{1,4}}\d|\bmem_limit\W{{1,4}}\d"
     rf"|\bCPUs?\b.{{1,9}}\d\s?Gi?B\b|\bR[3579][ -]?\d{{4}} \d+ ?G\b|{_INSTANCE}",
     "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache"
-    r"|(?<!мог )(?<!могли )(?<!могли [\"«])прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
+    r"|(?<!мог )(?<!могли )(?<!могли [\"«])прогре(?!сс)|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
     r"|暖機|calentamiento|aquecimento",
     "where the generator ran": r"localhost|127\.0\.0\.1|\b0\.0\.0\.0:\d|\bgenerator ran\b|\bhost machine\b"
     r"|\bsingle-node host\b"
@@ -97,16 +99,17 @@ _CONDITIONS = {
 }
 _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",
-    "JDK": rf"\bJDK\b(?!\.[a-z])|openjdk|\bjava(?: version| ?\d|{_SAID}v?\d)|GraalVM",
+    "JDK": r"\bJDK\b(?!\.[a-z])|openjdk|\bjava(?: version| ?\d|[ \t:=|*]{1,6}v?\d)|GraalVM",
 }
 _JVM = re.compile(
-    r"\bjava\b(?!-?script)|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async-profiler|asprof"
-    r"|one[-.]nio|\bG1\b|\bjit\b",
+    r"\bjava\b(?!-?script)|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async[- ]?profiler|asprof"
+    r"|profiler\.sh\b|\bvisual ?vm\b|one[-.]nio|\bG1\b|\bjit\b|\bjfr\b",
     re.IGNORECASE,
 )
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}
 SEVERAL = 4  # conditions that are not stated; fewer were forgotten, and are a note, unless the machine is among them
 _OF_THE_MACHINE = {"processor and cores", "memory"}
+_OF_MEMORY = {"memory", *_OF_THE_JVM}  # without them nobody can tell what the garbage collector did
 
 
 def _conditions(group: Group) -> Iterator[Seen]:
@@ -118,7 +121,7 @@ def _conditions(group: Group) -> Iterator[Seen]:
     wanted = [*_CONDITIONS, *(_OF_THE_JVM if _JVM.search(text) else ())]
     missing = [name for name in wanted if not _STATED[name].search(text)]
     if missing:
-        hardly = len(missing) >= SEVERAL or {*missing} >= _OF_THE_MACHINE
+        hardly = len(missing) >= SEVERAL or {*missing} >= _OF_THE_MACHINE or {*missing} >= _OF_MEMORY
         text = f"nowhere is said: {write.listed(missing)}"
         yield Seen(first, text, {"conditions_missing": len(missing)}, None if hardly else Severity.NOTE)
 
@@ -146,7 +149,8 @@ def _other_load(group: Group) -> Iterator[Seen]:
         command, report = output.command, output.report
         ran = report.requests if output.tool == "ab" and not report.errors else None
         connections = None if report.transcribed else (command.connections if command else None) or report.connections
-        listed = [(int(found[1]), line) for line in output.text_above if (found := _PARAMETER.match(line.text))]
+        found = [(match, line) for line in output.text_above if (match := _PARAMETER.match(line.text))]
+        listed = [(int(match["after"] or match["before"]), line) for match, line in found]
         if connections and len(listed) == 1 and abs(listed[0][0] - connections) > OTHER_RATE * connections:
             asked, line = listed[0]
             text = f"line {line.number} says {_connections(asked)}, the output {write.count(connections)}"

@@ -192,10 +192,18 @@ def test_a_row_that_is_misquoted_beside_one_that_is_not_is_named() -> None:
     assert "DOC002" not in remarks(f"{REPORT}{quoted.format('22.10ms', '61.31ms')}{HEALTHY}")  # of another run
 
 
-@pytest.mark.parametrize(("share", "misread"), [("88.38", True), ("30", False)])
-def test_the_share_within_a_standard_deviation_is_not_the_deviation(share: str, misread: bool) -> None:
-    said = f"Среднеквадратичное отклонение составляет {share}%.\n"
-    assert ("DOC002" in remarks(f"{REPORT}{said}\n{HEALTHY}")) is misread
+@pytest.mark.parametrize(
+    ("said", "misread"),
+    [
+        ("Среднеквадратичное отклонение составляет 88.38%.", True),
+        ("Средняя задержка составила 6 ms при отклонении в 89%.", True),
+        ("The standard deviation is 88 %.", True),
+        ("Среднеквадратичное отклонение составляет 30%.", False),
+        ("Среднеквадратичное отклонение составляет 88.1%.", False),
+    ],
+)
+def test_the_share_within_a_standard_deviation_is_not_the_deviation(said: str, misread: bool) -> None:
+    assert ("DOC002" in remarks(f"{REPORT}{said}\n\n{HEALTHY}")) is misread
 
 
 def test_percentiles_that_are_all_those_of_other_rows_are_misquoted() -> None:
@@ -325,7 +333,16 @@ def test_another_number_of_requests_or_connections_than_the_outputs_is_named(sai
     assert ("DOC001" in remarks(text)) is named
 
 
-@pytest.mark.parametrize(("listed", "named"), [("- c (connection) : 16", True), ("- c (connection) : 8", False)])
+@pytest.mark.parametrize(
+    ("listed", "named"),
+    [
+        ("- c (connection) : 16", True),
+        ("- c (connection) : 8", False),
+        ("+ keeping 16 HTTP connections open", True),
+        ("+ keeping 8 HTTP connections open", False),
+        ("* 16 одновременных соединений", True),
+    ],
+)
 def test_a_list_of_parameters_is_held_against_the_output(listed: str, named: bool) -> None:
     text = f"{REPORT}- t (thread) : 1\n{listed}\n- R (rate) : 2000\n\n{HEALTHY.partition(chr(10))[2]}"
     assert ("DOC001" in remarks(text)) is named

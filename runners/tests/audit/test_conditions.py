@@ -64,6 +64,7 @@ def test_not_every_core_is_a_processors(said: str, cores: bool) -> None:
         (("processor and cores", "heap", "JDK"), Severity.NOTE),
         (("memory",), Severity.WARNING),  # four are not stated
         (("processor and cores", "memory", "warm-up"), Severity.NOTE),
+        (("processor and cores", "warm-up"), Severity.WARNING),  # nothing of memory, neither the machine's nor the heap
     ],
 )
 def test_who_states_most_conditions_is_not_blamed_for_the_rest(stated: tuple[str, ...], severity: Severity) -> None:
@@ -91,7 +92,13 @@ def test_conditions_are_read_in_other_languages(said: str) -> None:
     ("said", "missing"),
     [
         ("CPU: [put_cpu](./profiler/put_cpu.png)", "cores"),
+        ("**CPU:**\n\n![put_cpu](put_cpu.svg)", "cores"),
+        ("|     | CPU | Alloc | Lock |\n| --- | --- | ----- | ---- |\n| GET | a | b | c |", "cores"),
         ("CPU: AMD", None),
+        ("Изменения были доступны из java\n3.19% времени тратилось на запись.", "JDK"),
+        ("Снимали async profiler под нагрузкой.", "JDK"),
+        ("`./profiler.sh -e alloc -d 30 -f put.html 194`", "heap"),
+        ("Характерна прогрессивная динамика.", "warm-up"),
         ('Возможно, java машина могла и не успеть, или ноутбук и JVM могли "прогреться".', "warm-up"),
         ("Сервер был прогрет.", None),
     ],

@@ -75,7 +75,9 @@ def test_a_spectrum_without_its_caption_is_part_of_an_output() -> None:
     spectrum = HEALTHY[HEALTHY.index("       Value") :]
     (output,) = outputs(spectrum)
     assert output.report.latencies.at(0.5) == 5_001
-    assert outputs(spectrum[: spectrum.index("-----")]) == ()  # as any program prints a histogram
+    alone = spectrum[: spectrum.index("-----")]
+    assert outputs(alone) == ()  # as any program prints a histogram
+    assert "RUN005" in remarks(f"{HEALTHY.splitlines()[0]}\n{alone}")
 
 
 def test_commas_that_an_author_put_into_a_count_are_none_of_its_end() -> None:
@@ -136,6 +138,23 @@ def test_an_excerpt_is_not_blamed_where_the_whole_output_lies_beside_it(first: i
     assert code in {remark.code for remark in audit(find_in(tmp_path)).remarks}
     (tmp_path / "whole.txt").write_text(HEALTHY, encoding="utf-8")
     assert code not in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+
+
+HEADLESS = "\n".join(HEALTHY.splitlines()[4:])  # from its table on
+
+
+@pytest.mark.parametrize(
+    ("command", "cut"),
+    [
+        ("wrk -c 8 -t 1 -d 1m -R 2000 -L -s put.lua http://localhost:8080", False),
+        ("wrk -c 8 -R 2000 -L -s put.lua http://localhost:8080", True),  # for how long?
+        ("wrk2", True),
+    ],
+)
+def test_a_head_that_is_cut_off_is_no_lack_where_the_command_says_the_same(command: str, cut: bool) -> None:
+    text = f"# Load\n\n```\n{command}\n```\n\n## Results\n\n```\n{HEADLESS}\n```\n"
+    assert ("RUN005" in remarks(text)) is cut
+    assert "RUN005" in remarks(f"{text}\n### GET\n\n```\n{HEADLESS.replace('61.31', '61.32')}\n```\n")  # of another run
 
 
 SPECTRUM_OF_MANY = HEALTHY.replace(

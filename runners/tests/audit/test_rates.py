@@ -33,6 +33,10 @@ FELL_SHORT = replaced(HEALTHY, ("-R2000", "-R2600"))
         (BARE, "r5k/get_full.txt", 5_000),
         (BARE, "20000/wrk_log.txt", 20_000),
         (BARE, "1000/wrk_log.txt", None),  # it achieved twice as many
+        (BARE, "2022-10-04_new_stack_put_t4_c64_R70000_d1m/wrk2.txt", 70_000),
+        (BARE, "put50000/put50000l.txt", 50_000),
+        (BARE, "put50000/put2.txt", None),
+        (BARE, "wrk_put_8080.txt", None),  # the port
         (BARE, "20000/wrk_2.txt", None),
         (BARE, "stage20000/wrk_log.txt", None),
         (BARE, "get-50k-connections.txt", None),
