@@ -33,6 +33,7 @@ from runners.toolchain.tools import require_tool
 
 _LOOK_S = 0.02  # nobody tells when a foreign server is ready: it is looked at
 _QUESTION_S = 2.0
+_START_S, _RUNNING_S = 60.0, 5.0  # until a server is ready that is started here, and one that runs already
 _END_S = 0.2
 _PORTS = {"http": 80, "https": 443}
 
@@ -264,7 +265,7 @@ def _open(file: TargetFile, port: int | None = None) -> bool:
 
 def _await_ready(running: RunningTarget) -> None:
     file, ready = running.file, running.file.target.ready
-    timeout_s = ready.timeout_s if ready else 60.0
+    timeout_s = ready.timeout_s if ready else _START_S if running.child is not None else _RUNNING_S
     deadline = time.monotonic() + timeout_s
     while True:
         ended = running.child is not None and running.child.poll() is not None
