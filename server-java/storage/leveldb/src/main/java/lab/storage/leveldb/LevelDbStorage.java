@@ -42,6 +42,8 @@ public final class LevelDbStorage implements Storage {
     private final FolderLock lock;
     private final long entriesAtOpen;
     private final AtomicLong written = new AtomicLong();
+    /** Why a write found no room. LevelDB might take the next one, and not find it behind a torn record of its log. */
+    private volatile Throwable full;
     private boolean closed;
 
     /**
@@ -81,8 +83,18 @@ public final class LevelDbStorage implements Storage {
 
     private StorageException failed(String what, Throwable e) {
         String message = "LevelDB in " + folder + " cannot " + what;
-        return isFull(e) ? StorageFullException.of(message, e, FULL_REMEDY)
-                : new StorageException(message + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
+        if (e == full || isFull(e)) {
+            full = e;
+            return StorageFullException.of(message, e, FULL_REMEDY);
+        }
+        return new StorageException(message + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
+    }
+
+    private void refuseIfFull(String what) {
+        Throwable before = full;
+        if (before != null) {
+            throw failed(what, before);
+        }
     }
 
     /**
@@ -137,6 +149,7 @@ public final class LevelDbStorage implements Storage {
 
     @Override
     public void put(MemorySegment key, MemorySegment value) {
+        refuseIfFull("write");
         try {
             db.put(Bytes.array(key), Bytes.array(value));
             written.getAndIncrement();
@@ -147,6 +160,7 @@ public final class LevelDbStorage implements Storage {
 
     @Override
     public void delete(MemorySegment key) {
+        refuseIfFull("delete");
         try {
             db.delete(Bytes.array(key));
         } catch (DBException | InternalError e) {
