@@ -17,6 +17,7 @@ const WORKER: &[u8] = b"load-";
 const LOAD: &str = "truepace -t1 -c4 -R 4000 --warmup 1s -d 900ms";
 const FIRST: u64 = 4_400;
 const LAST: u64 = 7_200;
+const ATTEMPTS: u32 = 10;
 
 /// Allocations of the workers.
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -75,8 +76,8 @@ fn serve(stream: TcpStream, number: &AtomicU64, noted: &Mutex<Vec<u64>>) -> std:
     Ok(())
 }
 
-#[test]
-fn a_worker_allocates_nothing_for_a_request_after_the_warm_up() {
+/// How often workers had allocated when the first and the last measured request came; less where one did not come.
+fn measure() -> Vec<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let (number, noted) = (AtomicU64::new(0), Mutex::new(Vec::new()));
@@ -89,8 +90,13 @@ fn a_worker_allocates_nothing_for_a_request_after_the_warm_up() {
     });
     let line = LOAD.split(' ').map(str::to_owned).chain([url]).collect();
     assert_eq!(run(&parse(line).unwrap()).unwrap(), 0);
-    let noted = noted.lock().unwrap().clone();
-    let [first, last] = noted[..] else { panic!("{} requests came", number.load(Ordering::SeqCst)) };
-    assert!(first > 0, "the workers' allocations are not counted");
-    assert_eq!(last - first, 0, "allocations over {} requests", LAST - FIRST);
+    noted.lock().unwrap().clone()
+}
+
+#[test]
+fn a_worker_allocates_nothing_for_a_request_after_the_warm_up() {
+    // A machine that stands still for long leaves the last ones unsent.
+    let noted = (0..ATTEMPTS).map(|_| measure()).find(|noted| noted.len() == 2).expect("the last measured request");
+    assert!(noted[0] > 0, "the workers' allocations are not counted");
+    assert_eq!(noted[1] - noted[0], 0, "allocations over {} requests", LAST - FIRST);
 }

@@ -1,6 +1,7 @@
 //! Wrong input is refused at once, with the cause and the remedy, and with the right exit code.
 
 use crate::support::{Server, finish, spawn, wait};
+use std::net::TcpListener;
 use std::path::Path;
 
 fn refused(arguments: &[&str], code: i32, parts: &[&str]) {
@@ -30,8 +31,7 @@ fn wrong_usage_is_code_1() {
 
 #[test]
 fn a_run_that_cannot_be_is_code_2() {
-    let gone = Server::ok().address;
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    let gone = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     refused(&["-c1", &format!("http://{gone}/")], 2, &["cannot connect", "refused", "start the server"]);
     refused(&["-c1", "http://no-such-host.invalid/"], 2, &["no-such-host.invalid", "has no address"]);
     let server = Server::ok();

@@ -129,7 +129,7 @@ fn a_server_without_tls_is_a_connect_error_and_no_hang() {
 fn https_and_http_share_one_schedule() {
     let (secure, plain) = (start(2), Server::ok());
     let run = run(&format!(
-        "-t1 -c2 -R 128 -d 1s --target secure=https://localhost:{}/ --target plain={}",
+        "-t1 -c2 -R 128 -n 128 --target secure=https://localhost:{}/ --target plain={}",
         secure.port(),
         plain.url("/")
     ));

@@ -146,14 +146,16 @@ fn what_an_overloaded_warmup_left_unsent_does_not_push_the_window_aside() {
 
 #[test]
 fn slow_responses_are_counted_as_timed_out_and_still_measured() {
-    let server = Server::start(|stream, seen| {
-        if seen.number == 50 {
-            std::thread::sleep(Duration::from_millis(600));
-        }
-        stream.write_all(OK).is_ok()
+    agrees(|| {
+        let server = Server::start(|stream, seen| {
+            if seen.number == 50 {
+                std::thread::sleep(Duration::from_millis(600));
+            }
+            stream.write_all(OK).is_ok()
+        });
+        let run = run(&format!("-t1 -c1 -R 100 -d 2s --timeout 300ms {}", server.url("/")));
+        assert!(run.number("/latency_us/service/max") >= 600_000.0);
+        // A machine that stands still for so long makes a time-out too, and at the end leaves some unsent.
+        held((run.count("/requests/completed"), run.count("/errors/timeout")) == (200, 1), &run.json)
     });
-    let run = run(&format!("-t1 -c1 -R 100 -d 2s --timeout 300ms {}", server.url("/")));
-    assert_eq!(run.count("/requests/completed"), 200);
-    assert_eq!(run.count("/errors/timeout"), 1);
-    assert!(run.number("/latency_us/service/max") >= 600_000.0);
 }
