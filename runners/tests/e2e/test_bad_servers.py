@@ -18,10 +18,10 @@ from runners.design.experiment import EVERY_GENERATOR as GENERATORS
 from runners.process.supervisor import Child, start
 from runners.readers.wrk_console import read_console
 from runners.tests.e2e.bad_server import EVERY, SPOILT
+from runners.tests.waiting import LIMIT_S
 from runners.toolchain.build import Workshop, prepare
 
 pytestmark = pytest.mark.e2e
-LIMIT_S = 20.0
 RATE_RPS = 200
 #: Under which name ours counts each.
 NAMES = {

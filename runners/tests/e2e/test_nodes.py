@@ -20,12 +20,14 @@ from runners.fleet.hosts import FleetHost
 from runners.fleet.shares import node_hosts
 from runners.process.supervisor import in_a_row
 from runners.targets.lab_server import NodeHost, RunningNodes, ServerSpec, launch_nodes
-from runners.tests.waiting import gone, left_in
+from runners.tests.waiting import LIMIT_S, gone, left_in
 from runners.toolchain.build import prepare
 
 pytestmark = pytest.mark.e2e
 LAST = report_5.NODES - 1
 KEYS = 30
+#: A node that has ended refuses connections at once; one that is slow, on a busy machine, is waited for.
+PATIENT = "--peer-timeout-ms=10000"
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def nodes(tmp_path: Path, hosts: tuple[NodeHost, ...]) -> Iterator[RunningNodes]
     running = launch_nodes(
         ServerSpec(
             shop.jdk.java, shop.server.dist, setting.engine, tmp_path / "server", tmp_path / "data",
-            server_flags=setting.server_flags,
+            server_flags=(*setting.server_flags, PATIENT),
         ),
         range(first, first + report_5.NODES),
         hosts,
@@ -59,7 +61,7 @@ def nodes(tmp_path: Path, hosts: tuple[NodeHost, ...]) -> Iterator[RunningNodes]
 
 
 def _written(url: str, ack: int) -> list[int]:
-    with httpx.Client(trust_env=False, timeout=10) as client:
+    with httpx.Client(trust_env=False, timeout=LIMIT_S) as client:
         path = f"{url}/v0/entity?from=3&ack={ack}&id="
         return [client.put(f"{path}{key}", content=b"v").status_code for key in range(KEYS)]
 
@@ -77,7 +79,7 @@ def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(
     assert set(_written(url, 2)) == {201} and set(_written(url, 3)) == {504}
     nodes.start_again(LAST)
     assert nodes.nodes[LAST].pid != died.pid and nodes.nodes[LAST].url == died.url
-    with httpx.Client(trust_env=False, timeout=10) as client:
+    with httpx.Client(trust_env=False, timeout=LIMIT_S) as client:
         answers = {client.get(f"{died.url}/v0/entity?from=3&ack=3&id={key}").status_code for key in range(KEYS)}
     assert answers == {200}
     pids = [node.pid for node in nodes.nodes]

