@@ -349,23 +349,15 @@ def _rejoined(
 def _one_tool(
     placed: list[tuple[int, Column | None, ConsoleReport]], lines: Sequence[Line]
 ) -> list[tuple[int, Column | None, ConsoleReport]]:
-    """Name the tool where an output alone does not tell.
-
-    The program that printed wrk2's layout elsewhere is wrk2; a document whose commands are wrk's and give no rate, and
-    that names none elsewhere, holds outputs of wrk.
-    """
-    known = {report.command.program for _, _, report in placed if report.command and report.tool == "wrk2"}
-    headless = any(_is_headless(report) for _, _, report in placed)
-    wrks = _commands_of_wrk_alone(lines) if headless else []
-
-    def named(report: ConsoleReport) -> ConsoleReport:
-        if wrks and _is_headless(report):
-            one = wrks[0] if all(command == wrks[0] for command in wrks) else None
-            return replace(report, tool="wrk", command=one)
-        same = report.tool is None and report.command and report.command.program in known
-        return replace(report, tool="wrk2") if same else report
-
-    return [(position, column, named(report)) for position, column, report in placed]
+    """Name wrk where an output does not tell, the commands of the document are wrk's and nothing names a rate."""
+    wrks = _commands_of_wrk_alone(lines) if any(_is_headless(report) for _, _, report in placed) else []
+    if not wrks:
+        return placed
+    one = wrks[0] if all(command == wrks[0] for command in wrks) else None
+    return [
+        (position, column, replace(report, tool="wrk", command=one) if _is_headless(report) else report)
+        for position, column, report in placed
+    ]
 
 
 def _is_headless(report: ConsoleReport) -> bool:

@@ -38,6 +38,7 @@ _HEAD_LEVEL = re.compile(
 _OF_LEVELS = re.compile(
     r"(?i)^[*_`\s]*(?:perc(?:entiles?|s)?\.?|(?:пер|про)[сц]ентил[ьи]|quantiles?|квантил[ьи]|%)[*_`\s]*$"
 )
+_BY_WRK2 = re.compile(r"\.\d{3}\s?%?$")  # as wrk2 prints a percentile: `50.000%`
 _MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # no table is without one of these
 _DISTRIBUTION = re.compile(r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$")
 _GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}),(\d{3})(?![\d.,])")
@@ -106,7 +107,7 @@ def _arrows(lines: Sequence[Line], start: int, found: list[Column], problems: li
         level = _level(named) if named else None
         if match is None or level is None or (rows and level <= rows[-1][1]):
             break
-        wrk2 = wrk2 or re.search(r"\.\d{3}$", named) is not None
+        wrk2 = wrk2 or _BY_WRK2.search(named) is not None
         rows.append((lines[position], level, [time_us(part) for part in _SPLIT.split(match["times"])]))
         position += 1
     if not rows:
@@ -169,6 +170,7 @@ def _pipes(lines: Sequence[Line], start: int, found: list[Column], problems: lis
     across = {index: named for index, cell in enumerate(head) if (named := _head_level(cell)) is not None}
     bare = _OF_LEVELS.match(head[0]) is not None
     down = [(line, cells, named) for line, cells in rows if (named := _head_level(cells[0], bare)) is not None]
+    tool = "wrk2" if any(_BY_WRK2.search(cells[0]) for _, cells, _ in down) else None
     columns: list[tuple[str, Line, list[tuple[float, float | None]]]] = []
     if len(across) >= 2:
         for line, cells in body:
@@ -187,7 +189,9 @@ def _pipes(lines: Sequence[Line], start: int, found: list[Column], problems: lis
         gaps = [level for level, value in values if value is None]
         problems += [Problem(line.number, f"the table has no time at {100 * level:g} %") for level in gaps]
         known = tuple(sorted((level, value) for level, value in values if value is not None))
-        report = ConsoleReport(latencies=Latencies(None, known), first_line=line.number, last_line=line.number)
+        report = ConsoleReport(
+            tool=tool, latencies=Latencies(None, known), first_line=line.number, last_line=line.number
+        )
         title = label or f"column {index + 1} of {len(columns)}"
         found.append(Column(report, title, index, len(columns), line.cell))
     return end - start if columns else 0

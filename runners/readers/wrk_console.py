@@ -179,7 +179,9 @@ class _Builder:
             last_line=self.last_line,
             **said,
         )
-        return replace(report, tool=_tool(report) or self.layout)
+        result = report.latency is not None or report.requests is not None
+        paced = result and report.rate_rps is not None  # wrk refuses -R, and prints none
+        return replace(report, tool=_tool(report) or self.layout or ("wrk2" if paced else None))
 
 
 def _at_another_rate(one: CommandLine, other: CommandLine) -> bool:

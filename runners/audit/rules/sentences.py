@@ -99,7 +99,7 @@ _OLD = re.compile(r"\b(?:стар\w+|прежн\w+|old|previous|before)\b", re.I
 _AT_LEVEL = re.compile(
     r"(?<![\d.,])(?P<beyond>>\s?)?(?P<level>\d{2}(?:[.,]\d{1,3})?)\s?%|\bp(?P<short>\d{2,3})\b", re.I
 )
-_JIT = re.compile(r"\b(?:JIT\w*|C2|прогре\w+|warm-?up|компиляц\w+)\b", re.I)
+_JIT = re.compile(r"\b(?:JIT\w*|C2|прогре(?!сс)\w+|warm-?up|компиляц\w+)\b", re.I)
 _EVEN = re.compile(
     r"\b(?:(?:consistent|stable|predictable|uniform) (?:\w+ ){0,2}(?:latenc\w+|response times?|performance)"
     r"|(?:minimal|low|little|small) (?:latency )?(?:varia\w+|jitter)(?: in (?:latenc\w+|response times?))?"

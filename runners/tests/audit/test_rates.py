@@ -11,7 +11,7 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_text
 from runners.readers.documents import text_document
 from runners.readers.outputs import outputs_of
-from runners.tests.audit.planted import outputs, remarks
+from runners.tests.audit.planted import REPORT, outputs, remarks
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, replaced
 
 BARE = HEALTHY.partition("\n")[2]  # no command above it
@@ -228,6 +228,21 @@ def test_the_highest_rate_held_stands_in_the_line_on_load() -> None:
     (line,) = [line for line in text.splitlines() if "highest rate held" in line]
     assert ": load error: " in line
     assert "; highest rate held: put" in line
+
+
+def test_wrk_with_a_rate_is_wrk2_even_where_it_prints_no_percentile() -> None:
+    table = "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     1.07ms  629.59us  16.54ms   80.52%\n"
+    printed = f"{table}  1199297 requests in 30.00s, 76.63MB read\nRequests/sec:  39976.01\n"
+    command = "wrk -t64 -c128 -d30 {} -s put.lua http://localhost:8080"
+    assert outputs(f"{command.format('-R40000')}\n{printed}")[0].tool == "wrk2"
+    assert outputs(f"{command.format('')}\n{printed}")[0].tool == "wrk"
+
+
+@pytest.mark.parametrize(("median", "near"), [("| 50.000% |", True), ("| 50% |", False)])
+def test_a_table_of_wrk2s_rows_is_of_wrk2(median: str, near: bool) -> None:
+    rows = "| 75% | 1.77ms |\n| 90% | 2.22ms |\n| 99% | 8.42ms |\n"
+    found = remarks(f"{REPORT}| percents | latency |\n| --- | --- |\n{median} 1.27ms |\n{rows}")
+    assert ("TIM002" in found) is near  # two of its ticks
 
 
 def test_wrks_summary_alone_is_a_closed_loop_and_wrk2s_is_not() -> None:
