@@ -6,7 +6,7 @@
 //! independent; drifts longer than one stretch make it too narrow, and differences from one start of a server to the next
 //! are not in it at all.
 
-use super::distribution::rank;
+use super::distribution::{rank, value_at_rank};
 use super::interval::{DIGITS, MAX_NS};
 use super::{Fate, Request};
 use crate::schedule::Sequence;
@@ -233,18 +233,15 @@ fn log_ratio([of, to]: [&Histogram; 2], percent: f64) -> f64 {
 
 /// A quantile, straight within its bucket: a bucket is a thousandth wide, and differences of less are to be seen.
 fn quantile_of(times: &Histogram, quantile: f64) -> f64 {
-    let rank = rank(quantile * 100.0, times.len());
-    let mut upto = 0;
-    for step in times.iter_recorded() {
-        let inside = step.count_at_value();
-        if upto + u64::from(inside) >= rank {
-            let (low, high) = (times.lowest_equivalent(step.value_iterated_to()), step.value_iterated_to() + 1);
-            let share = ((rank - upto) as f64 - 0.5) / f64::from(inside);
-            return low as f64 + (high - low) as f64 * share;
-        }
-        upto += u64::from(inside);
+    if times.is_empty() {
+        return 1.0;
     }
-    1.0
+    let rank = rank(quantile * 100.0, times.len());
+    let value = value_at_rank(times, rank);
+    let (low, high) = (times.lowest_equivalent(value), times.highest_equivalent(value) + 1);
+    let below = if low == 0 { 0 } else { times.count_between(0, low - 1) };
+    let share = ((rank - below) as f64 - 0.5) / f64::from(times.count_at(value));
+    low as f64 + (high - low) as f64 * share
 }
 
 /// Student's t at 97.5 %, by the first terms of the Cornish-Fisher expansion: right to 0.2 % from 7 degrees on.

@@ -6,6 +6,7 @@
 
 use super::Histogram;
 use super::interval::add;
+use hdrhistogram::Counter;
 
 /// A percentile in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,13 +104,10 @@ pub fn rank(percent: f64, total: u64) -> u64 {
 }
 
 /// The value of a rank, from 1, as the highest that the histogram does not tell from it; 0 if it is empty.
-pub fn value_at_rank(histogram: &Histogram, rank: u64) -> u64 {
-    let mut upto = 0;
-    let found = histogram.iter_recorded().find(|step| {
-        upto += step.count_at_value();
-        upto >= rank
-    });
-    found.map_or(0, |step| step.value_iterated_to().min(histogram.max()))
+pub fn value_at_rank<T: Counter>(histogram: &hdrhistogram::Histogram<T>, rank: u64) -> u64 {
+    // The quantile in the middle of the rank: rounding can't take it to another.
+    let quantile = (rank as f64 - 0.5) / histogram.len() as f64;
+    histogram.value_at_quantile(quantile).min(histogram.max())
 }
 
 #[cfg(test)]
