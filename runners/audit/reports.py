@@ -21,6 +21,7 @@ from runners.readers.outputs import Output
 from runners.readers.wrk_console import TRUEPACE_PREFIX
 
 SAID_LINES = 3  # fewer headings and sentences are a title and a caption
+NEXT_TO = 2  # lines above an output in which its caption stands
 LONGEST_CAPTION = 60  # characters; a longer line that ends with a colon is a sentence
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _TYPED = re.compile(
@@ -135,7 +136,8 @@ def tells(group: Group) -> bool:
         return True
     if not is_report(first):
         return _states_a_machine(group) and not _PUBLIC_SITE.search(first.report.url or "")
-    lines = [line.text for line in _outside_fences(first.prose)]
+    captions = {_captioned_at(output) for output in group if not output.headings}
+    lines = [line.text for line in _outside_fences(first.prose) if line.number not in captions]
     said = [text for text in lines if is_prose(text) and not _STEP.search(text)]
     if any(_is_reported(text) for text in said):
         return True
@@ -151,6 +153,15 @@ def tells(group: Group) -> bool:
     if any(not text.startswith(_CODE) for text in said) and under_one_load(group):
         return True
     return _states_a_machine(group)
+
+
+def _captioned_at(output: Output) -> int | None:
+    """Give the number of the line just above an output that names it in a record, and is no sentence with its end."""
+    above = [line for line in output.text_above[-NEXT_TO:] if line.text.strip()]
+    if not above or output.line - above[-1].number > NEXT_TO:
+        return None
+    text = above[-1].text.rstrip("*_` ")
+    return None if _HEADING.match(text) or text.endswith((".", "!", "?", ":", "。", ",")) else above[-1].number
 
 
 def _states_a_machine(group: Group) -> bool:

@@ -1,8 +1,8 @@
 """Where a text calls one state of a system better or worse than another: in sentences, headings, labels and tables.
 
-English and Russian; in Chinese, Korean, Japanese, Spanish, Portuguese and French what says so by itself: a figure that
-moved, with by how much or since when. A comparison of loads, of profiles or of what somebody hopes for is none of
-states.
+English and Russian; in Chinese, Korean, Japanese, Spanish, Portuguese, German and French what says so by itself: a
+figure that moved, with by how much or since when. A comparison of loads, of profiles or of what somebody hopes for is
+none of states.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.audit.rules.sentences import BETTER_OR_WORSE, PROFILE, Sentence
+from runners.audit.rules.sentences import BETTER_OR_WORSE, HOPED_ZH, PROFILE, Sentence
 from runners.readers import context
 
 _NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"
@@ -196,7 +196,7 @@ _WITH_LOAD = re.compile(
 _HEADING = re.compile(
     r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b(?! (?:you|we|run|start|begin|install|\w+ing\b))"
     r"|\bafter\b(?! (?:install|setup|clon|run))"
-    r"|(?:优化|改造|改进|优化处理)[前后]|性能对比|结果对比|对比(?:结果|分析|测试)|(?:개선|적용|도입|최적화"
+    r"|(?:优化|改造|改进|优化处理)[前后](?!端)|性能对比|结果对比|对比(?:结果|分析|测试)|(?:개선|적용|도입|최적화"
     r"|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교"
     r"|(?:改善|最適化|導入|変更)[前後]|比較結果|性能比較|(?:antes|después|despues|depois) (?:y|e|del?|do|da|vs)\b"
     r"|\bcomparativ[ao]\b"
@@ -251,10 +251,25 @@ _A_THING = re.compile(
     r"^(?!(?:GET|POST|PUT|DELETE|PATCH)\b|p\d{2}|avg|mean|median|max|min|total|run\b|test\b)[^\W\d_/][^|/]{1,40}$", re.I
 )
 _TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*\|?\s*$|^[\s|:+=-]*-{3,}[\s|:+=-]*$")
+#: Which setting or thing did best, but for the load at which it did.
+_BEST = re.compile(
+    r"\b(?:show(?:s|ed|n)|g(?:ave|ives)|achieve[sd]|deliver(?:s|ed)|produce[sd]|yield(?:s|ed)|obtained|perform(?:s|ed)"
+    r"|works?|worked|did|got|had|was|were)\b[^.|]{0,15}?\bbest\b"
+    r"(?: (?:overall )?(?:results?|performance|throughput|numbers))? (?:when|with|using|by)\b"
+    r"(?! (?:\w+ ){0,2}\d+ (?:\w+ )?(?:connections|threads|users|VUs|clients|req))"
+    r"|\bлучш\w+ (?:результат|показател|производительност)\w*[^.|]{0,20}?\b(?:показа|да|обеспечи|получи)л\w*"
+    r"|\b(?:показа|да|обеспечи|получи)л\w* (?:\w+ )?лучш\w+ (?:результат|показател|производит|врем)\w*",
+    re.IGNORECASE,
+)
+#: A line that names two things and nothing else.
+_TWO_THINGS = re.compile(
+    r"(?i)^\W*[^\W\d_][\w.+#-]*(?: [\w.+#()-]+){0,3} (?:vs\.?|versus) [^\W\d_][\w.+#-]*(?: [\w.+#()-]+){0,3}\W*$"
+)
 #: Why a report was made: `a small project to compare threads and coroutines`.
 _AIM = re.compile(
     r"\b(?:to compare|(?:benchmark|performance|load)(?: tests?)? (?:between|comparing|comparison of))\b[^.|]{0,60}"
     r"\b(?:and|vs\.?|versus|with)\b"
+    r"|\b(?:test(?:s|ed|ing)|benchmark(?:s|ed|ing)|compar(?:e[sd]?|ing|ison))\b[^.|]{1,60}? (?:vs\.?|versus) [^\W\d_]"
     r"|\b(?:micro-?)?benchmarks? (?:for|of) [\w.+#/-]+(?:, [\w.+#/-]+)+,? and [\w.+#/-]+",
     re.IGNORECASE,
 )
@@ -304,7 +319,7 @@ class _Language:
 
 _BY_HOW_MUCH = r"\d+(?:[.,]\d+)?\s?(?:%|％|[x×]\b)|\d\s?(?:→|->|=>)\s?\d"
 _FIGURE_ANYWHERE = r"\b(?:QPS|RPS|TPS|P\d{2}|req/s)|latency|throughput"
-_BETTER_ZH = r"比(?![较如例重])[^，。,.；]{1,15}?[好快强高慢差]"
+_BETTER_ZH = r"比(?![较如例重])[^，。,.；]{1,15}?[好快强高慢差]|比不[过上]|不如|逊于"
 _LANGUAGES = (
     _Language(  # Chinese
         re.compile(rf"(?i){_FIGURE_ANYWHERE}|吞吐|延迟|时延|耗时|响应时间|性能|速度|并发能力|表现|(?:失败|错误)率"),
@@ -314,10 +329,13 @@ _LANGUAGES = (
         ),
         re.compile(
             rf"{_BY_HOW_MUCH}|\d\s?倍|[两三四五六七八九十数]倍|{_BETTER_ZH}|明显|显著|大幅|相比|相较|对比"
-            rf"|优化[前后]|之[前后]的"
-            rf"|原来"
+            rf"|优化[前后](?!端)|之[前后]的"
+            rf"|原来|进一步"
         ),
-        re.compile(r"应该|预计|预期|可以|建议|目标|期望|如果|随着|越[高多大]|(?:高|低|大|小)于\s?[\d<>=≤≥]|超过\s?\d"),
+        re.compile(
+            rf"{HOPED_ZH}|可以(?!看[出到]|发现|得出)|期望|如果|如需|若需|考虑|随着|越[高多大]|(?:高|低|大|小)于\s?[\d<>=≤≥]|超过\s?\d"
+            r"|(?:并发|[连链]接|线程|用户|请求|负载|压力)(?:数|量|度)?[^，。；]{0,10}(?:增[加大长多]|提[高升]|上升)(?:[到至了]|[后时])"
+        ),
     ),
     _Language(  # Korean
         re.compile(
@@ -355,6 +373,25 @@ _LANGUAGES = (
             r"|si|se|cuando|quando)\b"
         ),
     ),
+    _Language(  # German
+        re.compile(
+            rf"(?i){_FIGURE_ANYWHERE}|\b(?:Durchsatz\w*|Latenz\w*|Antwortzeit\w*|(?:Gesamt)?(?:Leistung|performance)\w*"
+            r"|(?:Anfragen|Requests) pro Sekunde|Geschwindigkeit)\b"
+        ),
+        re.compile(
+            r"(?i)\b(?:stieg\w*|steigt|gestiegen|sank\w*|sinkt|gesunken|fiel\w*|gefallen|erhöht\w*|verringert\w*"
+            r"|verbesser\w+|\w*verschlechter\w+|reduziert\w*|verdoppelt\w*|halbiert\w*|schneller\w*|langsamer\w*|höher\w*"
+            r"|niedriger\w*|geringer\w*|besser\w*|schlechter\w*|lag(?:en)?\b[^|]{0,30}\b(?:unter|über))\b"
+        ),
+        re.compile(
+            rf"{_BY_HOW_MUCH}|(?i:\d\s?Prozent|\d\s?(?:-?fach|mal)\b|\b(?:gegenüber|im Vergleich|im Gegensatz"
+            r"|(?:vor|zu)her|zuvor|doppelt|deutlich|als (?:der|die|das|bei|mit|ohne|vor|zuvor))\b)"
+        ),
+        re.compile(
+            r"(?i)\b(?:soll(?:te)?\w*|könnte\w*|würde\w*|wäre\w*|muss|müss\w+|darf|Ziel\w*|erwarte\w*|empf[eo]\w+|wenn"
+            r"|falls|sobald|je)\b|[<>≤≥]\s?\d"
+        ),
+    ),
     _Language(  # French
         re.compile(
             rf"(?i){_FIGURE_ANYWHERE}|\b(?:http_req\w+|performances?|latences?|débits?|temps de réponse"
@@ -386,7 +423,7 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
             yield sentence.line, text.strip("#*:- ")
         elif _of_no_states(text):
             continue
-        elif change := _AIM.search(text) or _GAIN_OR_LOSS.search(text):
+        elif change := _AIM.search(text) or _GAIN_OR_LOSS.search(text) or _best(text):
             yield sentence.line, change[0]
         elif (state := _OTHER_STATE.search(text)) and BETTER_OR_WORSE.search(text) and _FIGURE.search(text):
             yield sentence.line, state[0]
@@ -419,7 +456,8 @@ def completed(captions: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def _is_heading(text: str) -> bool:
     """Tell whether a heading says that what stands below it compares states."""
     heading = _HEADING.search(text) or _COMPARISON.match(text)
-    return heading is not None and not _OF_NO_STATES.search(text)
+    titled = heading is not None or (_TWO_THINGS.match(text) is not None and not _OF_ONE_RUN.search(text))
+    return titled and not _OF_NO_STATES.search(text)
 
 
 def _gives_changes(row: str) -> bool:
@@ -479,6 +517,11 @@ def _completes(text: str, sides: dict[str, set[str]]) -> bool:
         complete = complete or (bool(known) and not found <= known)
         known |= found
     return complete
+
+
+def _best(text: str) -> re.Match[str] | None:
+    """Find the words that say what did best, unless they are advice."""
+    return None if NOT_MEASURED.search(text) or _ADVISED.search(text) else _BEST.search(text)
 
 
 def _elsewhere(text: str) -> str | None:

@@ -60,7 +60,7 @@ ENOUGH_ROWS = 4  # outputs that agree in this many percentiles are one output
 MOST_COMPARED = 60
 SAME_RATES = 3  # that differ from one another
 #: What a reader needs to know of a run, and the words by which a document says it.
-_SAID = r"[\s:=|*]{1,6}"
+_SAID = r"(?:[^\S\n]|[:=|*]){1,6}"
 #: Types of a cloud's machines, which have so many cores and so much memory.
 _INSTANCE = (
     r"\b[a-z]{1,2}\d[a-z]{0,3}\.(?:\d{1,2}x)?(?:nano|micro|small|medium|large|xlarge|metal)\b"
@@ -68,30 +68,34 @@ _INSTANCE = (
 )
 _CONDITIONS = {
     "processor and cores": r"\b(?:physical|logical|available) cores\b|\bcores\b\W{0,5}[:=|]"
-    r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight))[ -]?(?:\w+[ -])?cores?\b|\bmulti-?core\b"
+    r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight|zwei|vier|acht|deux|quatre))[ -]?(?:\w+[ -])?"
+    r"(?:cores?|kerne|c[œo]e?urs)\b|\bmulti-?core\b"
     r"|\bCPUs?\W{0,3}[:=|](?!\W{0,5}(?:lock|alloc|wall)\b|[\s*_]*!?\[)(?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)"
     r"|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
     r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|논리 ?코어 ?\d"
     r"|[双四六八]核|\bR[3579][ -]?\d{4}"
     rf"|{_INSTANCE}",
-    "memory": r"\d\s?(?:[GM]i?B?|ГБ|Гб)\s?(?:of )?(?:\w+ )?RAM\b|\bRAM\b[^\w%]{1,8}(?:\w+ )?[~≈]?\d+ ?[GMГ]|ОЗУ"
+    "memory": r"\d\s?(?:[GM]i?B?|ГБ|Гб)\s?(?:of )?(?:\w+ )?RAM\b|\bRAM\b[^\w%\n]{1,8}(?:\w+ )?[~≈]?\d+ ?[GMГ]|ОЗУ"
     r"|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
     r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)(?! (?:footprint|us\w+|leak\w*|growth)\b)"
     r"|\d\s?Gi?B\s.{0,20}\bv?CPUs?\b"
-    rf"|(?:\bmemory(?: limit| size)?|\bmemoria|内存|메모리|メモリ){_SAID}\d"
+    rf"|(?:\bmemory(?: limit| size)?|\bmemoria|内存|메모리|メモリ|\bArbeitsspeicher|\bmémoire){_SAID}\d"
     rf"(?![\d.,]* ?[KMG]i?B (?:RSS|us\w+|footprint)\b)"
-    rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|\d\s?核\s?\d{{1,3}}\s?G|内存\W{{1,4}}\d|\bmem_limit\W{{1,4}}\d"
+    rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ|Arbeitsspeicher|de mémoire|de memoria)"
+    rf"|\d\s?核\s?\d{{1,3}}\s?G|内存[^\w\n]{{1,4}}\d|\bmem_limit\W{{1,4}}\d"
     rf"|\bCPUs?\b.{{1,9}}\d\s?Gi?B\b|\bR[3579][ -]?\d{{4}} \d+ ?G\b|{_INSTANCE}",
     "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache"
     r"|(?<!мог )(?<!могли )(?<!могли [\"«])прогре(?!сс)|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
-    r"|暖機|calentamiento|aquecimento",
+    r"|暖機|calentamiento|aquecimento|\baufw[äa]rm|\baufgewärmt|\bpréchauff|\bmise en température",
     "where the generator ran": r"localhost|127\.0\.0\.1|\b0\.0\.0\.0:\d|\bgenerator ran\b|\bhost machine\b"
     r"|\bsingle-node host\b"
     r"|\bclients? (?:was|were|is|ran|runs)(?: running)? [io]n\b|\b(?:same|another|separate|local) (?:\w+ )?"
     r"(?:machine|host|instance|server|laptop)"
     r"|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
-    r"(?:машин|хост|компьютер)\w*|(?:misma|mesma|otra|outra) (?:máquina|maquina)|(?:同一|同じ|另一)\s?(?:台|个|の"
+    r"(?:машин|хост|компьютер)\w*|(?:misma|mesma|otra|outra) (?:máquina|maquina)"
+    r"|(?:demselben|separaten|eigenen|anderen) (?:Rechner|Server|Host)|(?:derselben|anderen) Maschine|\blokal\w*"
+    r"|même machine|autre machine|\ben local\b|(?:同一|同じ|另一)\s?(?:台|个|の"
     r"|EC2|マシン|机器)"
     r"|\b(?:single|my|our|own) (?:\w+ )?(?:machine|host|laptop|box|pc|computer|macbook|mac)\b"
     r"|\bdedicated (?:\w+ )?(?:machine|host|node|vm)\b|\blocal(?:ly| dev\w*| docker| env\w*)\b|локальн\w+"

@@ -22,6 +22,12 @@ _COMPLAINT = re.compile(
     r"|panic|denied)\b",
     re.IGNORECASE,
 )
+BELOW_LINES = 15
+LEAST_PERCENTILES = 2
+#: A percentile as a script of wrk prints it: `99,98168`, `p90: 12.1 ms`, `99%,1061`.
+_PERCENTILE = re.compile(
+    r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
+)
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
 
 
@@ -104,9 +110,17 @@ def _warm_up(output: Output) -> Iterator[Seen]:
 
 def _cut(output: Output) -> Iterator[Seen]:
     of_several = output.column > 0 if output.report.transcribed else output.columns > 1
-    if not output.missing or of_several or _only_percentiles(output.report):
+    missing = [part for part in output.missing if not part.startswith("percentiles (") or not _of_a_script(output)]
+    if not missing or of_several or _only_percentiles(output.report):
         return  # a bare table of percentiles is SMP002
-    yield Seen(output, f"the output lacks {write.listed(output.missing)}", {"missing": len(output.missing)})
+    yield Seen(output, f"the output lacks {write.listed(missing)}", {"missing": len(missing)})
+
+
+def _of_a_script(output: Output) -> bool:
+    """Tell whether a script of wrk prints percentiles below its output, as the example `report.lua` does."""
+    last = output.report.last_line
+    near = (line.text for line in output.prose if 0 < line.number - last <= BELOW_LINES)
+    return sum(1 for text in near if _PERCENTILE.match(text)) >= LEAST_PERCENTILES
 
 
 def _only_percentiles(report: ConsoleReport) -> bool:

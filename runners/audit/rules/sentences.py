@@ -185,9 +185,10 @@ _OPERATION = re.compile(
     r"\b(?:get|put|post|delete|scan|reads?|writes?|чтени\w|запис\w+|вставк\w)\b|/\w[\w/-]+", re.IGNORECASE
 )
 _BY_PERCENT = re.compile(r"\b(?:by|на|of)\s+(?:about |around |~|≈|примерно )?(\d+(?:[.,]\d+)?)\s?%", re.IGNORECASE)
+HOPED_ZH = "应[该能]|预计|预期|建议|目标|估[算计]|理论上"
 HOPED_FOR = re.compile(
     r"\b(?:should|could|would|may|might|will|can be|recommend\w*|expected|if|target|goal|должн\w+|ожида\w+|можно"
-    r"|если)\b",
+    rf"|если)\b|{HOPED_ZH}",
     re.I,
 )
 

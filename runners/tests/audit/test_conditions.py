@@ -80,6 +80,8 @@ def test_who_states_most_conditions_is_not_blamed_for_the_rest(stated: tuple[str
         "使用M1芯片16GB内存压测，预热后在localhost运行。",
         "서버는 4코어, 메모리 8GB, 예열 후 로컬에서 측정했다.",
         "サーバーは 2コア、メモリ 4GB。ウォームアップの後、同じマシンで測った。",
+        "Der Server hat vier Kerne und 16 GB Arbeitsspeicher; nach dem Aufwärmen, auf demselben Rechner.",
+        "Le serveur a quatre cœurs et 8 GB de mémoire ; après préchauffage, sur la même machine.",
         "El servidor tiene 4 núcleos, memoria: 8 GB; calentamiento previo, en la misma máquina.",
     ],
 )
@@ -106,6 +108,25 @@ def test_conditions_are_read_in_other_languages(said: str) -> None:
 def test_a_link_to_a_profile_and_a_guess_state_no_condition(said: str, missing: str | None) -> None:
     found = remarks(f"{REPORT}{said}\n\n{HEALTHY}")["RUN006"].seen.text
     assert (missing or "cores") in found if missing else ("cores" not in found or "warm-up" not in found)
+
+
+def test_a_figure_of_the_next_line_is_no_amount_of_memory() -> None:
+    text = remarks(f"{REPORT}通过共享内存通知。\n\n任务使用共享内存\n\n5ms 性能如下。\n\n{HEALTHY}")["RUN006"].seen.text
+    assert "memory" in text
+
+
+def test_long_captions_of_a_record_tell_of_no_measurement() -> None:
+    captions = [
+        "Отдача статического документа через nginx",
+        "Отдача динамического документа напрямую через gunicorn",
+        "Отдача динамического документа через проксирование запроса с nginx на gunicorn, при кэшировании на nginx",
+        "Отдача динамического документа через проксирование запроса с nginx на gunicorn, с ограничением памяти",
+    ]
+    printed = [output.partition("\n")[2] for output in (CLOSED, FASTER, FASTER, FASTER)]
+    record = "".join(f"{caption}\n\n{each}____\n" for caption, each in zip(captions, printed, strict=True))
+    assert not {"RUN006", "SMP004"} & {*remarks(record)}
+    assert {"RUN006", "SMP004"} <= {*remarks(f"# Лабораторная работа\n\n{record}")}
+    assert {"RUN006", "SMP004"} <= {*remarks(f"Сервер был нагружен на одной машине.\n\n{record}")}
 
 
 def test_a_bare_record_of_the_console_is_not_called_unrepeated() -> None:
@@ -141,7 +162,12 @@ def test_what_a_script_was_given_is_part_of_a_setting() -> None:
         ("각 서버를 5회 측정했다.", True),
         ("各サーバーを5回測定した。", True),
         ("Cada prueba fue ejecutada 5 veces.", True),
+        ("Thus every application had 6 test runs.", True),
+        ("Everything was run 10 times.", True),
+        ("Каждый тест запускался по 5 раз.", True),
+        ("Было по 5 прогонов на каждый вариант.", True),
         ("It was taken from 2 runs.", False),
+        ("The tests are run 2 times.", False),
         ("Run it several times.", False),
         ("压测2次。", False),
     ],

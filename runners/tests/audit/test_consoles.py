@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from runners.audit.rules.arithmetic import mean_bounds_us
 from runners.readers.levels import rank
 from runners.readers.outputs import find_in
 from runners.tests.audit.planted import outputs, remarks
-from runners.tests.fixtures.outputs import CLOSED, FASTER, HEALTHY, replaced
+from runners.tests.fixtures.outputs import CLOSED, FASTER, HEALTHY, TOOLS, replaced
 
 
 def test_a_caption_between_two_pieces_does_not_make_them_one_output() -> None:
@@ -124,6 +125,24 @@ def test_an_end_of_an_output_is_wrks_where_a_document_knows_wrk_alone() -> None:
 @pytest.mark.parametrize("line", ["***", "99%", "[Mean = 5.9, StdDeviation = 3.4]", "Req/Sec 4.25k 0.00 4.25k"])
 def test_formatting_between_the_lines_is_no_diagnostic(line: str) -> None:
     assert "RUN003" not in remarks(HEALTHY.replace("  Detailed", f"{line}\n  Detailed"))
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["percentile,latency_us\n50,1060\n99,7620", "50%,1060\n90%,2820\n99%,7620", "p50: 1.06 ms\np99: 7.62 ms"],
+)
+def test_percentiles_that_a_script_prints_below_an_output_are_not_lacking(printed: str) -> None:
+    bare = CLOSED[: CLOSED.index("  Latency Distribution")] + CLOSED[CLOSED.index("  12000 requests") :]
+    assert "RUN005" in remarks(bare)
+    assert "RUN005" not in remarks(f"{bare}------\n{printed}\n")
+
+
+def test_the_first_million_responses_that_hey_keeps_contradict_no_rate() -> None:
+    text = (TOOLS / "hey-0.1.5.txt").read_text(encoding="utf-8")
+    many = re.sub(r"\[200\]\s+\d+ responses", "[200]\t1000000 responses", text)
+    many = re.sub(r".*\[404\].*\n", "", re.sub(r"Total:\s+\S+ secs", "Total:\t10.0 secs", many))
+    assert "SUM001" not in remarks(re.sub(r"Requests/sec:\s+\S+", "Requests/sec:\t200000.0", many))
+    assert "SUM001" in remarks(re.sub(r"Requests/sec:\s+\S+", "Requests/sec:\t50000.0", many))
 
 
 def test_another_tools_first_line_is_no_cut_output() -> None:

@@ -103,6 +103,8 @@ LOADS = "| Users | Req/s | p95 | Errors |\n|---|---|---|---|\n| 100 | 200 | 9 ms
         ("300", "0 %", "The shop handles 2,000+ concurrent users.", True),
         ("300", "0 %", "The shop handles 1000 concurrent users.", False),
         ("300", "0 %", "The shop could handle 2,000 concurrent users.", False),
+        ("300", "0 %", "系统支持 2000 用户。", True),
+        ("300", "0 %", "这样的配置应该能够支持 2000 用户。", False),
     ],
 )
 def test_what_is_said_of_load_is_held_against_the_runs(rate: str, errors: str, said: str, overturned: bool) -> None:
