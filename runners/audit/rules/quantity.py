@@ -65,6 +65,8 @@ NEAR_LINES = 12
 _TYPED = re.compile(
     r"^(?:[$>%#]|console$|bash$|shell$|sh$|text$)|^\S*(?:wrk2?|ab|hey|oha)\s|[$>#] \S*(?:wrk2?|ab|hey|oha)\s"
 )
+#: An item of a numbered list of settings; a number in it is a load or a port.
+_ITEM = re.compile(r"^\d{1,2}[.)]\s+([^\W\d_]\D{0,120})$")
 _BOLD = re.compile(r"^\*{2,3}[^*]+\*{2,3}$")
 #: Which of several runs a caption is of.
 _TURN = re.compile(
@@ -253,9 +255,11 @@ def said_above(output: Output) -> tuple[str, ...]:
     listed = [text for text in above if _PARAMETER.match(text)]
     if output.connections is None:
         return tuple(_TURN.sub("", caption).lower() for caption in captioned(output))
+    last = next((text for text in reversed(above) if not _TYPED.search(text) and text not in listed), "")
+    if item := _ITEM.match(last):
+        return (*listed, " ".join(_TURN.sub("", item[1]).lower().rstrip(" :").split()))
     if output.script:
         return tuple(listed)
-    last = next((text for text in reversed(above) if not _TYPED.search(text) and text not in listed), "")
     bold = any(_BOLD.match(line.text.strip()) for line in output.text_above[-NEAR_LINES:] if last and last in line.text)
     names = bold or last.endswith(":") or (_is_next_to(output, last) and not last.endswith((".", "!", "?", ";", ",")))
     caption = _TURN.sub("", last).lower() if names and len(last) <= LONGEST_CAPTION else ""

@@ -197,6 +197,20 @@ def test_captions_and_listed_parameters_are_of_a_setting(first: str, second: str
     assert ("SMP004" not in remarks(f"{REPORT}{first}\n\n```\n{run}```\n\n{second}\n\n```\n{run}```\n")) is repeated
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "repeated"),
+    [
+        ("1) FOR new MyService(false);", "2) FOR new MyService(true);", False),
+        ("1. С кэшем", "2. Без кэша", False),
+        ("1. Node on port 8080:", "2. Node on port 8081:", True),
+        ("1) Run 1", "2) Run 2", True),
+    ],
+)
+def test_items_of_a_numbered_list_are_settings(first: str, second: str, repeated: bool) -> None:
+    text = f"{REPORT}{first}\n```\n{CLOSED}```\n{second}\n```\n{CLOSED}```\n"
+    assert ("SMP004" not in remarks(text)) is repeated
+
+
 def test_bold_captions_are_settings() -> None:
     text = "{}**Alpha**\n\n```\n{}```\n\n**{}**\n\n```\n{}```\n"
     run = replaced(CLOSED, (" -s get.lua", ""))
