@@ -38,6 +38,8 @@ class FullFileSystemTest {
     private static final int BYTES = 48 * MIB;
     private static final int BALLAST = 24 * MIB;
     private static final int VALUE_BYTES = 64 * 1024;
+    /** So often, every millisecond; a memtable takes some sixty writes, so a merge may take so many times as long. */
+    private static final int MERGE_CHECKS = 100;
     private static final int CREATED = 201;
     private static final int FULL = 507;
 
@@ -97,7 +99,11 @@ class FullFileSystemTest {
             Matcher port = PORT.matcher(ready);
             assertTrue(port.find(), ready);
             url = "http://127.0.0.1:" + port.group(1);
-            int taken = fill(readsGoOn, takesWritesAgain);
+            int taken = fill(() -> {
+                if (engine.equals("leveldb")) {
+                    awaitMerges(disk, data.resolve("store"));
+                }
+            }, readsGoOn, takesWritesAgain);
             if (readsGoOn) {
                 readAll(taken);
             }
@@ -112,10 +118,12 @@ class FullFileSystemTest {
     }
 
     /** Writes until there is no room twice in a row, for a merge may make some; gives how many were taken. */
-    private int fill(boolean readsGoOn, boolean takesWritesAgain) throws IOException, InterruptedException {
+    private int fill(Pause beforeEach, boolean readsGoOn, boolean takesWritesAgain)
+            throws IOException, InterruptedException {
         int taken = 0;
         List<HttpResponse<byte[]>> refusals = new ArrayList<>();
         while (refusals.size() < 2) {
+            beforeEach.await();
             HttpResponse<byte[]> response = put(taken);
             if (response.statusCode() == CREATED) {
                 assertTrue(refusals.isEmpty() || takesWritesAgain, "a write was taken without a new start");
@@ -133,6 +141,20 @@ class FullFileSystemTest {
             assertEquals(!takesWritesAgain, text.contains("start the server again"), text);
         }
         return taken;
+    }
+
+    /**
+     * Waits a little while LevelDB writes a memtable to a table, which has a log until then. A write that finds the next one
+     * full meanwhile waits for that, and where it fails for lack of room, without end.
+     */
+    private static void awaitMerges(SmallFileSystem disk, Path store) throws IOException, InterruptedException {
+        for (int i = 0; i < MERGE_CHECKS && disk.count(store, ".log") > 1; i++) {
+            Thread.sleep(1);
+        }
+    }
+
+    private interface Pause {
+        void await() throws IOException, InterruptedException;
     }
 
     private void awaitWrite(int number) throws IOException, InterruptedException {

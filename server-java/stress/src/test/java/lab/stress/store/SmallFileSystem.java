@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * A process that sees a small file system of its own in a folder, which is really full when it is full. It takes Linux, and
@@ -62,8 +63,19 @@ final class SmallFileSystem implements AutoCloseable {
 
     /** Gives the ballast back. */
     void makeRoom() throws IOException {
-        Files.delete(Path.of("/proc", Long.toString(process.pid()), "root").resolve(
-                Path.of("/").relativize(folder)).resolve(BALLAST));
+        Files.delete(inside(folder).resolve(BALLAST));
+    }
+
+    /** Counts the files in a folder of it whose names end so. */
+    long count(Path of, String suffix) throws IOException {
+        try (Stream<Path> files = Files.list(inside(of))) {
+            return files.filter(file -> file.toString().endsWith(suffix)).count();
+        }
+    }
+
+    /** Where others than the program find what it has here. */
+    private Path inside(Path path) {
+        return Path.of("/proc", Long.toString(process.pid()), "root").resolve(Path.of("/").relativize(path));
     }
 
     @Override

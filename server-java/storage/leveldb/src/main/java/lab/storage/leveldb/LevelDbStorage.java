@@ -30,7 +30,7 @@ import org.iq80.leveldb.impl.DbImpl;
 public final class LevelDbStorage implements Storage {
 
     private static final int SAMPLE_ENTRIES = 1_000;
-    /** A failed merge in the background stops LevelDB, for reads too. */
+    /** A failed merge in the background stops LevelDB, for reads too; a write that waits for it then waits without end. */
     private static final String FULL_REMEDY =
             "Free space and start the server again: before, LevelDB takes no writes, and may refuse reads.";
     /** Less room than this is a full disk: a merge that failed on it may have given back just now what it had written. */
