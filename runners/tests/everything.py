@@ -42,8 +42,7 @@ QUICK_JVM = f"{QUICK_START} -XX:+UseSerialGC"
 IN_MEMORY, IN_MEMORY_BYTES = Path("/dev/shm"), 2 << 30
 #: Of LuaJIT's C, whose interpreter is an assembler's; cargo knows no profile of its build.
 QUICK_LUAJIT = "-O0"
-#: What computes leaves the processor to who waits for a response within seconds, and has one process more than there
-#: are cores: some of its tests wait for what they have started.
+#: What computes leaves the processor to who waits for a response within seconds.
 NICE = 19
 #: A line on how far the parts are is printed this often, and so much of what each said last.
 PROGRESS_S, PROGRESS_WIDTH = 30.0, 60
@@ -172,7 +171,8 @@ def python(part: Part) -> None:
     """Test what computes: the package and the order of its rooms."""
     nice = shutil.which("nice")
     cores = len(usable_cpus()) or os.cpu_count() or 1
-    beside = ("-n", str(cores + 1), "--dist", "worksteal")
+    # one more would keep the cores busy while a test waits, but takes some eight seconds to import and collect the tests
+    beside = ("-n", str(cores), "--dist", "worksteal")
     # takes each process a second to import, and is for tests with servers
     options = ["-m", "not e2e", "-p", "no:schemathesis"]
     if LONG:

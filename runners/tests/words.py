@@ -46,6 +46,8 @@ TERMS: dict[str, str] = {
     "response": r"\banswers a second\b|\banswer time\b|\b(?:slow|late|failed|good) answers?\b",
 }
 _PATTERNS = {term: re.compile(pattern, re.IGNORECASE) for term, pattern in TERMS.items()}
+#: All begin with a word, and nearly no file has any.
+_ANY = re.compile(rf"\b(?:{'|'.join(TERMS.values())})".replace(r"\b(?:\b", r"\b(?:").replace(r"|\b", "|"), re.IGNORECASE)
 #: In servers and the load generator every answer is a response; flags and keys that recorded runs have keep the word.
 _NO_QUESTIONS = (".java", ".rs")
 _ANSWER = re.compile(r'(?<!["-])answer\w*', re.IGNORECASE)
@@ -53,9 +55,13 @@ _ANSWER = re.compile(r'(?<!["-])answer\w*', re.IGNORECASE)
 
 def found_in(text: str, name: str = "") -> list[tuple[int, str, str]]:
     """Find the words of a file that the glossary replaces: line, word, term to use."""
-    patterns = _PATTERNS | {"response": _ANSWER} if name.endswith(_NO_QUESTIONS) else _PATTERNS
+    text = text.replace("_", " ")  # so that parts of identifiers count too
+    no_questions = name.endswith(_NO_QUESTIONS)
+    if not _ANY.search(text) and not (no_questions and _ANSWER.search(text)):
+        return []
+    patterns = _PATTERNS | {"response": _ANSWER} if no_questions else _PATTERNS
     seen = []
-    for number, line in enumerate(text.replace("_", " ").splitlines(), 1):  # so that parts of identifiers count too
+    for number, line in enumerate(text.splitlines(), 1):
         seen += [(number, match[0], term) for term, pattern in patterns.items() for match in pattern.finditer(line)]
     return seen
 
