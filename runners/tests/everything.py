@@ -171,7 +171,7 @@ def python(part: Part) -> None:
     """Test what computes: the package and the order of its rooms."""
     nice = shutil.which("nice")
     cores = len(usable_cpus()) or os.cpu_count() or 1
-    # one more would keep the cores busy while a test waits, but takes some eight seconds to import and collect the tests
+    # one more would keep the cores busy while a test waits, but takes 5 s to import and collect all tests
     beside = ("-n", str(cores), "--dist", "worksteal")
     # takes each process a second to import, and is for tests with servers
     options = ["-m", "not e2e", "-p", "no:schemathesis"]

@@ -47,7 +47,7 @@ TERMS: dict[str, str] = {
 }
 _PATTERNS = {term: re.compile(pattern, re.IGNORECASE) for term, pattern in TERMS.items()}
 #: All begin with a word, and nearly no file has any.
-_ANY = re.compile(rf"\b(?:{'|'.join(TERMS.values())})".replace(r"\b(?:\b", r"\b(?:").replace(r"|\b", "|"), re.IGNORECASE)
+_ANY = re.compile(rf"\b(?:{'|'.join(TERMS.values())})".replace(r"(?:\b", "(?:").replace(r"|\b", "|"), re.IGNORECASE)
 #: In servers and the load generator every answer is a response; flags and keys that recorded runs have keep the word.
 _NO_QUESTIONS = (".java", ".rs")
 _ANSWER = re.compile(r'(?<!["-])answer\w*', re.IGNORECASE)
