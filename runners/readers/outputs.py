@@ -290,10 +290,18 @@ def _with_their_commands(outputs: list[Output]) -> list[Output]:
     if not any(part in output.missing for output in outputs for part in _HEADS):
         return outputs
     commands = (find_command(line.text) for line in outputs[0].prose if len(line.text) <= LONGEST_LINE)
-    asked = [each for each in commands if each and each.threads and each.connections and each.duration_s]
-    if len(asked) < len(outputs):
-        return outputs
-    return [replace(each, missing=tuple(part for part in each.missing if part not in _HEADS)) for each in outputs]
+    known = sum(1 for each in commands if _says_all(each)) >= len(outputs)
+    return [
+        replace(each, missing=tuple(part for part in each.missing if part not in _HEADS))
+        if known or _says_all(each.report.command)
+        else each
+        for each in outputs
+    ]
+
+
+def _says_all(command: CommandLine | None) -> bool:
+    """Tell whether a command says all that the head of its output would."""
+    return command is not None and bool(command.threads and command.connections and command.duration_s)
 
 
 def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:

@@ -281,6 +281,17 @@ _OF_ONE_RUN = re.compile(
 _COLON = re.compile(r":(?=\s|$)")
 #: What is to be done before or after something is no state of it.
 _A_STEP = re.compile(r"(?i)\b(?:before|after) (?:you|we|the next|each|every|\w+ing)\b")
+#: How something is installed or started is no state of it.
+_OF_NO_SYSTEM = re.compile(
+    r"^\W*(?:\d[\d.]*\W+)?(?:install\w*|set-?up|getting started|quick ?start|usage|установка|сборка|локальный запуск"
+    r"|(?:run|start|deploy|запус[кт])\w*\b[^.|]{0,30}\bdocker)",
+    re.IGNORECASE,
+)
+#: An item that says what could be done: `Reduce the overhead by half`.
+_TO_DO = re.compile(
+    r"^[\W\d]*(?:[^*|.]{1,60}\*\*:? )?(?:reduce|improve|increase|lower|cut|decrease|boost|migrate|switch|move)\b",
+    re.IGNORECASE,
+)
 #: With or without something, and what: its first letters, since words are inflected.
 _WITH_OR_WITHOUT = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -415,9 +426,10 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     sides: dict[str, set[str]] = {}
     for index, (sentence, after) in enumerate(zip(said, (*said[1:], Sentence(-1, "")), strict=False)):
         text = sentence.text
-        if _is_heading(text) or (text.count("|") > 1 and (_gives_changes(text) or _two_states(text))):
+        head = _TABLE_RULE.match(after.text)
+        if _is_heading(text) or (text.count("|") > 1 and ((head and _gives_changes(text)) or _two_states(text))):
             yield sentence.line, text.strip("#| ")
-        elif _TABLE_RULE.match(after.text) and (_sets_alternatives(text) or _names_things(said, index)):
+        elif head and (_sets_alternatives(text) or _names_things(said, index)):
             yield sentence.line, text.strip("| ")
         elif _completes(text, sides):
             yield sentence.line, text.strip("#*:- ")
@@ -432,9 +444,9 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
 
 
 def _of_no_states(text: str) -> bool:
-    """Tell whether a sentence is of a profile alone, of a requirement, or of what was not compared."""
+    """Tell whether a sentence is of a profile alone, a requirement, what could be done, or what was not compared."""
     of_a_profile = PROFILE.search(text) is not None and not _LOAD.search(text)
-    return of_a_profile or _AGAINST_A_LIMIT.search(text) is not None or _NOT_COMPARED.search(text) is not None
+    return of_a_profile or any(pattern.search(text) for pattern in (_AGAINST_A_LIMIT, _NOT_COMPARED, _TO_DO))
 
 
 def opposed(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
@@ -500,6 +512,8 @@ def _completes(text: str, sides: dict[str, set[str]]) -> bool:
     """Tell whether a heading or a label names the other side of a change that one above it names."""
     label = text.startswith("#") or text.rstrip("* ").endswith(":") or re.match(r"(?:[-*+] )?\*\*", text)
     if len(text) > LONGEST_LABEL or "|" in text or not label or len(_COLON.findall(text)) > 1 or _A_STEP.search(text):
+        return False
+    if _OF_NO_SYSTEM.search(text):
         return False
     side = context.change((text,))
     named = {"": {side}} if side else {}

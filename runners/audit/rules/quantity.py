@@ -80,6 +80,8 @@ _TURN_ALONE = re.compile(
     r"|(?:перв|втор|трет|четв[её]рт|пят)\w+ (?:попытк|прогон|запуск|раз)\w*"
     r"|第[一二三四五六七八九十\d]{1,2}[次轮遍回])\W*$"
 )
+LEAST_AGREEING = 4  # percentiles
+Rows = tuple[tuple[float, float], ...]
 LEAST_COLUMNS = 2  # of a table that holds an average besides
 MEDIAN = 0.5  # rests on half of the samples, however few they are
 TABLE_LINES = 8  # from the first percentile of a table to its rate
@@ -148,6 +150,21 @@ def _quoted(prose: Sequence[Line]) -> list[tuple[float, range]]:
         for at in (bisect_right(begins, line.number),)
         for found in levels
     ]
+
+
+def _no_counts(group: Group) -> Iterator[Seen]:
+    """Find percentiles without their number, unless the document has the whole outputs that most of them are of."""
+    whole = {output.report.latencies.rows for output in group if output.report.requests is not None}
+    found = [(output, seen) for output in group for seen in _no_count(output)]
+    shown = sum(1 for output, _ in found if any(_agrees(output.report.latencies.rows, rows) for rows in whole))
+    if shown <= len(found) / 2:
+        yield from (seen for _, seen in found)
+
+
+def _agrees(some: Rows, of: Rows) -> bool:
+    """Tell whether enough percentiles are those of another output to the last digit."""
+    known = dict(of)
+    return sum(1 for level, value in some if known.get(level) == value) >= LEAST_AGREEING
 
 
 def _no_count(output: Output) -> Iterator[Seen]:
@@ -337,7 +354,7 @@ RULES = (
         "Percentiles without their number of samples",
         Severity.WARNING,
         "publish the whole output, or at least requests, duration and errors beside the percentiles",
-        each(_no_count),
+        _no_counts,
     ),
     Rule(
         "SMP003",

@@ -46,6 +46,12 @@ SLOW = replaced(CLOSED, ("50%   10.02ms", "50%   10.12ms"))
         ("No response took more than 20 ms.", False),
         ("p95 must be lower than 500 ms.", False),
         ("## Before you begin", False),
+        ("### Запуск с Docker\n\nКоманда.\n\n### Локальный запуск (без Docker)\n\nКоманда.", False),
+        ("## Running with Docker\n\nA command.\n\n## Running without Docker\n\nAnother.", False),
+        ("## Service with Docker\n\nA run.\n\n## Service without Docker\n\nAnother.", True),
+        ("- **io_uring**: Reduce syscall overhead and latency by 40 %", False),  # could be done
+        ("- **io_uring**: Reduced latency by 40 % compared to epoll", True),
+        ("| Path | Описание | p99 |\n|---|---|---|\n| /active | Изменение статуса | 17.59s |", False),
         ("## With 64 connections\n\nA run.\n\n## Without pauses\n\nA run.", False),
         ("CPU usage is lower than before.", False),  # of a profile
         ("优化后吞吐量明显提升。", True),

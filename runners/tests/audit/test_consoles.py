@@ -159,6 +159,23 @@ def test_an_excerpt_is_not_blamed_where_the_whole_output_lies_beside_it(first: i
     assert code not in {remark.code for remark in audit(find_in(tmp_path)).remarks}
 
 
+ROWS = (("50%", "10.50ms"), ("90%", "15.90ms"), ("99%", "20.10ms"), ("99.9%", "30.20ms"))
+OTHERS = tuple((level, f"9{value}") for level, value in ROWS)
+
+
+@pytest.mark.parametrize(("columns", "found"), [((ROWS,), False), ((ROWS, OTHERS), True), ((OTHERS,), True)])
+def test_a_table_of_percentiles_needs_no_count_where_the_document_has_their_outputs(
+    columns: tuple[tuple[tuple[str, str], ...], ...], found: bool
+) -> None:
+    table = "".join(
+        f"| {each[0][0]} | {' | '.join(value for _, value in each)} |\n" for each in zip(*columns, strict=True)
+    )
+    whole = "".join(f"  {level}   {value}\n" for level, value in ROWS)
+    output = CLOSED.replace("".join(CLOSED.partition("Distribution\n")[2].partition("  12000")[0]), whole)
+    text = f"# Load\n\n| p |{' a |' * len(columns)}\n|---|{'---|' * len(columns)}\n{table}\n\n```\n{output}\n```\n"
+    assert ("SMP002" in remarks(text)) is found
+
+
 HEADLESS = "\n".join(HEALTHY.splitlines()[4:])  # from its table on
 
 
@@ -173,6 +190,8 @@ HEADLESS = "\n".join(HEALTHY.splitlines()[4:])  # from its table on
 def test_a_head_that_is_cut_off_is_no_lack_where_the_command_says_the_same(command: str, cut: bool) -> None:
     text = f"# Load\n\n```\n{command}\n```\n\n## Results\n\n```\n{HEADLESS}\n```\n"
     assert ("RUN005" in remarks(text)) is cut
+    own = f"{command}\n{HEADLESS.replace('61.31', '61.32')}"
+    assert ("RUN005" in remarks(f"{text}\n### GET\n\n```\n{own}\n```\n")) is cut
     assert "RUN005" in remarks(f"{text}\n### GET\n\n```\n{HEADLESS.replace('61.31', '61.32')}\n```\n")  # of another run
 
 
