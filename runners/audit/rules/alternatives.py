@@ -98,6 +98,16 @@ def names(group: Group) -> Iterator[Named]:
         yield Named((underlined, *output.headings, _caption(output)), _host(output), _parts(output))
 
 
+def named_alike(group: Group) -> Iterator[frozenset[str]]:
+    """Give on what each output was made, for counting repeats; one without a word above it is as the last one."""
+    before, things = tuple[str, ...](), frozenset[str]()
+    for output, named in zip(group, names(group), strict=True):
+        above = named.titles[:-1]
+        if above != before or any(_says(line.text) for line in output.text_above):
+            before, things = above, named.things
+        yield things
+
+
 def _is_console(output: Output) -> bool:
     """Tell whether an output is what a tool printed of one load; a script of scenarios may hold any."""
     alone = not output.report.transcribed and output.columns == 1 and not output.entry
@@ -166,6 +176,11 @@ def _caption(output: Output) -> str:
         if text and len(text) <= LONGEST_NAME and not FENCE.match(line.text) and not _NO_CAPTION.search(text):
             return text
     return ""
+
+
+def _says(line: str) -> bool:
+    """Tell whether a line above an output has words, and is no command and no fence."""
+    return any(map(str.isalpha, line)) and not FENCE.match(line) and not _NO_CAPTION.search(line)
 
 
 @lru_cache(maxsize=1_024)

@@ -284,7 +284,7 @@ _A_STEP = re.compile(r"(?i)\b(?:before|after) (?:you|we|the next|each|every|\w+i
 #: How something is installed or started is no state of it.
 _OF_NO_SYSTEM = re.compile(
     r"^\W*(?:\d[\d.]*\W+)?(?:install\w*|set-?up|getting started|quick ?start|usage|установка|сборка|локальный запуск"
-    r"|(?:run|start|deploy|запус[кт])\w*\b[^.|]{0,30}\bdocker)",
+    r"|(?:run|start|deploy|запус[кт])\w*\b[^.|]{0,30}\bdocker|(?:with(?:out)?|using|via|без|с) docker\W*$)",
     re.IGNORECASE,
 )
 #: An item that says what could be done: `Reduce the overhead by half`.

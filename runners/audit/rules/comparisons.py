@@ -10,7 +10,7 @@ from itertools import pairwise
 from runners.audit.figures import achieved_rps, at
 from runners.audit.reports import is_report, tells
 from runners.audit.rule import Group, Rule, Seen
-from runners.audit.rules.alternatives import names, under_one_load
+from runners.audit.rules.alternatives import named_alike, under_one_load
 from runners.audit.rules.comparing import comparing, completed, opposed
 from runners.audit.rules.quantity import REPEATED, said_above
 from runners.audit.rules.sentences import sentences
@@ -107,10 +107,10 @@ def _in_words(group: Group) -> Iterator[Seen]:
     if said is None and (said := under_one_load(group)) and not report and not tells(group):
         milder = Severity.NOTE  # of a bare record nobody says what it is for
     label, settings = "", Counter[tuple[object, ...]]()
-    for output, named in zip(group, names(group), strict=True):
+    for output, things_of in zip(group, named_alike(group), strict=True):
         above = [line.text for line in output.text_above if not report and line.text.rstrip("* ").endswith(":")]
         label = above[-1] if above else label
-        settings[label, *_setting(output), named.things] += 1
+        settings[label, *_setting(output), things_of] += 1
     repeated = sum(times for times in settings.values() if times >= FEW_REPEATS)
     if (
         said is None

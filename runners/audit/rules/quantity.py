@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
 from runners.audit.reports import LONGEST_CAPTION, tells
 from runners.audit.rule import Group, Rule, Seen, each
-from runners.audit.rules.alternatives import names, under_one_load
+from runners.audit.rules.alternatives import named_alike, under_one_load
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
 from runners.audit.rules.subjects import captioned
@@ -32,14 +32,15 @@ FEW_REPEATS = 3
 JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
 #: What an author says of runs whose outputs he does not show.
 REPEATED = re.compile(
-    r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst)\b.{0,12} (?:from|of|over) (?:\w+ )?"
+    r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst|highest|lowest|fastest|slowest)\b"
+    r".{0,12} (?:from|of|over) (?:\w+ )?"
     r"(?:[3-9]|\d{2}|three|four|five|ten) runs\b"
     r"|\b(?:each .{0,40}\b(?:run|ran|executed|measured)|repeated|ran each \w+)"
     r" (?:[3-9]|\d{2}|three|four|five|ten) times\b"
     r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:runs|rounds|repetitions|trials) (?:each|per|of each|for each)\b"
     r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:benchmarks|tests|measurements|loads|runs) (?:are|were) (?:launched|run"
     r"|made|taken|executed)\b"
-    r"|\b(?:had|has|have|got|made|did|performed|executed|after|over|in|with)(?: \w+)?"
+    r"|\b(?:had|has|have|got|given|made|did|performed|executed|after|over|in|with)(?: \w+)?"
     r" (?:[3-9]|\d{2}|three|four|five|six|ten) (?:(?:test|benchmark|separate|independent|consecutive) )?(?:runs"
     r"|repetitions)\b"
     r"|\b(?:everything|all (?:\w+ ){0,2}\w+s|every \w+|tests?|benchmarks?|it) (?:is|are|was|were|has been|have been)"
@@ -230,7 +231,7 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
         return
     if sum(1 for output in group if _is_a_turn(output)) > max(1, len(group) / 2):
         return
-    named = (each.things for each in names(group))
+    named = named_alike(group)
     settings = Counter((*_settings(output), own) for output, own in zip(group, named, strict=True))
     compared = next(comparing(sentences(group[0].prose)), None) or under_one_load(group)
     least = FEW_REPEATS if compared else 2  # two may be before and after, or of two settings

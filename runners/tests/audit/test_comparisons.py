@@ -47,6 +47,7 @@ SLOW = replaced(CLOSED, ("50%   10.02ms", "50%   10.12ms"))
         ("p95 must be lower than 500 ms.", False),
         ("## Before you begin", False),
         ("### Запуск с Docker\n\nКоманда.\n\n### Локальный запуск (без Docker)\n\nКоманда.", False),
+        ("### With docker\n\nA command.\n\n### Without docker\n\nAnother.", False),
         ("## Running with Docker\n\nA command.\n\n## Running without Docker\n\nAnother.", False),
         ("## Service with Docker\n\nA run.\n\n## Service without Docker\n\nAnother.", True),
         ("- **io_uring**: Reduce syscall overhead and latency by 40 %", False),  # could be done

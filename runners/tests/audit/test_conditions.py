@@ -166,6 +166,8 @@ def test_what_a_script_was_given_is_part_of_a_setting() -> None:
         ("Everything was run 10 times.", True),
         ("Каждый тест запускался по 5 раз.", True),
         ("Было по 5 прогонов на каждый вариант.", True),
+        ("Taking the highest of 3 runs.", True),
+        ("Each solution is given 3 runs and the best of the 3 is recorded.", True),
         ("It was taken from 2 runs.", False),
         ("The tests are run 2 times.", False),
         ("Run it several times.", False),
@@ -180,6 +182,13 @@ def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
     said = "Новая версия быстрее.\n"
     assert "SMP004" not in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}")
     assert "SMP004" in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}\n{said}")
+
+
+@pytest.mark.parametrize(("runs", "repeated"), [(3, True), (1, False)])
+def test_a_run_without_a_caption_repeats_the_one_above_it(runs: int, repeated: bool) -> None:
+    run = f"```\n{replaced(CLOSED, (' -s get.lua', ''))}```\n\n"
+    sides = (f"## {name}\n\nnode {name}/index.js\n\n{run * runs}" for name in ("Node", "Bun"))
+    assert ("SMP004" not in remarks(f"{REPORT}{''.join(sides)}")) is repeated
 
 
 @pytest.mark.parametrize(
