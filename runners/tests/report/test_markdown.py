@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from runners.errors import UNPRINTABLE
 from runners.report import markdown
 from runners.report.tables import Table
 
@@ -36,7 +37,9 @@ HOSTILE = [
     "=",
 ]
 renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-lines = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=60)
+#: What a report leaves out, such as marks that turn the direction of text, is another test's.
+LEFT_OUT = "".join(filter(UNPRINTABLE.match, map(chr, range(0x2070))))
+lines = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"), exclude_characters=LEFT_OUT), max_size=60)
 
 
 def text_of(html: str) -> str:
