@@ -16,7 +16,7 @@ from hypothesis import settings
 from runners.tests.tiers import LONG, LONG_MARKERS, ONLY_LONG
 
 #: Examples of a property's tests where the test does not say.
-EXAMPLES, EXAMPLES_LONG = 12, 100
+EXAMPLES, EXAMPLES_LONG = 20, 100
 
 # a time limit on each example is a timed assertion: it fails on a busy machine and tells nothing of the code
 settings.register_profile("short", deadline=None, max_examples=EXAMPLES)
