@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
+import secrets
 import select
 import signal
 import socket
@@ -272,7 +272,8 @@ _ATTEMPTS = 200
 def in_a_row(count: int) -> int:
     """The first of so many free ports. Raises ServerError when none are found."""
     for _ in range(_ATTEMPTS):
-        first = random.randrange(FIRST_PORT, LAST_PORT - count)  # noqa: S311 - any will do
+        # of the system's numbers: processes whose own have the same seed would look for the same ports at once
+        first = FIRST_PORT + secrets.randbelow(LAST_PORT - count - FIRST_PORT + 1)
         if all(_free(first + place) for place in range(count)):
             return first
     raise ServerError(

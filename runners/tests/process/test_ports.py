@@ -29,5 +29,4 @@ def test_a_port_that_is_taken_is_not_given(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(supervisor, "FIRST_PORT", port)
         monkeypatch.setattr(supervisor, "LAST_PORT", port + 2)
         with pytest.raises(ServerError, match="2 ports in a row: none free"):
-            monkeypatch.setattr("random.randrange", lambda _a, _b: port)
             supervisor.in_a_row(2)
