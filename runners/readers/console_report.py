@@ -227,6 +227,8 @@ class ConsoleReport:
 _HEAD = ("duration_s", "threads", "connections")
 _TABLE = ("latency", "requests_per_thread")
 _TAIL = ("requests", "elapsed_s", "bytes_read", "socket_errors", "non_2xx", "requests_per_s", "bytes_per_s")
+#: The first two lines, which a full command says too.
+HEADS = ("its head (Running ...)", "the line of threads and connections")
 _SAME = 0.02  # rounding of a figure that is printed twice
 
 
@@ -271,3 +273,26 @@ def _agree(first: ConsoleReport, second: ConsoleReport) -> bool:
     if second.elapsed_s and first.duration_s and not second.latencies:
         return 0 <= second.elapsed_s / first.duration_s - 1 <= _SAME
     return False
+
+
+def missing(report: ConsoleReport) -> tuple[str, ...]:
+    """Name what a whole output of wrk or wrk2 has and this one lacks."""
+    lacks = []
+    table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
+    if table_only and report.duration_s is None:
+        return ("everything but the percentiles: no settings, no number of requests, no rate",)
+    if report.duration_s is None and report.threads is None:
+        lacks.append(HEADS[0])
+    elif report.threads is None:
+        lacks.append(HEADS[1])
+    if report.latency is None:
+        lacks.append("the table Thread Stats")
+    if not report.latencies.rows:
+        lacks.append("percentiles (-L or --latency was not given, or they were cut)")
+    if report.latencies.spectrum and report.latencies.spectrum[-1].percentile < 1:
+        lacks.append(f"the spectrum beyond p{report.latencies.spectrum[-1].percentile * 100:g}")
+    if report.requests is None:
+        lacks.append("the number of requests")
+    if report.requests_per_s is None:
+        lacks.append("the line Requests/sec")
+    return tuple(lacks)

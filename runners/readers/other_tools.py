@@ -39,6 +39,7 @@ CLOSED_LOOPS = frozenset(
     }
 )
 OTHER_TOOLS = CLOSED_LOOPS - {"wrk"} | {"Artillery", "Gatling", "HdrHistogram", "k6", "vegeta"}
+LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 WHOLE_MILLISECONDS = frozenset({"ab", "autocannon", "Gatling", "JMeter", "Locust"})
 #: Tools whose rate is the mean of those of short intervals, not requests by duration.
 MEAN_OF_INTERVALS = frozenset({"Artillery", "autocannon", "bombardier"})
@@ -141,3 +142,18 @@ def _closed(block: SummaryBlock, begin: int, end: int) -> Iterator[tuple[int, in
         if report.tool == "vegeta" and report.requests and report.elapsed_s:  # its throughput leaves errors out
             report = replace(report, requests_per_s=report.requests / report.elapsed_s)
         yield begin, end, report
+
+
+def missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
+    """Name what a reader needs of any tool's output and this one lacks: percentiles to p99, a number of requests."""
+    levels = [level for level, _ in report.latencies.rows if level < 1]
+    if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
+        return ()  # it broke off, and says why
+    lacks = []
+    if not levels:
+        lacks.append("percentiles")
+    elif max(levels) < LEAST_HIGHEST:
+        lacks.append(f"percentiles beyond p{max(levels) * 100:g}")
+    if report.requests is None and report.requests_per_s is None:  # by the rate a reader can reckon it
+        lacks.append("the number of requests")
+    return (*lacks, *(line for line in report.extra if line.startswith("the unit of")))

@@ -14,12 +14,12 @@ from typing import Any
 
 from runners.readers import context
 from runners.readers.command_line import TOOLS, CommandLine, find_command, find_commands, parse_command
-from runners.readers.console_report import ConsoleReport, is_head, rejoined
+from runners.readers.console_report import HEADS, ConsoleReport, is_head, missing, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.examples import begins, explains_a_tool, is_example
 from runners.readers.figure_names import NO_MEASUREMENT, TIME_UNIT
 from runners.readers.load_tools import by_rate
-from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, not_read
+from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, missing_of_others, not_read
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.transcribed import transcribed
@@ -29,13 +29,11 @@ from runners.storage.schema import read_record
 
 LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
-LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 BAR_SHIFT = 3  # characters by which the bar between two consoles may move from line to line
 HELD_NEARLY = 0.995  # of a round rate
 MOST_SHOWN = 2  # outputs in a page that explains a tool
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _OF_A_RATE = re.compile(r"\bwrk2\b|(?<![\w-])(?:-R|--rate)[ =]?\d|Thread calibration")
-_HEADS = ("its head (Running ...)", "the line of threads and connections")
 _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
 
 
@@ -246,7 +244,7 @@ def outputs_of(document: Document) -> Found:
             trails[position],
             above,
             stated,
-            missing=_missing_of_transcribed(placed, document.lines) if report.transcribed else missing(report),
+            missing=_missing_of_transcribed(placed, document.lines) if report.transcribed else _missing(report),
             prose=prose,
             example=not report.transcribed
             and is_example(document.lines, blocks[position], position, where[cell, report.last_line]),
@@ -287,12 +285,12 @@ def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
 
 def _with_their_commands(outputs: list[Output]) -> list[Output]:
     """Pass over a head that is cut off where a command with all that it says is given for each output."""
-    if not any(part in output.missing for output in outputs for part in _HEADS):
+    if not any(part in output.missing for output in outputs for part in HEADS):
         return outputs
     commands = (find_command(line.text) for line in outputs[0].prose if len(line.text) <= LONGEST_LINE)
     known = sum(1 for each in commands if _says_all(each)) >= len(outputs)
     return [
-        replace(each, missing=tuple(part for part in each.missing if part not in _HEADS))
+        replace(each, missing=tuple(part for part in each.missing if part not in HEADS))
         if known or _says_all(each.report.command)
         else each
         for each in outputs
@@ -328,7 +326,7 @@ def _of_file(document: Document, whole: FileOutputs) -> Found:
             column=index,
             columns=len(whole.reports),
             stated=None if report.rate_rps else _stated(document.path, (), report, 1, ()),
-            missing=missing(report),
+            missing=_missing(report),
         )
         for index, report in enumerate(whole.reports)
     ]
@@ -495,29 +493,8 @@ def _command_above(above: Sequence[Line]) -> CommandLine | None:
     return None
 
 
-def missing(report: ConsoleReport) -> tuple[str, ...]:
-    """What a whole output has and this one lacks, in words."""
-    if report.tool in OTHER_TOOLS:
-        return _missing_of_others(report)  # their summaries have other parts
-    lacks = []
-    table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
-    if table_only and report.duration_s is None:
-        return ("everything but the percentiles: no settings, no number of requests, no rate",)
-    if report.duration_s is None and report.threads is None:
-        lacks.append(_HEADS[0])
-    elif report.threads is None:
-        lacks.append(_HEADS[1])
-    if report.latency is None:
-        lacks.append("the table Thread Stats")
-    if not report.latencies.rows:
-        lacks.append("percentiles (-L or --latency was not given, or they were cut)")
-    if report.latencies.spectrum and report.latencies.spectrum[-1].percentile < 1:
-        lacks.append(f"the spectrum beyond p{report.latencies.spectrum[-1].percentile * 100:g}")
-    if report.requests is None:
-        lacks.append("the number of requests")
-    if report.requests_per_s is None:
-        lacks.append("the line Requests/sec")
-    return tuple(lacks)
+def _missing(report: ConsoleReport) -> tuple[str, ...]:
+    return missing_of_others(report) if report.tool in OTHER_TOOLS else missing(report)
 
 
 def _missing_of_transcribed(
@@ -532,21 +509,6 @@ def _missing_of_transcribed(
     if not levels:
         return ("percentiles",)
     return () if max(levels) > 0.5 else ("percentiles beyond p50",)
-
-
-def _missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
-    """What a reader needs of any tool's output: percentiles up to p99 at least, and how many requests they are of."""
-    levels = [level for level, _ in report.latencies.rows if level < 1]
-    if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
-        return ()  # it broke off, and says why
-    lacks = []
-    if not levels:
-        lacks.append("percentiles")
-    elif max(levels) < LEAST_HIGHEST:
-        lacks.append(f"percentiles beyond p{max(levels) * 100:g}")
-    if report.requests is None and report.requests_per_s is None:  # by the rate a reader can reckon it
-        lacks.append("the number of requests")
-    return (*lacks, *(line for line in report.extra if line.startswith("the unit of")))
 
 
 #: A percentile above the median with a time in one line, by whatever name: `p95 | 24 ms`, `El 90% ... en 306 ms`.
