@@ -8,6 +8,8 @@ mod documented;
 mod exact;
 mod faults;
 mod fuzz;
+#[cfg(target_os = "linux")]
+mod hot_path;
 mod http_parser;
 mod https;
 mod interruption;
