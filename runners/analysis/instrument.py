@@ -5,8 +5,8 @@
 - **its run-to-run variability**: two measurements of the same thing differ. With independent repeats of one load
   whose percentile has the standard deviation s, two single loads differ by less than t(0.975, n - 1) * sqrt(2) * s in
   95 of 100 cases (Student's t, for a difference of two). Where a run holds one floor and no repeats, its whole
-  seconds take their place (batch means: Law, *Simulation Modeling and Analysis*, 9.5.3), and s is that of a mean of
-  so many seconds; drifts that are slower than a second don't show in it, so it is the least that can be claimed;
+  seconds take their place (batch means, `readers.batch_means`), and s is that of a mean of so many seconds; drifts that
+  are slower than a second don't show in it, so it is the least that can be claimed;
 - **its own delay**: what it adds to the simplest honest client in the same rounds. It cancels where two loads of the
   same instrument are compared, but not where a latency is quoted as it is; the upper end of its interval counts. An
   instrument that reads less adds nothing: where the kernel says when a response came, the client's waking is not in
@@ -49,6 +49,7 @@ from runners.analysis.intervals import Bounded
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
 from runners.readers import write
+from runners.readers.batch_means import mean_variance
 from runners.readers.run import Step
 from runners.readers.samples import bound_ranks
 from runners.readers.timer import fit
@@ -211,7 +212,12 @@ def run_to_run_us(repeats: Iterable[float]) -> float:
     values = np.asarray([value for value in repeats if math.isfinite(value)])
     if len(values) < FEWEST_REPEATS:
         return math.nan
-    return float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * math.sqrt(2) * values.std(ddof=1))
+    return _largest_difference(float(values.var(ddof=1)), len(values))
+
+
+def _largest_difference(variance: float, count: int) -> float:
+    """Bound the difference of two measurements, with 95 %, by their variance as `count` values tell it."""
+    return float(student.ppf((1 + CONFIDENCE) / 2, count - 1)) * math.sqrt(2 * variance)
 
 
 def of_floor(floor: Step | None) -> Resolution | None:
@@ -225,7 +231,8 @@ def of_floor(floor: Step | None) -> Resolution | None:
     seconds = facts.per_second(floor)
     if len(seconds) < FEWEST_REPEATS:
         return None
-    least = [run_to_run_us(seconds[column]) / math.sqrt(len(seconds)) for column in ("p50_us", "p99_us")]
+    variances = [mean_variance(seconds[column].to_numpy(float)).value for column in ("p50_us", "p99_us")]
+    least = [_largest_difference(variance, len(seconds)) for variance in variances]
     if not all(map(math.isfinite, least)):
         return None
     basis = f"from {write.count(len(seconds))} seconds of its floor"

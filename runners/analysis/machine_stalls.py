@@ -25,6 +25,7 @@ independent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,7 @@ from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
 from runners.design.block import MOST_UTILISATION
 from runners.readers import write
+from runners.readers.batch_means import mean_variance
 from runners.readers.run import Step
 from runners.readers.samples import Samples
 from runners.readers.severity import Severity
@@ -135,7 +137,7 @@ def _deviation(gone: npt.NDArray[np.bool_]) -> float:
     """Estimate the standard deviation of the share of dropped blocks by seconds: within one, stalls come in bursts."""
     whole = len(gone) // BLOCKS_A_SECOND * BLOCKS_A_SECOND
     seconds = gone[:whole].reshape(-1, BLOCKS_A_SECOND).mean(axis=1)
-    return float(seconds.std(ddof=1) / np.sqrt(len(seconds))) if len(seconds) > 1 else 0.0
+    return math.sqrt(mean_variance(seconds).value) if len(seconds) > 1 else 0.0
 
 
 def outside(

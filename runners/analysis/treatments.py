@@ -5,16 +5,13 @@ is slow for all of them. The logarithm of a percentile (or of CPU time per reque
 residual; the effect of a treatment is the mean over starts of its difference from the baseline (R. A. Fisher, 1935,
 *The Design of Experiments*, chapter 4). Two starts of one JVM differ more than two requests do, so the residual between
 starts is the unit of variance. It is pooled over all treatments, and never below what the blocks of requests within a
-start give: the grouped jackknife over consecutive seconds keeps the stalls of the machine whole (J. Shao and C. F. J.
-Wu, 1989, *A general theory for jackknife variance estimation*, Annals of Statistics 17).
+start give: the grouped jackknife (`readers.batch_means`) keeps the stalls of the machine whole.
 
 Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, *A multiple comparison
 procedure for comparing several treatments with a control*, JASA 50). `scipy.stats.dunnett` itself does not serve: it
-takes independent groups and has no blocks. Of the jackknife scipy has only what its bootstrap needs, without groups;
-the batch means of `readers.batch_means` are those of a share, and a percentile's logarithm is none. With one start the
-interval is that of these processes alone, and there is no verdict on the treatments. A control, a second fresh process
-of the baseline, is measured as one more treatment: it adds to the residual, has no part in the error rate of the
-others, and differs from it only by chance.
+takes independent groups and has no blocks. With one start the interval is that of these processes alone, and there is
+no verdict on the treatments. A control, a second fresh process of the baseline, is measured as one more treatment: it
+adds to the residual, has no part in the error rate of the others, and differs from it only by chance.
 """
 
 from __future__ import annotations
@@ -34,6 +31,7 @@ from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALPHA
 from runners.analysis.quantities import Verdict as Verdict
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
+from runners.readers.batch_means import jackknife_variance
 from runners.readers.levels import rank
 
 BLOCKS = 40  # of requests in a start, at most
@@ -55,11 +53,9 @@ class Start:
 
     def variance(self, treatment: int, baseline: int) -> float:
         """Estimate the variance of a log ratio from the blocks; NaN where there are too few."""
-        count = len(self.left_out)
-        if count < FEWEST_BLOCKS:
+        if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
-        ratios = self.left_out[:, treatment] - self.left_out[:, baseline]
-        return float((count - 1) / count * np.sum((ratios - ratios.mean()) ** 2))
+        return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from runners.analysis import comparable, facts, instrument, profiles
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded, difference
 from runners.readers import write
+from runners.readers.batch_means import mean_variance
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
@@ -274,11 +275,11 @@ def cpu_a_request(step: Step) -> Bounded | None:
     """CPU time of the server's process over responses, in microseconds, with bounds from its seconds."""
     telemetry: pd.DataFrame = step.frames["telemetry"]
     rate = facts.achieved_rps(step)
-    cores = telemetry["server_cpu_cores"].dropna()
+    cores = telemetry["server_cpu_cores"].dropna().to_numpy(float)
     if len(cores) < FEWEST_SECONDS or not write.known(rate) or rate <= 0:
         return None
     middle = float(cores.mean())
-    reach = float(t.ppf(0.975, len(cores) - 1)) * float(cores.std(ddof=1)) / math.sqrt(len(cores))
+    reach = float(t.ppf(0.975, len(cores) - 1)) * math.sqrt(mean_variance(cores).value)
     scale = 1e6 / rate
     return Bounded(scale * middle, scale * (middle - reach), scale * (middle + reach))
 

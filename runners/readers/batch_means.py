@@ -1,25 +1,33 @@
-"""Estimate the variance of a share of dependent samples by batch means, for latencies and for profiles.
+"""Estimate the variance of a statistic of dependent samples from batches of time, whichever statistic it is.
 
 Samples that are close in time share their fate: one stall holds up hundreds of requests, and a compaction takes many
 samples of a profile one after the other. So a recording is cut into batches of time (C. Alexopoulos and A. Seila,
-1998, *Output data analysis*, in Handbook of Simulation); the share is the ratio of two sums over batches, and its
-variance that of a ratio estimator with batches as clusters (W. G. Cochran, 1977, *Sampling Techniques*, 3rd ed.,
-section 6.3).
+1998, *Output data analysis*, in Handbook of Simulation). The influence of a batch is by how much it moves the estimate,
+and the variance of the estimate is that of a sum of as many influences:
+
+- of a share, the residual of a ratio estimator with batches as clusters (W. G. Cochran, 1977, *Sampling Techniques*,
+  3rd ed., section 6.3), over the sum of all batches; a mean of batches is such a share, of one each;
+- of any other statistic of n batches, (n - 1) / n times how far the estimate without the batch lies below the mean of
+  all such estimates: a pseudo-value of the jackknife less their mean, over n (B. Efron and C. Stein, 1981, *The
+  jackknife estimate of variance*, Annals of Statistics 9). It serves percentiles too, as a whole batch of samples is
+  left out (J. Shao and C. F. J. Wu, 1989, *A general theory for jackknife variance estimation*, Annals of Statistics
+  17).
 
 Where neighbouring batches still vary together, there are two ways. Who can choose the length of a batch compares
 several lengths (`analysis.intervals`). Who has few batches of one length adds the covariance of neighbours (W. K.
-Newey and K. D. West, 1987, Econometrica 55, with one lag and full weight). Residuals add up to nothing, so neighbours
+Newey and K. D. West, 1987, Econometrica 55, with one lag and full weight). Influences add up to nothing, so neighbours
 seem to vary against each other by one in as many as there are batches; that is given back (F. H. C. Marriott and J.
 A. Pope, 1954, Biometrika 41).
 
 A variance from few batches, or one that a few of them make, is itself uncertain: `raised_by` is the square of
 Student's t over the normal (E. Korn and B. Graubard, 1998, *Confidence intervals for proportions with small expected
 number of positive counts estimated from survey data*, Survey Methodology 24), with the degrees of freedom that the
-residuals' kurtosis leaves (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American
+influences' kurtosis leaves (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American
 Statistician 68), or half of the batches where pairs were asked whether they vary together.
 
-By hand: scipy has no batch means, nor a variance of dependent counts, and the covariances of statsmodels that allow
-for dependence are those of a regression.
+By hand: scipy has no batch means, and of the jackknife only what its bootstrap needs, without groups; the covariances
+of statsmodels that allow for dependence are those of a regression. The load generator has the same jackknife in Rust
+(`loadgen/src/record/comparison.rs`), for it prints its intervals without Python.
 """
 
 from __future__ import annotations
@@ -34,6 +42,7 @@ from scipy.stats import norm, t
 
 CONFIDENCE = 0.95
 
+Floats = npt.NDArray[np.floating[Any]]
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
@@ -55,21 +64,35 @@ def _raised(degrees: float) -> float:
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 
-def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> Variance:
-    """Estimate the variance of sum(part) / sum(whole) over batches in time order; shapes (batches,).
+def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
+    """Estimate the variance of a statistic from its batches' influences in time order, which add up to nothing.
 
     `neighbours`: batches next to each other vary together, and their covariance counts.
     """
-    count, total = len(whole), float(whole.sum())
-    residuals = part - float(part.sum()) / total * whole
-    squares = float((residuals**2).sum())
-    together = float((residuals[1:] * residuals[:-1]).sum()) + squares / count if neighbours else 0.0
-    value = count / (count - 1) * (squares + 2 * max(0.0, together)) / total**2
-    return Variance(value, count // 2 if neighbours else _degrees(residuals, squares))
+    count, squared = len(influences), influences**2
+    squares = float(squared.sum())
+    together = float((influences[1:] * influences[:-1]).sum()) + squares / count if neighbours else 0.0
+    value = count / (count - 1) * (squares + 2 * max(0.0, together))
+    return Variance(value, count // 2 if neighbours else _degrees(count, squares, float((squared**2).sum())))
 
 
-def _degrees(residuals: npt.NDArray[np.floating[Any]], squares: float) -> float:
-    """Degrees of freedom of the residuals' variance: fewer than their number where a few of them make all of it."""
-    count = len(residuals)
-    kurtosis = count * float((residuals**4).sum()) / squares**2 if squares else 3.0
+def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> Variance:
+    """Estimate the variance of sum(part) / sum(whole) over batches in time order; shapes (batches,)."""
+    total = float(whole.sum())
+    return batch_variance((part - float(part.sum()) / total * whole) / total, neighbours=neighbours)
+
+
+def mean_variance(values: Floats) -> Variance:
+    """Estimate the variance of the mean of a value that each batch has."""
+    return batch_variance((values - values.mean()) / len(values))
+
+
+def jackknife_variance(left_out: Floats) -> Variance:
+    """Estimate the variance of a statistic from its estimates without each batch."""
+    return batch_variance((len(left_out) - 1) / len(left_out) * (left_out.mean() - left_out))
+
+
+def _degrees(count: int, squares: float, fourths: float) -> float:
+    """Degrees of freedom of a variance from sums of powers: fewer than batches where a few of them make all of it."""
+    kurtosis = count * fourths / squares**2 if squares else 3.0
     return round(min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1))), 1)
