@@ -23,7 +23,7 @@ import click
 import yaml
 
 from runners import __version__
-from runners.audit.registry import RULES
+from runners.audit.audit import RULES
 from runners.cli import lab
 from runners.design import campaign
 from runners.design import target as targets

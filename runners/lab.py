@@ -23,6 +23,7 @@ from runners.analysis.steady_state import judge as judge_sentinel
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
 from runners.claims.conclusion import Conclusion
+from runners.claims.published import published
 from runners.claims.trends import Trend, trends
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, experiment, listed, plan_of
@@ -42,12 +43,11 @@ from runners.fleet.shares import node_hosts, sending
 from runners.generators.load import Sender, run_load
 from runners.readers import write
 from runners.readers.history import History, open_history, sentinel_history
-from runners.readers.published import published
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
 from runners.report.flamegraph import flamegraphs
-from runners.report.markdown import Concluded, draw, in_notebook
 from runners.report.references import write_report
+from runners.report.tables import Concluded, draw, in_notebook
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
 from runners.targets.lab_server import NodeHost, RunningServer

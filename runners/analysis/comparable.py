@@ -18,15 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.analysis.instrument import unresolved
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import P99, made
 from runners.readers import write
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Step
-from runners.readers.severity import Severity
 from runners.storage.schema import StepRecord, to_document
 
 MACHINE, UNSTEADY = "W05", "S03"

@@ -1,9 +1,12 @@
-"""What the rules ask of a step: its rate, its latencies, its errors, and whether its latencies may be quoted at all."""
+"""What the rules ask of a step: its rate, its latencies, its errors, and whether its latencies may be quoted at all.
+
+Of its profile: whether it is evidence, which ones a report shows, and which two are compared.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,7 +18,7 @@ from runners.analysis.intervals import Bounded
 from runners.design.session import FILL
 from runners.design.setting import ENGINES
 from runners.readers import write
-from runners.readers.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
+from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
 HELD = 0.99  # a rate is held when at least this share of what was offered got a response
@@ -364,3 +367,56 @@ def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None
         if kind == FILL and step.record.engine == engine:
             alike = rps
     return min(own, default=alike)
+
+
+CPU = "cpu"
+FEWEST_SAMPLES = 30  # of a profile that is shown
+OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
+
+
+def usable_profile(step: Step | None) -> bool:
+    """Decide whether a profile is evidence: of a valid load that kept its rate, or of a closed loop.
+
+    A load that fell short shows the work of another rate than the one that it stands under.
+    """
+    if step is None or step.frames["shares"].empty:
+        return False
+    return step.valid and not fell_short(step)
+
+
+def shown_profiles(steps: Sequence[Step]) -> list[Step]:
+    """Choose the CPU profiles that a report shows: evidence, and enough of it."""
+    return [
+        step
+        for step in steps
+        if step.profiled and usable_profile(step) and profile_samples(step, CPU) >= FEWEST_SAMPLES
+    ]
+
+
+def profile_ends(profiled: Sequence[Step]) -> tuple[Step, ...]:
+    """The lowest and the highest rate of the treatment with most rates; else two treatments under one workload."""
+    most = max(grouped(profiled, lambda step: (step.subject, step.workload)).values(), key=len)
+    if len(most) > 1:
+        ordered = sorted(most, key=achieved_rps)
+        if achieved_rps(ordered[-1]) >= OTHER_RATE * achieved_rps(ordered[0]):
+            return ordered[0], ordered[-1]
+    alike = {step.subject: step for step in profiled if step.workload == profiled[0].workload}
+    return tuple(alike.values())[:2]
+
+
+def compared_profiles(profiled: Sequence[Step]) -> tuple[Step, Step] | None:
+    """Choose the two profiles whose frames are compared; None where there are none of one engine's code."""
+    first, *rest = profile_ends(profiled) if profiled else (None,)
+    return (first, rest[0]) if first and rest and first.engine == rest[0].engine else None
+
+
+def profile_samples(step: Step, event: str) -> int:
+    """Count the samples of one event."""
+    rows = shares_of(step, event)
+    return int(rows["samples"].sum()) if not rows.empty else 0
+
+
+def shares_of(step: Step, event: str) -> pd.DataFrame:
+    """Shares of one event, largest first."""
+    rows = step.frames["shares"]
+    return rows[rows["event"] == event].sort_values("share", ascending=False, kind="stable").reset_index(drop=True)

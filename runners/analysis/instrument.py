@@ -46,13 +46,13 @@ from scipy.stats import t as student
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
+from runners.audit.rules.timing import fitted_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
 from runners.readers import write
 from runners.readers.batch_means import mean_variance
 from runners.readers.run import Step
 from runners.readers.samples import bound_ranks
-from runners.readers.timer import fit
 
 ENOUGH_ROUNDS = 6
 NAMES = {"blocking": "a blocking client", "epoll": "a plain epoll loop"}
@@ -266,7 +266,7 @@ def of_rounds(
 def tick_of(step: Step) -> float | None:
     """The tick by which the generator of a step wakes, in microseconds, where its spectrum shows one."""
     rows = step.frames["spectrum"]
-    line = fit(rows[rows["kind"] == facts.RESPONSE])
+    line = fitted_line(rows[rows["kind"] == facts.RESPONSE])
     return line.width_us if line is not None and line.is_millisecond_timer else None
 
 

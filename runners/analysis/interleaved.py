@@ -32,7 +32,7 @@ from runners.analysis.treatments import (
 )
 from runners.design.session import ALONE, SHARED, SOLO
 from runners.readers import write
-from runners.readers.levels import ENOUGH_BEYOND
+from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 from runners.storage.schema import InterleavedRecord, TargetRecord
 

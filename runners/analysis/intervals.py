@@ -37,8 +37,8 @@ from scipy.stats import binom
 
 from runners.readers import write
 from runners.readers.batch_means import CONFIDENCE, share_variance
+from runners.readers.console_report import rank
 from runners.readers.run import Step
-from runners.readers.samples import rank
 
 
 @dataclass(frozen=True, slots=True)

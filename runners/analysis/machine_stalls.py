@@ -34,14 +34,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from runners.analysis import facts
-from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
 from runners.design.block import MOST_UTILISATION
 from runners.readers import write
 from runners.readers.batch_means import mean_variance
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Step
 from runners.readers.samples import Samples
-from runners.readers.severity import Severity
 
 #: How often the witness wakes: a stall may have begun so long before it was due.
 PERIOD_S = 0.001

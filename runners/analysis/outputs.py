@@ -24,11 +24,11 @@ import numpy as np
 from scipy.stats import norm
 
 from runners.analysis.quantities import ALPHA, welch_half
-from runners.audit.figures import achieved_rps, fell_short, is_open_loop, samples
+from runners.audit.rule import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
 from runners.errors import PlanError
 from runners.readers import write
-from runners.readers.levels import ENOUGH_BEYOND, beyond
+from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.outputs import Output
 
 FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99

@@ -31,12 +31,11 @@ import numpy.typing as npt
 from scipy.stats import bootstrap
 
 from runners.analysis import facts, latency_spikes
-from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import Cause, Spike, Tail
 from runners.readers import write
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Step
-from runners.readers.severity import Severity
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
 LEAST_SHARE = 0.005

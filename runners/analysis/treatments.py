@@ -32,7 +32,7 @@ from runners.analysis.quantities import ALPHA
 from runners.analysis.quantities import Verdict as Verdict
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.batch_means import jackknife_variance
-from runners.readers.levels import rank
+from runners.readers.console_report import rank
 
 BLOCKS = 40  # of requests in a start, at most
 LEAST_BLOCK_S = 0.25  # longer than a burst of stalls

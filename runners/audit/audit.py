@@ -1,4 +1,4 @@
-"""The audit of files: every output in them, every rule on each, and a summary."""
+"""The audit of files: every output in them, every rule on each, and a summary; the rules by code, with their pages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,64 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runners.audit.registry import RULES
 from runners.audit.reports import is_report
 from runners.audit.rule import Group, Remark, Rule
+from runners.audit.rules import (
+    arithmetic,
+    comparisons,
+    conclusions,
+    conditions,
+    conduct,
+    draws,
+    quantity,
+    rates,
+    responses,
+    timing,
+)
+from runners.errors import LabError
 from runners.readers import context, write
 from runners.readers.documents import Problem
+from runners.readers.finding import Severity
 from runners.readers.outputs import Found, Output
-from runners.readers.severity import Severity
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
+RULES: dict[str, Rule] = {
+    rule.code: rule
+    for module in (timing, rates, responses, draws, conduct, quantity, comparisons, arithmetic, conditions, conclusions)
+    for rule in module.RULES
+}
+
+
+class UnknownRuleError(LabError):
+    """A code that no rule has."""
+
+
+def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """Rules by code or by the beginning of one (`RAT`): those selected, all without a selection, less those ignored."""
+    wanted, unwanted = _codes(select), _codes(ignore)
+    return tuple(rule for code, rule in RULES.items() if (not wanted or code in wanted) and code not in unwanted)
+
+
+def _codes(given: Iterable[str]) -> set[str]:
+    codes: set[str] = set()
+    for text in given:
+        for part in (piece.strip().upper() for piece in text.split(",")):
+            found = {code for code in RULES if part and code.startswith(part)}
+            if not found:
+                raise UnknownRuleError(
+                    part or "an empty code", "no rule begins with it", f"use one of {', '.join(RULES)}"
+                )
+            codes |= found
+    return codes
+
+
+def page(code: str) -> str:
+    """The page of a rule. Raises UnknownRuleError for a code that no rule has."""
+    rule = RULES.get(code.strip().upper())
+    if rule is None:
+        raise UnknownRuleError(code, "no rule has this code", f"use one of {', '.join(RULES)}")
+    return (PAGES / f"{rule.code}.md").read_text(encoding="utf-8")
+
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 #: What findings are about, by their codes or the beginning of them.

@@ -11,11 +11,10 @@ from typing import Any
 from urllib.parse import quote
 
 from runners.audit.audit import Audit, Digest, groups, theme
-from runners.audit.figures import achieved_rps, fell_short, largest_us, samples
-from runners.audit.rule import Group, Remark
+from runners.audit.rule import Group, Remark, achieved_rps, fell_short, largest_us, samples
 from runners.readers import write
+from runners.readers.finding import Severity
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 from runners.readers.write import Value
 
 SCHEMA = "audit/1"

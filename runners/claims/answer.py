@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from runners.analysis import comparable, facts, instrument, intervals, tail_attribution
-from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.analysis.quantities import of_step
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.design.load import STABLE_SHARE
 from runners.readers import write
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 
 def answer(run: Run, engine: str, workload: str) -> Finding:

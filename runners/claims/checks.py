@@ -22,9 +22,9 @@ from runners.claims.settings import Knee, knees
 from runners.design.session import ALONE, PROFILED_RATE_STEP, RATE_STEP, ROUND, SHARED, SOLO
 from runners.design.setting import CEILING
 from runners.readers import write
+from runners.readers.finding import Severity
 from runners.readers.outputs import find_outputs
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 STEAL_LIMIT = 0.01  # of all cores
 FOREIGN_LIMIT_CORES = 0.25

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import (
     Answer,
@@ -33,8 +32,8 @@ from runners.design.load import STABLE_SHARE
 from runners.design.objective import Objective
 from runners.design.session import RATE_STEP
 from runners.readers import write
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 MOST_IN_ANSWER = 3  # more ladders than that stand side by side, see settings

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from runners.analysis import facts, loops
-from runners.analysis.finding import Finding
 from runners.analysis.loops import COUNTERS, CURVES, ERRORS, RATES, REPORT, Loop
 from runners.analysis.quantities import factor, signed
 from runners.claims.conclusion import Check, Claims
+from runners.claims.published import published_of
 from runners.design.load import STABLE_SHARE
 from runners.readers import write
-from runners.readers.published import published_of
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 #: The wait and its cure, apart by one flag alone.
 FLAG_PAIR = ("after", "nodelay")

@@ -18,16 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.claims import climbing
 from runners.claims.conclusion import Claims
+from runners.claims.published import published_outputs
 from runners.claims.rate_steps import named
 from runners.design.report_5 import CHANGES, NEW, NEW_THREADS, OLD, OLD_THREADS, PUBLISHED_KEYS, get, put
 from runners.readers import write
-from runners.readers.published import outputs
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 TICK_US = 1_000.0  # wrk2's
 _POOL = re.compile(r"--pool-threads=(\d+)")
@@ -62,7 +61,7 @@ def _threads(loads: Sequence[Step]) -> Iterator[Finding]:
 
 def _missed(run: Run) -> Iterator[Finding]:
     """What the published figures show, or do not, and their authors did not say."""
-    named_here = outputs("report-5/put-ladder")[0].changes
+    named_here = published_outputs("report-5/put-ladder")[0].changes
     text = (
         f"Between its two PUT tables the report changes {write.count(len(named_here))} things "
         f"({'; '.join(named_here)}); one more, the pool, was changed before the first"

@@ -9,11 +9,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
-from runners.analysis import facts, latency_spikes, machine_stalls, profiles, tail_attribution
-from runners.analysis.finding import Anchor, Finding
+from runners.analysis import facts, latency_spikes, machine_stalls, tail_attribution
 from runners.analysis.steady_state import Steadiness, head, steadiness
 from runners.claims import (
-    against,
     answer,
     climbing,
     closed_loop,
@@ -28,13 +26,14 @@ from runners.claims import (
 )
 from runners.claims.checks import NOTHING_TO_LOOK_AT, STEAL_LIMIT, checks, cross_checks
 from runners.claims.conclusion import Check, Claims, Conclusion
+from runners.claims.published import comparison, missed_in, not_repeated
 from runners.claims.questions import Asked, Evidence, answered
 from runners.design.load import STABLE_SHARE
 from runners.design.session import RATE_STEP, SHARED, SOLO
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 WORKLOADS = ("put", "get")
 HEAD_MATTERS = 0.1  # of the p99: a smaller change is within what a run tells
@@ -66,9 +65,9 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
     missed, comparisons = [finding for claims in claimed for finding in claims.missed], []
     for work in (each for each in workloads if each in outputs):
         (name, output), steps = outputs[work], _clean_steps(run, engines, work)
-        comparisons.append(against.comparison(run, work, name, output, steps))
-        missed += against.missed(work, name, output, steps)
-    missed += filter(None, [against.not_repeated(name for name, _ in outputs.values())])
+        comparisons.append(comparison(run, work, name, output, steps))
+        missed += missed_in(work, name, output, steps)
+    missed += filter(None, [not_repeated(name for name, _ in outputs.values())])
     headlines = [*(claims.answer for claims in claimed), answer.headline(answers)]
     findings = (
         *(finding for claims in claimed for finding in claims.findings),
@@ -304,7 +303,7 @@ def _named_processes(step: Step) -> str:
 
 
 def _store(step: Step) -> Finding | None:
-    if not profiles.usable(step):
+    if not facts.usable_profile(step):
         return None
     store = profile.together(step, profile.STORE)
     idle = profile.share(step, "cpu", WAITING_CATEGORY)

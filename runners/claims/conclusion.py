@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runners.analysis.finding import Finding
+from runners.readers.finding import Finding
 
 if TYPE_CHECKING:
     from runners.claims.questions import Answered

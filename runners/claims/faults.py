@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.claims.conclusion import Claims
 from runners.design.session import FAULT, OUTAGE
 from runners.readers import write
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 OUTAGES, SHARED_RESPONSE = "outages", "ablation-fault"
 SETTLED_S = 1.0  # after the node responds: by then it has been probed and is used again

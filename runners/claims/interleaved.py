@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.analysis.interleaved import QUANTITIES, REQUESTS, ROUNDS, Comparison, comparisons
 from runners.analysis.quantities import Row, absolute, changed, signed
 from runners.analysis.treatments import Verdict
@@ -17,8 +16,8 @@ from runners.claims.questions import Verdict as Said
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import EQUAL
 from runners.readers import write
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Run
-from runners.readers.severity import Severity
 
 #: Comparisons one by one in a headline; more are counted by what came out.
 MOST_IN_HEADLINE = 3

@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from scipy.stats import false_discovery_control, norm, t
 
-from runners.analysis import comparable, facts, instrument, profiles
-from runners.analysis.finding import Anchor, Finding
+from runners.analysis import comparable, facts, instrument
 from runners.analysis.intervals import Bounded, difference
 from runners.readers import write
 from runners.readers.batch_means import mean_variance
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
 
 TOP = 3
@@ -76,11 +75,11 @@ def _own(step: Step) -> float:
 
 def where(step: Step) -> Iterator[Finding]:
     """The largest parts of each event of one profiled step."""
-    if not profiles.usable(step):
+    if not facts.usable_profile(step):
         return
     name = facts.title(step)
     for event in dict.fromkeys(step.frames["shares"]["event"]):
-        rows = profiles.shares_of(step, event)
+        rows = facts.shares_of(step, event)
         rows = rows[rows["weight"] > 0]
         top = rows.head(TOP)
         if top.empty:
@@ -96,7 +95,7 @@ def where(step: Step) -> Iterator[Finding]:
 
 def differences(steps: Sequence[Step]) -> Iterator[Finding]:
     """Categories whose share differs between two engines by more than their intervals, largest difference first."""
-    good = [step for step in steps if profiles.usable(step)]
+    good = [step for step in steps if facts.usable_profile(step)]
     for index, first in enumerate(good):
         for second in good[index + 1 :]:
             for event in dict.fromkeys(first.frames["shares"]["event"]):
@@ -105,7 +104,7 @@ def differences(steps: Sequence[Step]) -> Iterator[Finding]:
 
 def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
     """Categories whose shares in two profiles differ by more than their intervals, the largest difference first."""
-    categories = map(str, profiles.shares_of(first, event)["category"])
+    categories = map(str, facts.shares_of(first, event)["category"])
     pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
     found = [(name, a, b) for name, a, b in pairs if a and b and a.apart_from(b)]
     return sorted(found, key=lambda each: (-abs(each[1].value - each[2].value), each[0]))
@@ -211,7 +210,7 @@ def pairs(run: Run) -> Iterator[Pair]:
         good = [
             step
             for name in subjects
-            if profiles.usable(step := facts.profiled(run, name, workload)) and step is not None
+            if facts.usable_profile(step := facts.profiled(run, name, workload)) and step is not None
         ]
         for other in good[1:]:
             clean = [facts.clean(run, step.subject, workload) for step in (good[0], other)]

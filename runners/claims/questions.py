@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, wraps
 
-from runners.analysis import facts, profiles
-from runners.analysis.finding import Anchor, Finding
+from runners.analysis import facts
 from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import Kind, rate_interval
@@ -24,6 +23,7 @@ from runners.claims.climbing import Ladder, between, ladders, searched_together
 from runners.design.block import FEWEST_STARTS
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
+from runners.readers.finding import Anchor, Finding
 from runners.readers.run import Run, Step
 
 LARGER_SIZE = "a larger size (--size full)"
@@ -271,7 +271,7 @@ def _of_profiles(
 ) -> Answering:
     def answer(evidence: Evidence) -> Answer | None:
         steps = (facts.profiled(evidence.run, subject, workload) for workload in workloads)
-        found = [seen for step in steps if step and profiles.usable(step) and (seen := look(step)) is not None]
+        found = [seen for step in steps if step and facts.usable_profile(step) and (seen := look(step)) is not None]
         if not found:
             return None
         verdict = verdict_of(min(low for low, _, _ in found), max(high for _, high, _ in found))

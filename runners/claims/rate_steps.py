@@ -7,20 +7,19 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.analysis import facts, instrument, profiles, tail_attribution
-from runners.analysis.finding import Anchor, Finding
+from runners.analysis import facts, instrument, tail_attribution
 from runners.analysis.intervals import difference
 from runners.claims import profile
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
+from runners.claims.published import published_outputs
 from runners.design.ladder import MOST_SHARE
 from runners.design.session import PROFILED_RATE_STEP
 from runners.errors import ReadError
 from runners.readers import write
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.outputs import Output
-from runners.readers.published import outputs
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 EVENTS = ("cpu", "alloc", "lock")
 MOST_CATEGORIES = 3
@@ -36,7 +35,9 @@ def anchor(workload: str, event: str) -> str:
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
     """The profiled rate steps of a workload whose profile may be read, lowest rate first."""
-    steps = [s for s in run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject) if profiles.usable(s)]
+    steps = [
+        s for s in run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject) if facts.usable_profile(s)
+    ]
     return sorted(steps, key=facts.offered_rps)
 
 
@@ -78,12 +79,12 @@ def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
     """
     first = ladder.steps[0]
     steps = profiled_rate_steps(run, first.workload, first.subject)
-    steps = [step for step in steps if not profiles.shares_of(step, event).empty]
+    steps = [step for step in steps if not facts.shares_of(step, event).empty]
     if len(steps) < 2:
         return
     low, high = steps[0], steps[-1]
     moved, most = profile.moved(low, high, event), 0.0
-    for category in profiles.shares_of(low, event)["category"]:
+    for category in facts.shares_of(low, event)["category"]:
         a, b = profile.share(low, event, str(category)), profile.share(high, event, str(category))
         if a and b and category != profile.PROFILER:
             change = difference(b, a)
@@ -180,7 +181,7 @@ def named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
     """The outputs of these names that this lab holds, each with its name."""
     for name in names:
         try:
-            found = outputs(name)
+            found = published_outputs(name)
         except ReadError:
             continue
         if len(found) == 1:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runners.analysis import comparable, facts
-from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Answer, Kind, rate_interval, refused_share
 from runners.analysis.quantities import WIDEST, signed
@@ -23,8 +22,8 @@ from runners.design.block import FEWEST_STARTS
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import CEILING, REFERENCE_STORE
 from runners.readers import write
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 
 FEWEST = 2
 QUEUE = "queue-"  # settings that differ in their queue are called so

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, changes, usual_before
 from runners.claims.conclusion import Claims
 from runners.readers import write
+from runners.readers.finding import Finding, Severity
 from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
-from runners.readers.severity import Severity
 
 SENTINEL = "sentinel"
 KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "connections", "metric")

@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from runners.analysis import comparable, facts, instrument
-from runners.analysis.finding import Anchor, Finding
 from runners.analysis.instrument import NAMES, Floor, Stall
 from runners.analysis.intervals import Bounded
+from runners.audit.rules.timing import fitted_line
 from runners.claims.conclusion import Check, Claims
 from runners.readers import write
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
-from runners.readers.timer import fit
 from runners.storage.schema import ShareRecord
 
 OURS = "truepace"
@@ -135,7 +134,7 @@ def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
         if floor.tool != "wrk2" or step is None:
             continue
         rows = step.frames["spectrum"]
-        line, median = fit(rows[rows["kind"] == facts.RESPONSE]), floor.at(instrument.MEDIAN)
+        line, median = fitted_line(rows[rows["kind"] == facts.RESPONSE]), floor.at(instrument.MEDIAN)
         if line is None or median is None or not line.is_millisecond_timer:
             continue
         text = (

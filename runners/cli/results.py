@@ -39,7 +39,7 @@ def report(run_folder: Path, as_json: bool) -> None:
 @JSON
 def keep(run_folder: Path, as_json: bool) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
-    from runners.audit.registry import PAGES
+    from runners.audit.audit import PAGES
     from runners.experiments.registry import questions_of_run
     from runners.report.references import keep_reference, refreshed
     from runners.storage.run_folder import REFERENCE, RunFolder
@@ -104,16 +104,16 @@ def audit(
     Reads Markdown, text, HTML and notebooks in any language: a line a theme and document, details in JSON and HTML.
     Exit 0 if no error was found (warnings and notes may be), 1 if one was, 2 for wrong usage.
     """
-    from runners.audit import listing, registry
+    from runners.audit import audit, listing
     from runners.audit.audit import audit as examine
     from runners.readers.outputs import find_in
 
     try:
-        rules = registry.chosen(select, ignore)
+        rules = audit.chosen(select, ignore)
         if explain is not None:
-            echo(registry.page(explain).rstrip())
+            echo(audit.page(explain).rstrip())
             return
-    except registry.UnknownRuleError as error:
+    except audit.UnknownRuleError as error:
         raise click.UsageError(str(error)) from error
     if not paths:
         raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
@@ -205,15 +205,14 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
 
     A run is given up if all that is given holds of it. One that is being measured is never.
     """
-    from runners.storage.prune import Policy, finish_removals, given_up, remove
-    from runners.storage.run_folder import RUNS
+    from runners.storage.run_folder import RUNS, Policy, finish_removals, given_up, remove_run
 
     root = root or RUNS
     found = list(given_up(root, Policy(days, keep, incomplete)))
     for run in found:
         echo(run.line, err=as_json)
         if yes:
-            remove(run)
+            remove_run(run)
     if yes:
         finish_removals(root)
     if as_json:

@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
 
-from runners.analysis import facts, profiles
+from runners.analysis import facts
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
@@ -92,10 +92,10 @@ class Executor:
             return
         try:
             steps = [read_step(folder) for folder in self._folder.steps() if read_record(folder).profiled]
-            for own, other in permutations(profiles.compared(profiles.shown(steps)) or (), 2):
-                page = own.folder.difference(profiles.CPU, other.name)
-                stacks, base = (step.folder.collapsed(profiles.CPU) for step in (own, other))
-                profiler.difference(stacks, base, f"{own.name} against {other.name}: {profiles.CPU}", page)
+            for own, other in permutations(facts.compared_profiles(facts.shown_profiles(steps)) or (), 2):
+                page = own.folder.difference(facts.CPU, other.name)
+                stacks, base = (step.folder.collapsed(facts.CPU) for step in (own, other))
+                profiler.difference(stacks, base, f"{own.name} against {other.name}: {facts.CPU}", page)
         except (LabError, OSError, ValueError, subprocess.SubprocessError) as refusal:
             self._progress.say(f"No differences of profiles: {refusal}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_rule
 from runners.design.block import Block, FixedRate
@@ -14,6 +13,7 @@ from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.experiments import answered_by
 from runners.readers import write
+from runners.readers.finding import Finding
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "gc-tail")

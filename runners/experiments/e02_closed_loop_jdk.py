@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.analysis.finding import Finding
 from runners.analysis.quantities import factor
 from runners.claims.questions import Answer, Verdict, number, of_finding, of_rule
 from runners.design import report_2
@@ -12,6 +11,7 @@ from runners.design.block import Block
 from runners.design.experiment import Value, listed
 from runners.experiments import answered_by
 from runners.readers import write
+from runners.readers.finding import Finding
 
 #: What each stage helps to answer.
 _STAGES = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.analysis import facts, knee
-from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions, settings
+from runners.claims.published import with_rates
 from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule
 from runners.design import report_3
 from runners.design.block import Block, Interleaved
@@ -17,7 +17,7 @@ from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
 from runners.experiments import answered_by
 from runners.readers import write
-from runners.readers.published import with_rates
+from runners.readers.finding import Finding
 from runners.readers.run import Step
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.analysis.finding import Finding
 from runners.analysis.knee import rate_interval
 from runners.claims import interleaved, profile, questions
 from runners.claims.climbing import ladders
+from runners.claims.published import published_outputs, with_rates
 from runners.claims.questions import Answer, Evidence, Verdict, number, of_rule, verdict_of
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
@@ -22,7 +22,7 @@ from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.experiments import answered_by
 from runners.readers import write
-from runners.readers.published import outputs, with_rates
+from runners.readers.finding import Finding
 
 #: A share of the CPU samples that has to move before it matters, as the table of questions has it.
 SHARE_MARGIN = 0.02
@@ -84,7 +84,7 @@ def published_rates(evidence: Evidence) -> Answer | None:
     for ladder in ladders(evidence.run):
         found = ladder.answer
         there = [name for name in ladder.published if name not in beyond]
-        rates = [float(taken_at(each) or each.offered_rps or 0) for name in there for each in outputs(name)]
+        rates = [float(taken_at(each) or each.offered_rps or 0) for name in there for each in published_outputs(name)]
         if ladder.base is None or found is None or not write.known(found.high_rps) or not rates:
             continue
         figure = figure or ladder.anchor

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.analysis.interleaved import THROUGHPUT
 from runners.claims import faults, questions
 from runners.claims.interleaved import differs
+from runners.claims.published import with_rates
 from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate
@@ -21,7 +21,7 @@ from runners.design.session import KillNode
 from runners.experiments import answered_by
 from runners.process.cpu_placement import usable_cpus
 from runners.readers import write
-from runners.readers.published import with_rates
+from runners.readers.finding import Finding
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.analysis import facts
-from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Answering, Verdict, number, of_rule
 from runners.design.block import Block, FixedRate
@@ -17,6 +16,7 @@ from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
 from runners.experiments import answered_by
 from runners.readers import write
+from runners.readers.finding import Finding
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.

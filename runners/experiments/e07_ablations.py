@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis.facts import grouped
-from runners.analysis.finding import Finding
 from runners.analysis.interleaved import comparisons
 from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
@@ -19,6 +18,7 @@ from runners.design.load import Shape
 from runners.design.session import FAULT, Session, Trial
 from runners.experiments import answered_by
 from runners.readers import write
+from runners.readers.finding import Finding
 
 FREE = (Found.HIGHER, Found.SAME)
 

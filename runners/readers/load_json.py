@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from runners.errors import ReadError, text_of
+from runners.readers.console_report import beyond
 from runners.readers.run import frame
-from runners.readers.samples import beyond
 from runners.storage.step_folder import FORMER_NAME
 
 #: Our generator, and its reference clients: the same fields, as many as they know.

@@ -16,9 +16,8 @@ from runners.readers import context
 from runners.readers.command_line import TOOLS, CommandLine, find_command, find_commands, parse_command
 from runners.readers.console_report import HEADS, ConsoleReport, is_head, missing, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
-from runners.readers.examples import begins, explains_a_tool, is_example
 from runners.readers.figure_names import NO_MEASUREMENT, TIME_UNIT
-from runners.readers.load_tools import by_rate
+from runners.readers.load_tools import begins, by_rate, explains_a_tool, is_example
 from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, missing_of_others, not_read
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.tool_files import FileOutputs, read_tool_file

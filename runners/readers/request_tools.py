@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
-from runners.readers.levels import LEVELS
+from runners.readers.console_report import LEVELS, ConsoleReport, Latencies, ThreadStats
 from runners.readers.tool_summary import GO_US, F, N, SummaryBlock, Takers, compiled, go_time_us
 
 _TIME = rf"{F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from runners.errors import ReadError, why
-from runners.readers.levels import rank
+from runners.readers.console_report import rank
 from runners.readers.run import COLUMNS, frame
 from runners.storage.schema import SweepRecord
 

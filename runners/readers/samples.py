@@ -21,9 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import binom
 
-from runners.readers.levels import LEVELS as LEVELS  # the names that belong to samples are found here too
-from runners.readers.levels import beyond as beyond
-from runners.readers.levels import rank as rank
+from runners.readers.console_report import LEVELS, beyond, rank
 from runners.readers.run import frame
 
 TICKS_PER_HALF_DISTANCE = 5

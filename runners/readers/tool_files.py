@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runners.readers.command_line import CommandLine
-from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
+from runners.readers.console_report import LEVELS, ConsoleReport, Latencies, SocketErrors, ThreadStats
 from runners.readers.documents import Document, Problem
-from runners.readers.levels import LEVELS
 from runners.readers.request_tools import memtier_section
 
 _MS, _S = 1e3, 1e6  # microseconds in a millisecond, in a second

@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from runners.readers.command_line import CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Line
-from runners.readers.examples import explains_a_tool
 from runners.readers.figure_names import (
     EXPECTED,
     NO_MEASUREMENT,
@@ -47,6 +46,7 @@ from runners.readers.load_tools import (
     by_rate,
     by_rate_at,
     called,
+    explains_a_tool,
     headings,
     loads,
     named,
@@ -56,8 +56,7 @@ from runners.readers.load_tools import (
 )
 from runners.readers.percentile_tables import Column
 from runners.readers.stated_figures import OF_RESULTS
-from runners.readers.transcribed_run import LEAST_FIGURES, Run
-from runners.readers.transcribed_text import in_text, inline, stated
+from runners.readers.transcribed_run import LEAST_FIGURES, Run, in_text, inline, stated
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
 #: A heading or caption of a table of rates, and columns that hold what is reckoned from others.

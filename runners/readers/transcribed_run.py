@@ -1,14 +1,31 @@
-"""A run whose figures an author states, while they come in, and the report that is made of it."""
+"""A run whose figures an author states, while they come in, and the report that is made of it.
+
+Outside of tables they stand in sentences, lists of rates and charts.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runners.readers.command_line import CommandLine
 from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
+from runners.readers.documents import Line
+from runners.readers.figure_names import (
+    EXPECTED,
+    HOPED,
+    NO_MEASUREMENT,
+    RATE_UNIT,
+    TIME_UNIT,
+    UNIT_IN_NAME,
+    UNITS_US,
+    figure_name,
+    value,
+)
 from runners.readers.load_tools import MAY_BE_PACED, NEVER_PACED, OF_SEVERAL
+from runners.readers.stated_figures import stated_figures
+from runners.readers.wrk_console import LONGEST_LINE
 
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
@@ -153,3 +170,225 @@ def _failed(by_class: dict[str, float], requests: int | None) -> int | None:
     failed = by_class.get("4", 0) + by_class.get("5", 0)
     succeeded = by_class.get("2", 0) + by_class.get("3", 0)
     return round(max(failed, requests - succeeded) if requests and succeeded else failed)
+
+
+_LISTED = re.compile(
+    r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:\uff1a=\u2013\u2014-]+"
+    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?"
+    rf"|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
+    re.IGNORECASE,
+)
+#: Figures in one line, behind what they are of: `- GET /a: p50 4ms, p99 7ms`.
+_INLINE = re.compile(
+    r"(?<![\w.])(?P<name>p\d{2}(?:\.\d{1,2})?|avg|average|mean|median|max|среднее|медиана|максимум|平均|最大|평균|최대"
+    r"|promedio|mediana|máximo|média)"
+    rf"(?:\s?[:=]\s?|\s(?:(?:of|is|was|at|de|\u2014"
+    rf"|\u2013)\s)?)(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_])",
+    re.IGNORECASE,
+)
+#: A rate and a latency that a sentence gives, where a document holds no other figures.
+_RATE_IN_TEXT = re.compile(
+    r"(?<![\w.,])(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)\s?(?P<kilo>k)?\s?"
+    rf"(?:{RATE_UNIT}|requests per second|запросов в секунду)(?!\w)",
+    re.IGNORECASE,
+)
+_LATENCY_IN_TEXT = re.compile(
+    rf"(?<![\w.,])(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))\s(?P<name>p\d{{2}}|average|avg|mean|median|max)(?!\w)",
+    re.IGNORECASE,
+)
+_WANTED = re.compile(r"(?i)(?:\boffered|arrival[- ]rate|到达率|도착률|постоянн\w+)[^|.\d]{0,12}$")
+#: What such figures stand behind, in several languages.
+_RATE_BEFORE = re.compile(
+    r"(?:吞吐量?|处理量|QPS|TPS|RPS|처리량|スループット|throughput|пропускн\w+ способност\w+)[^\d<>.,，。；;]{0,12}?"
+    r"(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)(?P<kilo>k)?(?![\d%.])"
+    r"|(?:초당|每秒(?:处理)?|毎秒)[^\d<>.。]{0,6}(?P<each>\d{1,9}(?:\.\d{1,3})?)\s?(?:개|건|번|회|个|次|件)",
+    re.IGNORECASE,
+)
+_LATENCY_BEFORE = re.compile(
+    r"(?:p(?:\d{2})\D{0,3}(?:latency|задержк\w+)?|latency|response times?|응답 ?(?:시간|속도)"
+    r"|지연 ?시간|响应时间|延迟|耗时|応答時間"
+    r"|レスポンス(?:タイム)?|задержк\w+|врем\w+ (?:ответа|отклика|обработки)|tiempos? de respuesta|latencia"
+    r"|tempo de resposta"
+    rf"|latência|temps de réponse)[^\d<>.。；;]{{0,16}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])",
+    re.IGNORECASE,
+)
+#: A share of the requests that had a response within a time.
+_SHARE_WITHIN = re.compile(
+    r"(?<![\d.,])(?P<share>\d{2})\s?%(?:의 ?요청|的请求|の(?:リクエスト|要求)| of (?:the |all )?requests| запросов"
+    r"| de las (?:solicitudes"
+    rf"|peticiones)| das requisições)[^.。;；]{{0,50}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])",
+    re.IGNORECASE,
+)
+_FAILED_SHARE = re.compile(
+    r"(?<![\d.,<>])(?P<before>\d{1,2}(?:[.,]\d{1,2})?)\s?% (?:de (?:las |los |as )?(?:requests|solicitudes"
+    r"|peticiones|requisições)"
+    r" (?:fall|falh)\w+|of (?:the |all )?requests (?:\w+ )?(?:fail\w*|timed out)|запросов (?:\w+ )?(?:упал\w*"
+    r"|с ошибк\w+))"
+    r"|(?:error rate|tasa de error|taxa de erros?|процент ошибок|错误率|失败率|에러율|실패율"
+    r"|エラー率)[^\d%<>.。，,]{1,20}"
+    r"(?P<after>\d{1,2}(?:[.,]\d{1,2})?)\s?%",
+    re.IGNORECASE,
+)
+#: Bounds are what somebody wants, or what a figure did not exceed.
+_BOUNDED = re.compile(
+    r"(?i)[<>\u2264\u2265]|\b(?:below|under|within|above|over|exceed\w*|less than|more than|at least|if|when|once"
+    r"|sleep|timeout\w*"
+    r"|ниже|выше|менее|более|если|меньше|больше|не более)\b|以内|以下|以上|超过|低于|小于|大于|이하|이상"
+    r"|미만|이내|초과|未満"
+)
+_CHART = re.compile(r"^\s*(?P<key>title|x-axis|bar|line)\b(?P<rest>.*)$")
+LEAST_LISTED = 2  # names with a rate, one below the other
+
+
+def _listed(lines: Sequence[Line]) -> list[Run]:
+    """Read the rates that an author lists one below the other, each behind the name of what it is of."""
+    found: list[Run] = []
+    together: list[Run] = []
+    for line in (*lines, Line(-1, "")):
+        match = _LISTED.match(line.text) if len(line.text) <= LONGEST_LINE else None
+        if match and not NO_MEASUREMENT.search(line.text):
+            rate = {"rate": float(match["rate"].replace(",", "")) * (1000 if match["kilo"] else 1)}
+            together.append(Run(match["label"].strip("*_` :"), line.number, line.number, line.cell, rate))
+            continue
+        if len({run.label for run in together}) == len(together) >= LEAST_LISTED:
+            found += together
+        together = []
+    return found
+
+
+def in_text(lines: Sequence[Line], tool: str, tables: Iterable[Run]) -> list[Run]:
+    """Read what an author gives outside of tables: lists of rates, charts, else sentences with figures.
+
+    Of what was read of `tables`, the shares and counts of errors are taken, where there is nothing of that.
+    """
+    own = _outside_code(lines)
+    found = _listed(lines) or _charted(lines) or _in_sentences(own, both=True)
+    found = found or (_in_sentences(own, both=False) if tool != "wrk2" else [])
+    failed = [run for run in tables if run.figures.get("errors") or run.figures.get("error_share")]
+    return found or failed or _failing(own)
+
+
+def _failing(lines: Sequence[Line]) -> list[Run]:
+    """Read the sentences of a report that gives its figures as pictures, and in words how many requests failed."""
+    found = []
+    heading = ""
+    for line in lines:
+        text = line.text
+        if text.startswith("#"):
+            heading = text.strip("# ")
+        elif len(text) > LONGEST_LINE or text.count("|") > 1 or HOPED.search(text) or EXPECTED.search(heading):
+            continue
+        elif (share := _FAILED_SHARE.search(text)) and not _BOUNDED.search(text):
+            figures = {"error_share": float((share["before"] or share["after"]).replace(",", ".")) / 100}
+            found.append(Run(heading, line.number, line.number, line.cell, figures, single=True))
+    return found
+
+
+def _outside_code(lines: Sequence[Line]) -> list[Line]:
+    fenced, left = False, []
+    for line in lines:
+        if line.text.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced:
+            left.append(line)
+    return left
+
+
+def _in_sentences(lines: Sequence[Line], both: bool) -> list[Run]:
+    """Read the sentences that give a rate with a latency, as one of many connections is reported in a README.
+
+    Without `both`, a sentence that gives one of them is read too, where it says what it measures.
+    """
+    found: list[Run] = []
+    heading = ""
+    for line in lines:
+        text = re.sub(r"[*`]", "", line.text)
+        if text.startswith("#"):
+            heading = text
+        if len(text) > LONGEST_LINE or text.count("|") > 1 or NO_MEASUREMENT.search(text) or HOPED.search(text):
+            continue
+        shares = [] if both else list(_SHARE_WITHIN.finditer(text))
+        if not both and (NO_MEASUREMENT.search(heading) or EXPECTED.search(heading)):
+            continue
+        if not both and not shares and _BOUNDED.search(text):
+            continue
+        rates = [*_RATE_IN_TEXT.finditer(text), *(() if both else _RATE_BEFORE.finditer(text))]
+        rates = [match for match in rates if not _WANTED.search(text[: match.start()])]
+        latencies = [*_INLINE.finditer(text), *_LATENCY_IN_TEXT.finditer(text)]
+        if not both:
+            latencies += _LATENCY_BEFORE.finditer(text)
+        levels = re.findall(r"(?i)\bp\s?\d{2}\b", text)
+        if not both and len(levels) > len({level.lower() for level in levels}):
+            continue  # which of two figures is which is not said
+        if (len(rates) != 1 or not latencies) if both else not (rates or latencies or shares):
+            continue
+        run = Run("" if both else heading.strip("# "), line.number, line.number, line.cell, single=True)
+        if not both and (same := [earlier for earlier in found if earlier.label == run.label]):
+            run = same[0]
+            run.last_line = line.number
+        if rates:
+            kilo = rates[0].groupdict().get("kilo")
+            rate = float((rates[0]["rate"] or rates[0]["each"]).replace(",", "")) * (1000 if kilo else 1)
+            run.figures.setdefault("rate", rate)
+        for match in (*latencies, *shares):
+            level = re.search(r"(?i)\bp\s?(\d{2})\b", match[0]) if not both else None
+            share = match.groupdict().get("share") or (level[1] if level else None)
+            named = (f"p:0.{share}", None) if share else figure_name(match.groupdict().get("name") or "latency")
+            if read := value(match["value"], *(named or ("mean_us", None))):
+                run.figures.setdefault(*read)
+        if run.figures and run not in found and (not both or run.is_run(bare=False)):
+            found.append(run)
+    return found
+
+
+def _charted(lines: Sequence[Line]) -> list[Run]:
+    """Read Mermaid's charts of rates and latencies: one run for each name of the x axis."""
+    runs: dict[str, Run] = {}
+    names: list[str] = []
+    figure: tuple[str, float | None] | None = None
+    for line in lines:
+        if len(line.text) > LONGEST_LINE or not (match := _CHART.match(line.text)):
+            continue
+        if match["key"] == "title":
+            unit = UNIT_IN_NAME.search(match["rest"].strip(' "'))
+            named_rate = re.search(rf"(?i)\(?(?:{RATE_UNIT})\)?", match["rest"])
+            level = re.search(r"(?i)\bp(\d{2})\b", match["rest"])
+            time = (f"p:0.{level[1]}" if level else "mean_us", UNITS_US[unit[1] or unit[2]]) if unit else None
+            figure = ("rate", None) if named_rate else time
+        elif match["key"] == "x-axis":
+            names = re.findall(r'"([^"]*)"|(?<=[\[, ])([\w.]+)(?=[,\]])', match["rest"]) and [
+                quoted or bare for quoted, bare in re.findall(r'"([^"]*)"|(?<=[\[, ])([\w.]+)(?=[,\]])', match["rest"])
+            ]
+        elif figure and names:
+            values = re.findall(r"\d+(?:\.\d+)?", match["rest"].partition("[")[2])
+            for name, text in zip(names[-len(values) :], values, strict=False):
+                run = runs.setdefault(name, Run(name, line.number, line.number, line.cell))
+                run.figures.setdefault(figure[0], float(text) * (figure[1] or 1.0))
+                run.last_line = line.number
+            figure = None
+    return list(runs.values())
+
+
+def inline(line: Line) -> Run | None:
+    """Read the figures of a line that gives several of one run; None where it gives fewer, or what it aims at."""
+    if len(line.text) > LONGEST_LINE or NO_MEASUREMENT.search(line.text):
+        return None
+    found = list(_INLINE.finditer(line.text))
+    label = line.text[: found[0].start()].strip("-*+_` :|(") if found else ""
+    run = Run(label, line.number, line.number, line.cell, single=True)
+    for match in found:
+        named = figure_name(match["name"])
+        if named and (read := value(match["value"], *named)):
+            run.figures.setdefault(*read)
+    return run if len(run.figures) >= LEAST_FIGURES and len(run.figures) == len(found) else None
+
+
+def stated(lines: Sequence[Line]) -> list[Run]:
+    """Take the figures that a report states anywhere as of one run below each heading."""
+    runs: dict[str, Run] = {}
+    for figure in stated_figures(lines):
+        at = figure.line
+        run = runs.setdefault(figure.heading, Run(figure.heading, at.number, at.number, at.cell, single=True))
+        run.figures.setdefault(figure.name, figure.value)
+        run.last_line = at.number
+    return list(runs.values())

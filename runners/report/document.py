@@ -11,20 +11,19 @@ from itertools import permutations
 
 import pandas as pd
 
-from runners.analysis import facts, instrument, profiles
+from runners.analysis import facts, instrument
 from runners.analysis.facts import quotable
-from runners.analysis.finding import Anchor, Finding
 from runners.claims import profile
-from runners.claims.against import UNRESOLVED
 from runners.claims.checks import NOTHING_TO_LOOK_AT
 from runners.claims.climbing import ladders
 from runners.claims.conclusion import MEANINGS, RULES, Check, Conclusion
+from runners.claims.published import UNRESOLVED
 from runners.claims.questions import Answered, Verdict
 from runners.design.session import RATE_STEP
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
+from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Run, Step
-from runners.readers.severity import Severity
 from runners.report import overview, style, tables
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
@@ -52,7 +51,7 @@ MOST_BESIDE = 4  # published rates of a table
 MOST_MORE = 3  # findings of a section beside those at the head
 MOST_TEXT = 320  # characters of a check
 MOST_COMMANDS = 6
-EVENT = profiles.CPU
+EVENT = facts.CPU
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes"}
 GRAVITY = (Severity.NOTE, Severity.GOOD, Severity.WARNING, Severity.ERROR)
 PROSE = "figures and prose"
@@ -275,16 +274,16 @@ def _row(step: Step, run: Run) -> tuple[str, ...]:
 
 def _where(run: Run) -> Iterator[Section]:
     """Where the time goes: flame graphs of the lowest and the highest rate, their difference, and shares."""
-    profiled = profiles.shown(run.steps)
+    profiled = facts.shown_profiles(run.steps)
     if not profiled:
         return
-    ends = profiles.ends(profiled)
+    ends = facts.profile_ends(profiled)
     graphs = [flamegraph(step, EVENT) for step in ends]
     text, figures = "", list[Shown]()
     if len(graphs) == 2:
         same = len({(step.subject, step.workload) for step in ends}) == 1
         text = f"Flame graphs of {'the lowest and the highest profiled rate' if same else 'two treatments'}, "
-        if (pair := profiles.compared(profiled)) is None:
+        if (pair := facts.compared_profiles(profiled)) is None:
             text += "whose stores share no code, so their frames are not compared"
         else:
             seen = differential(*pair, EVENT)
@@ -309,8 +308,8 @@ def _shares(profiled: list[Step]) -> Iterator[Table]:
     """Shares of CPU time and of allocations with their intervals, a column a profiled step."""
     last = {(step.subject, step.workload): step for step in profiled}
     for event in ("cpu", "alloc"):
-        steps = [step for step in list(last.values())[:4] if profiles.samples(step, event) >= FEWEST_SAMPLES]
-        shown = [profiles.shares_of(step, event).set_index("category") for step in steps]
+        steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
+        shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
         every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)

@@ -22,11 +22,9 @@ from runners.analysis.comparable import Differs
 from runners.analysis.interleaved import QUANTITIES, Comparison
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALPHA, Quantity, Row, absolute
-from runners.audit.audit import Audit
-from runners.audit.figures import achieved_rps, at, largest_us, samples
+from runners.audit.audit import Audit, page
 from runners.audit.listing import held_lines, written
-from runners.audit.registry import page
-from runners.audit.rule import Remark
+from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
 from runners.claims.between import Compared, Judgement, Outcome
 from runners.claims.conclusion import Check
 from runners.design.objective import ERRORS
@@ -35,9 +33,8 @@ from runners.readers.outputs import Output
 from runners.readers.run import Run
 from runners.report import report, style
 from runners.report.comparison import drawn, interleaved_table
-from runners.report.markdown import ICONS, bold, escape, fenced
-from runners.report.markdown import table as as_table
-from runners.report.tables import Shown, Table
+from runners.report.tables import ICONS, Shown, Table, bold, escape, fenced
+from runners.report.tables import table as as_table
 
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
 _WIDTH = 49  # characters of the axis; odd, so that no change lies in the middle

@@ -26,9 +26,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts
-from runners.analysis.finding import Anchor
 from runners.claims.profile import EVENT_NAMES, Change, changes
 from runners.readers import write
+from runners.readers.finding import Anchor
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
 from runners.report import style, tables

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
-from runners.analysis import facts, instrument, profiles
+from runners.analysis import facts, instrument
 from runners.analysis.interleaved import REQUESTS, comparisons
 from runners.analysis.quantities import of_step
 from runners.claims import profile
@@ -155,8 +155,8 @@ Bar = tuple[str, float, pd.DataFrame]
 def bars(run: Run) -> list[Bar]:
     """A bar each profiled treatment; of one that was profiled at several rates the highest counts."""
     chosen: dict[tuple[str, str], Step] = {}
-    for step in sorted((s for s in run.steps if s.profiled and profiles.usable(s)), key=_rate):
-        if not profiles.shares_of(step, "cpu").empty:
+    for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=_rate):
+        if not facts.shares_of(step, "cpu").empty:
             chosen[step.subject, step.workload] = step
     found = []
     for (subject, workload), step in chosen.items():
@@ -168,7 +168,7 @@ def bars(run: Run) -> list[Bar]:
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
     """CPU time of the same load without the profiler where there is one, else less the profiler's own share."""
-    shares = profiles.shares_of(step, "cpu")
+    shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = cpu_us(clean) if clean is not None else cpu_us(step) * (1 - own)
     if not math.isfinite(used_us) or shares.empty:

@@ -34,7 +34,7 @@ from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.report import markdown, style, tables
+from runners.report import style, tables
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
 from runners.report.tables import Shown
@@ -153,15 +153,15 @@ def csv(data: pd.DataFrame) -> bytes:
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     """The report as Markdown. Paths are relative to the run folder; `kept` names the figures there, if not all are."""
     templates = environment(autoescape=False)
-    templates.finalize = markdown.escape
+    templates.finalize = tables.escape
     templates.globals.update(
-        path=markdown.path,
-        table=lambda given: markdown.table(given, page.place),
-        fenced=markdown.fenced,
-        bold=markdown.bold,
-        italic=markdown.italic,
-        findings=markdown.findings,
-        figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt, kept),
+        path=tables.path,
+        table=lambda given: tables.table(given, page.place),
+        fenced=tables.fenced,
+        bold=tables.bold,
+        italic=tables.italic,
+        findings=tables.findings,
+        figure=lambda shown: tables.figure(shown.anchor, shown.picture.alt, kept),
         archived=kept is not None,
     )
     text = templates.get_template("report.md.j2").render(**_context(page))
@@ -178,7 +178,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
         html = template.render(
             **_context(page),
             svg={name: Markup(text) for name, text in drawn.items()},  # noqa: S704 - made by matplotlib, which escapes
-            icons=markdown.ICONS,
+            icons=tables.ICONS,
             face=face,
             curves=live,
             diet=diet,

@@ -1,20 +1,25 @@
 """Tables, figures and sections of a report as plain values; numbers as cells, as `readers.write` has them, or a dash.
 
-The templates turn tables into HTML and Markdown, which escape each cell.
+The templates turn tables into HTML and Markdown, which escape each cell: Markdown as code-hosting sites and notebooks
+render it, where values are escaped unless marked as Markdown.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pandas as pd
 
-from runners.analysis.finding import Finding
+from runners.claims.conclusion import Conclusion
+from runners.errors import UNPRINTABLE, printable
 from runners.readers import write
+from runners.readers.finding import Finding
 from runners.readers.run import Step
 
 if TYPE_CHECKING:
@@ -132,3 +137,140 @@ def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd
     """The figure with the spectra of its steps, and whatever more was drawn, as its data."""
     data = pd.concat([*(step.frames["spectrum"].assign(step=step.name) for step in steps), *more], ignore_index=True)
     return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])
+
+
+ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
+_BULLET = re.compile(r"^(\s*)([-+=])")
+_NUMBERED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
+_AUTOLINK = re.compile(r"(?i)\b(https?|ftp)(://)|\b(www)(\.)")
+
+
+class Markdown(str):
+    """Text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def escape(value: object) -> str:
+    """`value` on one line, shown as it is: nothing in it is markup, a link, an image, a mention or HTML."""
+    if isinstance(value, Markdown):
+        return value
+    text = UNPRINTABLE.sub("", str(value).replace("\t", " "))
+    text = " ".join(text.split("\n")).replace("&", "&amp;")
+    text = _SPECIAL.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\>", "&gt;")
+    text = _AUTOLINK.sub(
+        lambda found: f"{found[1] or found[3]}&#{ord((found[2] or found[4])[0])};{(found[2] or found[4])[1:]}", text
+    )
+    text = _NUMBERED.sub(r"\1\\\2", text)
+    return _BULLET.sub(r"\1\\\2", text)
+
+
+def fenced(text: str, language: str = "") -> Markdown:
+    """`text` as a code block whose fence is longer than any run of backticks in it."""
+    text = UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Markdown(f"{fence}{language}\n{text.rstrip()}\n{fence}")
+
+
+def table(content: Table, place: Callable[[str], str | None] = lambda anchor: anchor) -> Markdown:
+    """A pipe table; numbers are aligned to the right. `place` tells where a link of a cell leads, or None."""
+    head = "| " + " | ".join(escape(cell) or " " for cell in content.head) + " |"
+    right = "---:" if content.numeric else "---"
+    rule = "| " + " | ".join("---" if index == 0 else right for index in range(len(content.head))) + " |"
+    rows = ["| " + " | ".join(_cell(cell, place) or " " for cell in row) + " |" for row in content.rows]
+    note = f"\n\n{escape(content.note)}" if content.note else ""
+    return Markdown("\n".join([head, rule, *rows]) + note)
+
+
+def _cell(cell: str, place: Callable[[str], str | None]) -> str:
+    target = place(cell.anchor) if isinstance(cell, Linked) else None
+    return f"[{escape(cell)}](#{path(target)})" if target else escape(cell)
+
+
+def bold(value: object) -> Markdown:
+    """`value` in bold."""
+    return Markdown(f"**{escape(value)}**")
+
+
+def italic(value: object) -> Markdown:
+    """`value` in italics."""
+    return Markdown(f"*{escape(value)}*")
+
+
+def path(target: str) -> Markdown:
+    """A relative path as the target of a link."""
+    return Markdown(quote(target, safe="/-._~#"))
+
+
+def findings(given: Iterable[Finding]) -> Markdown:
+    """A list, one finding a line, with what to do about it and its rule."""
+    lines = []
+    for finding in given:
+        icon = ICONS.get(finding.severity.value, "")
+        line = f"- {icon} {escape(finding.sentence)}" if icon not in ("", "•") else f"- {escape(finding.sentence)}"
+        if finding.remedy:
+            line += f" *{escape(finding.remedy)}*"
+        lines.append(f"{line} <sub>{escape(finding.code)}</sub>")
+    return Markdown("\n".join(lines))
+
+
+def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
+    """A figure of figures/ with a link to its drawing that scales and to its data, on one line.
+
+    Where few are `kept`, the drawing alone, or for the others what is drawn in report.html.
+    """
+    place = path(anchor)
+    if kept is not None:
+        shown = f"![{escape(alt)}](figures/{place}.svg)" if anchor in kept else f"Figure in report.html: {escape(alt)}"
+        return Markdown(f'<a id="{place}"></a>{shown}')
+    picture = f"[![{escape(alt)}](figures/{place}.png)](figures/{place}.svg)"
+    return Markdown(f'<a id="{place}"></a>{picture} [data](figures/{place}.csv)')
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """The answer, the findings, what the authors missed and what to try next."""
+
+    conclusion: Conclusion
+
+    def _parts(self) -> list[tuple[str, tuple[Finding, ...]]]:
+        whole = self.conclusion
+        parts = [
+            ("", whole.findings),
+            ("What the authors missed", whole.missed),
+            ("What to try next", whole.next_steps),
+        ]
+        return [(head, findings) for head, findings in parts if findings]
+
+    def _repr_markdown_(self) -> str:
+        out = [f"### {escape(self.conclusion.title)}", f"**{escape(self.conclusion.answer)}**"]
+        for head, found in self._parts():
+            out += [f"#### {escape(head)}"] if head else []
+            out.append(findings(found))
+        return "\n\n".join(out)
+
+    def __repr__(self) -> str:
+        lines = [self.conclusion.title, self.conclusion.answer]
+        for head, findings in self._parts():
+            lines += [head] if head else []
+            lines += [f"{ICONS[finding.severity.value]} {finding.sentence}" for finding in findings]
+        return printable("\n".join(lines))
+
+
+def in_notebook() -> bool:
+    """Whether this code runs in a notebook's kernel."""
+    try:
+        from IPython.core.getipython import get_ipython
+    except ImportError:
+        return False
+    return hasattr(get_ipython(), "kernel")
+
+
+def draw(make: Callable[[], object]) -> None:
+    """Make a figure and show it below the cell. Outside a notebook nothing is made."""
+    if in_notebook():
+        from IPython.display import display
+
+        display(make())  # type: ignore[no-untyped-call]

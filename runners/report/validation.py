@@ -14,14 +14,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFo
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
+from runners.audit.rules import timing
+from runners.audit.rules.timing import TimerFit, fitted_line
 from runners.claims import validation as claims
 from runners.claims.conclusion import Conclusion
+from runners.claims.published import published
 from runners.claims.validation import OURS, ordered
-from runners.readers import timer, write
+from runners.readers import write
 from runners.readers.console_report import ConsoleReport
-from runners.readers.published import published
 from runners.readers.run import Run, Step
-from runners.readers.timer import TimerFit, fit
 from runners.report import style, tables
 from runners.report.tables import Section, Shown, Table, with_spectra
 
@@ -72,7 +73,7 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
         text += "Below, the floors of one round, and the published output of report 1"
     else:
         text += "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence"
-    if (line := fit(output.spectrum_frame())) is not None:
+    if (line := fitted_line(output.spectrum_frame())) is not None:
         text += f", which climbs over {write.latency(line.width_us)} at {write.rate(output.rate_rps)}"
     return Section("timer", "The timer", write.sentence(text), conclusion.about(claims.STAIRCASE), (shown,))
 
@@ -278,10 +279,10 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
     ticks: list[tuple[str, TimerFit]] = []
     tops: dict[bool, list[float]] = {True: [], False: []}  # the height of the lines that climb by a tick, and of others
     for name, spectrum, colour, dash in curves:
-        rows, line = _rows(spectrum), fit(spectrum[spectrum["kind"] == facts.RESPONSE])
+        rows, line = _rows(spectrum), fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
         axes.plot(rows["percentile"], rows["value_us"], color=colour, linestyle=dash, label=name)
         climbs = line is not None and line.is_millisecond_timer
-        tops[climbs].append(float(rows[rows["percentile"] <= timer.UP_TO]["value_us"].max()))
+        tops[climbs].append(float(rows[rows["percentile"] <= timing.UP_TO]["value_us"].max()))
         if line is not None and climbs:
             ticks.append((name.partition(",")[0].replace("(wrk2", "wrk2"), line))
             if len(ticks) == 1:  # one staircase can be read, two not

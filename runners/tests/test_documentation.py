@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runners import documentation
-from runners.audit.registry import RULES
+from runners.audit.audit import RULES
 from runners.cli import lab
 from runners.design.experiment import EXPERIMENTS
 from runners.documentation import LINK, image_place, images, navigation, pages, relinked

@@ -13,8 +13,7 @@ from itertools import combinations, pairwise, zip_longest
 from pathlib import PurePath
 from typing import NamedTuple
 
-from runners.audit.figures import finite
-from runners.audit.rule import Group
+from runners.audit.rule import Group, finite
 from runners.audit.rules.subjects import LONGEST_NAME, TECHNOLOGIES
 from runners.readers.context import FENCE
 from runners.readers.outputs import Output

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.audit.figures import achieved_rps, dead_connections, fell_short, finite, has_queue
-from runners.audit.rule import Rule, Seen, each
+from runners.audit.rule import Rule, Seen, achieved_rps, dead_connections, each, fell_short, finite, has_queue
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
+from runners.readers.finding import Severity
 from runners.readers.other_tools import MEAN_OF_INTERVALS
 from runners.readers.outputs import Output
 from runners.readers.scenario_tools import NEGATIVE
-from runners.readers.severity import Severity
 from runners.readers.transcribed_run import DISAGREE
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice

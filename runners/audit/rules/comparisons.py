@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from runners.audit.figures import achieved_rps, at
 from runners.audit.reports import is_report, tells
-from runners.audit.rule import Group, Rule, Seen
+from runners.audit.rule import Group, Rule, Seen, achieved_rps, at
 from runners.audit.rules.alternatives import named_alike, under_one_load
 from runners.audit.rules.comparing import comparing, completed, opposed
 from runners.audit.rules.quantity import REPEATED, said_above
@@ -24,8 +23,8 @@ from runners.audit.rules.subjects import (
     variants,
 )
 from runners.readers import context, write
+from runners.readers.finding import Severity
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 
 #: Runs of one setting on one machine seldom agree more closely; without repeats nothing smaller can be claimed.
 NOISE = 0.05

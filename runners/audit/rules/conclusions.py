@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from runners.audit.figures import achieved_rps, at, fell_short, finite, has_queue
 from runners.audit.reports import COPIED, is_report
-from runners.audit.rule import Group, Rule, Seen
-from runners.audit.rules import limits, loads
+from runners.audit.rule import Group, Rule, Seen, achieved_rps, at, fell_short, finite, has_queue
+from runners.audit.rules import limits
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.comparisons import NOISE, pairs
 from runners.audit.rules.sentences import (
@@ -29,8 +28,8 @@ from runners.audit.rules.subjects import bests, overturned, subjects, verdicts
 from runners.audit.rules.tables import Change, changes, figure, level_of, read, reckoned
 from runners.audit.rules.timing import at_timer
 from runners.readers import write
+from runners.readers.finding import Severity
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 
 #: What a text calls a standard deviation, and is no time: `стандартное отклонение 86 %`, `при отклонении в 96%`.
 _DEVIATION = re.compile(
@@ -246,7 +245,7 @@ def _overturned(group: Group) -> Iterator[Seen]:
             spread = f"{write.latency(stats.stdev)} about a mean of {write.latency(stats.mean)}" if stats else ""
             text = f"line {line} calls response times even ({words!r}): their standard deviation is {spread}"
             yield Seen(uneven, text, {"said_at_line": line})
-    yield from loads.contradicted(group, said)
+    yield from limits.loads_contradicted(group, said)
     for sentence in explained_by_jit(said):
         near = [output for output in group if 0 < sentence.line - output.report.last_line <= REACH_LINES][-1:]
         for output in near:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
-from runners.audit.figures import achieved_rps
 from runners.audit.reports import tells
-from runners.audit.rule import Group, Rule, Seen
+from runners.audit.rule import Group, Rule, Seen, achieved_rps
 from runners.audit.rules.sentences import sentences
 from runners.readers import context, write
 from runners.readers.command_line import find_command
 from runners.readers.documents import Line
+from runners.readers.finding import Severity
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 from runners.readers.wrk_console import LONGEST_LINE
 
 OTHER_RATE = 0.1  # a heading rounds its rate by less

@@ -6,12 +6,11 @@ import math
 import re
 from collections.abc import Iterator
 
-from runners.audit.figures import WRK2_WARM_UP_S, achieved_rps, finite, warm_up_s
-from runners.audit.rule import Rule, Seen, each
+from runners.audit.rule import WRK2_WARM_UP_S, Rule, Seen, achieved_rps, each, finite, warm_up_s
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
+from runners.readers.finding import Severity
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80

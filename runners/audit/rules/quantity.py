@@ -8,20 +8,19 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
 from runners.audit.reports import LONGEST_CAPTION, tells
-from runners.audit.rule import Group, Rule, Seen, each
+from runners.audit.rule import Group, Rule, Seen, at, each, fell_short, has_queue, largest_us, samples
 from runners.audit.rules.alternatives import named_alike, under_one_load
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
 from runners.audit.rules.subjects import captioned
 from runners.audit.rules.tables import averaged, is_average, is_mean, read
 from runners.readers import write
+from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.documents import Line
-from runners.readers.levels import ENOUGH_BEYOND, beyond
+from runners.readers.finding import Severity
 from runners.readers.other_tools import OTHER_TOOLS, TIMEOUTS_S
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 from runners.readers.transcribed_run import AT_TIMEOUT
 
 AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up

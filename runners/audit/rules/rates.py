@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from runners.audit.figures import (
+from runners.audit.rule import (
     HELD,
+    Group,
+    Rule,
+    Seen,
     achieved_rps,
     at,
     dead_connections,
+    each,
     fell_short,
     finite,
     has_latency,
@@ -20,10 +24,9 @@ from runners.audit.figures import (
     rate_after_warm_up,
     rate_in_warm_up,
 )
-from runners.audit.rule import Group, Rule, Seen, each
 from runners.readers import write
+from runners.readers.finding import Severity
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 from runners.readers.transcribed_run import DROPPED
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it

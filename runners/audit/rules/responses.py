@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.audit.figures import dead_connections, finite
 from runners.audit.reports import is_report
-from runners.audit.rule import Group, Rule, Seen, each
+from runners.audit.rule import Group, Rule, Seen, dead_connections, each, finite
 from runners.audit.rules.comparing import NOT_MEASURED
 from runners.audit.rules.sentences import HOPED_FOR, sentences
 from runners.audit.rules.tables import read
 from runners.readers import write
 from runners.readers.figure_names import NO_MEASUREMENT, figure_name, value
+from runners.readers.finding import Severity
 from runners.readers.outputs import Output
-from runners.readers.severity import Severity
 
 FEW = 0.001  # below this share errors hardly move a percentile up to p99; they still have to be named
 ONE_KIND = 0.05  # a mixed load with less than this share of one kind is no mix

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from runners.audit.figures import achieved_rps
-from runners.audit.rule import Group
+from runners.audit.rule import Group, achieved_rps
 from runners.audit.rules.comparing import NOT_MEASURED
 from runners.audit.rules.sentences import PROFILE, Sentence
 from runners.audit.rules.tables import is_latency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.readers.severity import Severity
+from runners.readers.finding import Severity
 from runners.tests.audit.planted import REPORT, remarks
 from runners.tests.fixtures.outputs import CLOSED, FASTER, replaced
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.audit.audit import audit, examine
-from runners.audit.registry import PAGES, RULES, UnknownRuleError, chosen, page
+from runners.audit.audit import PAGES, RULES, UnknownRuleError, audit, chosen, examine, page
 from runners.readers.documents import text_document
+from runners.readers.finding import Severity
 from runners.readers.outputs import find_in, outputs_of
-from runners.readers.severity import Severity
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, replaced
 
 QUIET = {"RUN004"}  # wrk2 leaves its warm-up out

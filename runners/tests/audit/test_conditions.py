@@ -10,8 +10,8 @@ import pytest
 from runners.audit.audit import audit
 from runners.audit.listing import as_text
 from runners.readers.documents import text_document
+from runners.readers.finding import Severity
 from runners.readers.outputs import find_in, outputs_of
-from runners.readers.severity import Severity
 from runners.tests.audit.planted import REPORT, remarks
 from runners.tests.fixtures.outputs import CLOSED, FASTER, HEALTHY, SLOWER, replaced
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import audit
 from runners.audit.rules.arithmetic import mean_bounds_us
-from runners.readers.levels import rank
+from runners.readers.console_report import rank
 from runners.readers.outputs import find_in
 from runners.tests.audit.planted import outputs, remarks
 from runners.tests.fixtures.outputs import CLOSED, FASTER, HEALTHY, TOOLS, replaced

@@ -10,20 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners.audit.audit import examine
-from runners.audit.rules import luajit
-from runners.audit.rules.draws import replay, writes_that_give
-from runners.audit.rules.luajit import fractions, integers
+from runners.audit.rules import draws
+from runners.audit.rules.draws import fractions, integers, replay, writes_that_give
 from runners.readers.outputs import find_outputs
 
 
 def one_by_one(count: int) -> list[float]:
     """The generator as published, a step at a time."""
-    states = luajit._first_state()
+    states = draws._first_state()
     drawn = []
     for _ in range(count):
-        states = [luajit._step(state, *each) for state, each in zip(states, luajit._COMPONENTS, strict=True)]
+        states = [draws._step(state, *each) for state, each in zip(states, draws._COMPONENTS, strict=True)]
         mixed = states[0] ^ states[1] ^ states[2] ^ states[3]
-        drawn.append((mixed & luajit._MANTISSA) / 2**52)
+        drawn.append((mixed & draws._MANTISSA) / 2**52)
     return drawn
 
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from runners.audit.registry import RULES
+from runners.audit.audit import RULES
 from runners.bench.audit import ON_TEXTS, lines, read_labels, score
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from runners.analysis import loops
-from runners.audit.rules.luajit import integers
+from runners.audit.rules.draws import integers
 from runners.claims.closed_loop import analyse
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES
+from runners.claims.published import published_of
 from runners.design.report_2 import AFTER, BEFORE, DELAYED, FLAG, GET_FEW, NEW_JDK, ONE_WRITE, PUT
-from runners.readers.published import published_of
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord
 from runners.tests.fixtures.fake_loops import FAST_US, WAIT_US, loop_of, run_of

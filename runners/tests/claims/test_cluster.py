@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.finding import Finding
 from runners.analysis.interleaved import ROUNDS, THROUGHPUT, comparisons
 from runners.analysis.treatments import Verdict
 from runners.claims import faults
 from runners.claims.conclude import conclude
 from runners.design.report_5 import CHANGES, PUBLISHED_KEYS, REPLICATED
+from runners.readers.finding import Finding
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of

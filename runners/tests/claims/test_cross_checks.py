@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from runners.analysis import facts, instrument, profiles
+from runners.analysis import facts, instrument
 from runners.claims import profile
 from runners.claims.checks import Verdict, contradictions, cross_checks
 from runners.claims.checks import _over as over
@@ -46,7 +46,7 @@ def test_a_profile_of_a_load_that_missed_its_rate_is_no_evidence(run: Run) -> No
     steps = tuple(short if each.name == step.name else each for each in run.steps)
     found = check(dataclasses.replace(run, steps=steps), "profiled loads")
     assert found.ok is False and found.steps == (step.name,)
-    assert profiles.usable(step) and not profiles.usable(short)
+    assert facts.usable_profile(step) and not facts.usable_profile(short)
 
 
 def test_a_store_faster_than_the_server_that_does_nothing_is_found(run: Run) -> None:

@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 
 from runners.claims.conclude import conclude
+from runners.claims.published import published_names
 from runners.claims.questions import Evidence, Verdict, knees_apart
 from runners.design import ladder as ladder_4
 from runners.design.block import FEWEST_STARTS, Interleaved
@@ -20,7 +21,6 @@ from runners.design.load import SIZES, Shape
 from runners.design.report_3 import EXECUTIONS, LADDERS, OVERLOAD_SHARES, get, put, queues
 from runners.experiments.e03_executor_and_selectors import longer_queue
 from runners.experiments.registry import blocks_of, planned_s
-from runners.readers.published import names
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render
@@ -122,7 +122,11 @@ def test_both_reports_show_the_knees_side_by_side(tmp_path: Path) -> None:
 def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> None:
     for size in SIZES:
         for workload in (put(size), get(size)):
-            assert workload.script and workload.script.is_file() and set(workload.published_rates) <= set(names())
+            assert (
+                workload.script
+                and workload.script.is_file()
+                and set(workload.published_rates) <= set(published_names())
+            )
         for plan in (LADDERS[size], ladder_4.LADDERS[size]):
             if plan.knee_minutes:  # a search that has the time for its probes
                 probe = Shape(1, 1, plan.probe_s)

@@ -8,7 +8,6 @@ import math
 import msgspec
 import pytest
 
-from runners.analysis.finding import Finding
 from runners.analysis.quantities import changed
 from runners.claims.questions import (
     TAIL_MARGIN,
@@ -25,7 +24,7 @@ from runners.design.experiment import EXPERIMENTS
 from runners.experiments import criteria
 from runners.experiments.e04_lsm_rate_ladder import changes_with_rate
 from runners.experiments.registry import QUESTIONS, questions_of
-from runners.readers.severity import Severity
+from runners.readers.finding import Finding, Severity
 from runners.tests.fixtures.references import KEPT, concluded, reference
 from runners.tests.tiers import in_short
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from runners.claims import rate_steps
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
+from runners.claims.published import published, published_names, published_outputs
 from runners.design.ladder import MOST_SHARE, nearest, step_rates
-from runners.readers.published import names, outputs, published
 from runners.readers.reading import read_run
 from runners.report import render
 from runners.tests.fixtures.fake_run import make_run
@@ -69,7 +69,7 @@ def test_percentiles_under_another_rate_are_named_with_both_rates() -> None:
 
 
 def test_report_3_reads_keys_that_were_never_written_and_calls_queues_latency() -> None:
-    of_report_3 = [name for name in names() if name.startswith("report-3/")]
+    of_report_3 = [name for name in published_names() if name.startswith("report-3/")]
     found = {finding.code: finding for finding in rate_steps.published_missed(of_report_3)}
     absent = found["M08"].evidence
     assert absent["outputs"] == len([name for name in of_report_3 if "get" in name])
@@ -77,7 +77,7 @@ def test_report_3_reads_keys_that_were_never_written_and_calls_queues_latency() 
     beyond = {
         name
         for name in of_report_3
-        for output in outputs(name)
+        for output in published_outputs(name)
         if (output.report.requests_per_s or 0) < 0.99 * (output.offered_rps or 0)
     }
     assert beyond and beyond <= set(found["M07"].steps)

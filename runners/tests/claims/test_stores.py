@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.finding import Finding
 from runners.analysis.quantities import changed
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
@@ -20,6 +19,7 @@ from runners.design.setting import STORES
 from runners.experiments.e06_storage_engines import KEYS, LADDERS, PROFILED, get, put, settings
 from runners.experiments.registry import planned_s
 from runners.readers import write
+from runners.readers.finding import Finding
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render

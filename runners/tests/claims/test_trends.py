@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from runners.claims.conclude import conclude
 from runners.claims.trends import Trend, findings, frame_trends, sentinels, trends
 from runners.cli import lab
+from runners.readers.finding import Severity
 from runners.readers.reading import read_run
-from runners.readers.severity import Severity
 from runners.report import history as draw
 from runners.report import render
 from runners.storage.run_folder import RunFolder

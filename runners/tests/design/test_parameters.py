@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.claims.published import published_of
 from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of, validate
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.report_2 import LOOP_SIZES, STAGES
 from runners.design.setting import ENGINES, Setting
 from runners.errors import PlanError
 from runners.experiments.registry import BLOCKS, QUESTIONS, blocks_of, planned_s, questions_of
-from runners.readers.published import published_of
 from runners.toolchain.tools import ROOT
 
 

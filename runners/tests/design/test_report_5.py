@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.claims.published import published_outputs
 from runners.design import report_5
 from runners.design.block import FEWEST_STARTS
 from runners.design.experiment import EXPERIMENTS, validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import Shape
 from runners.experiments.registry import planned_s
-from runners.readers.published import outputs
 
 QUICK_S = 600.0
 
@@ -56,7 +56,7 @@ def test_nodes_that_are_processes_are_not_also_nodes_in_one_jvm_and_keep_a_log()
 def test_each_published_rate_is_one_column_at_its_rate() -> None:
     for workload in (report_5.put("full"), report_5.get("full")):
         for name in workload.published_rates:
-            (output,) = outputs(name)
+            (output,) = published_outputs(name)
             assert output.offered_rps == float(name.partition("@")[2]) and output.report.latencies.at(0.99)
 
 

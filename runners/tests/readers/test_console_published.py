@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from runners.claims.published import published, published_names, published_of
 from runners.errors import ReadError
 from runners.readers.console_report import Footer, SpectrumRow, ThreadStats
-from runners.readers.published import names, published, published_of
 from runners.readers.wrk_console import read_console
 
 DATA = Path(__file__).parents[1] / "data"
@@ -65,7 +65,7 @@ def test_published_get_has_its_errors() -> None:
 
 
 def test_a_name_that_was_not_published_is_refused_with_those_that_were() -> None:
-    assert names()[:2] == ["report-1/get", "report-1/put"]
+    assert published_names()[:2] == ["report-1/get", "report-1/put"]
     assert set(published_of("report-1")) == {"report-1/get", "report-1/put"}
     with pytest.raises(ReadError, match="report-1/put"):
         published("report-1/patch")

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.errors import ReadError
+from runners.readers.console_report import rank
 from runners.readers.hdr_log import read_hdr_log
-from runners.readers.samples import rank
 
 DATA = Path(__file__).parents[1] / "data" / "loadgen"
 

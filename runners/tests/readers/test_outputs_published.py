@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from runners.claims.published import ROOT, published, published_names, published_of, published_outputs
 from runners.errors import ReadError
 from runners.readers.command_line import parse_command
 from runners.readers.outputs import Output, find_in, find_outputs
-from runners.readers.published import ROOT, names, outputs, published, published_of
 from runners.tests.fixtures.outputs import said
 
 FILES = sorted(ROOT.glob("*/*.txt"))
@@ -37,7 +37,7 @@ def printed(text: str, column: int) -> Counter[float]:
     return figures
 
 
-def published_outputs() -> list[Output]:
+def every_output() -> list[Output]:
     return [output for found in find_in(ROOT) for output in found.outputs]
 
 
@@ -53,12 +53,12 @@ def test_every_figure_is_read_and_none_is_invented(path: Path) -> None:
 
 
 def test_every_output_of_every_report_is_there() -> None:
-    assert Counter(output.group for output in published_outputs()) == OUTPUTS_OF
+    assert Counter(output.group for output in every_output()) == OUTPUTS_OF
 
 
 def test_the_index_names_every_file_and_no_other() -> None:
-    outputs = published_outputs()
-    assert {f"{output.path.parent.name}/{output.path.stem}" for output in outputs} == set(names())
+    outputs = every_output()
+    assert {f"{output.path.parent.name}/{output.path.stem}" for output in outputs} == set(published_names())
     for output in outputs:
         assert output.entry is not None, output.path
         assert output.entry["report"] == output.path.parent.name
@@ -67,7 +67,7 @@ def test_the_index_names_every_file_and_no_other() -> None:
 
 
 def test_a_command_in_the_index_is_the_one_in_the_file() -> None:
-    with_command = [output for output in published_outputs() if output.entry and "command" in output.entry]
+    with_command = [output for output in every_output() if output.entry and "command" in output.entry]
     assert len(with_command) == OUTPUTS_OF["report-1"] + OUTPUTS_OF["report-2"]
     for output in with_command:
         assert output.entry is not None
@@ -75,15 +75,15 @@ def test_a_command_in_the_index_is_the_one_in_the_file() -> None:
 
 
 def test_a_file_of_several_columns_is_asked_for_by_column() -> None:
-    assert [output.offered_rps for output in outputs("report-5/put-12000-pool")] == [12_000, 12_000]
-    assert [output.change for output in outputs("report-5/put-12000-pool")] == ["before", "after"]
+    assert [output.offered_rps for output in published_outputs("report-5/put-12000-pool")] == [12_000, 12_000]
+    assert [output.change for output in published_outputs("report-5/put-12000-pool")] == ["before", "after"]
     with pytest.raises(ReadError, match="holds 8 outputs instead of one"):
         published("report-5/put-ladder")
-    assert set(published_of("report-5")) == {name for name in names() if name.startswith("report-5/single-")}
+    assert set(published_of("report-5")) == {name for name in published_names() if name.startswith("report-5/single-")}
 
 
 def test_rates_come_from_the_command_or_from_the_index() -> None:
-    offered = {output.path.stem: output.offered_rps for output in published_outputs() if output.columns == 1}
+    offered = {output.path.stem: output.offered_rps for output in every_output() if output.columns == 1}
     assert offered["put"] == 25_000
     assert offered["one-selector-get-15000-1conn"] == 15_000
     assert offered["before-put-1"] is None

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.readers.samples import Samples, beyond, bound_ranks, rank
+from runners.readers.console_report import beyond, rank
+from runners.readers.samples import Samples, bound_ranks
 from runners.tests.counts import allowed, rounds
 
 

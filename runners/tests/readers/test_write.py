@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.analysis.finding import Finding
 from runners.readers import write
-from runners.readers.severity import Severity
+from runners.readers.finding import Finding, Severity
 from runners.readers.write import DASH, MINUS, NBSP, THIN
 
 SCALES = {"us": 1.0, "ms": 1e3, "s": 1e6}

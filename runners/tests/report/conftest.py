@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.claims.conclude import conclude
+from runners.claims.published import published_of
 from runners.experiments.e01_single_connection import QUESTIONS
-from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report.report import render
 from runners.storage.run_folder import RunFolder

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from runners.readers.published import published
+from runners.claims.published import published
 from runners.report import style
 from runners.report.closed_loop import probes
 from runners.report.flamegraph import boxes, picture, short, tree

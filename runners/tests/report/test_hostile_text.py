@@ -13,13 +13,13 @@ from markdown_it import MarkdownIt
 
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
+from runners.claims.published import published_of
 from runners.design.target import Ready, Target, TargetWorkload
 from runners.errors import UNPRINTABLE, LabError, ReadError
 from runners.execution.progress import Progress
 from runners.experiments.e01_single_connection import QUESTIONS
-from runners.readers.published import published_of
 from runners.readers.reading import read_run
-from runners.report.markdown import Concluded
+from runners.report.tables import Concluded
 from runners.storage.run_folder import RunFolder
 from runners.storage.schema import StepRecord, read_record, to_document, write_record
 from runners.tests.fixtures.fake_run import make_run

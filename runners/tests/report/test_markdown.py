@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from runners.errors import UNPRINTABLE
-from runners.report import markdown
+from runners.report import tables
 from runners.report.tables import Table
 
 HOSTILE = [
@@ -51,21 +51,21 @@ def text_of(html: str) -> str:
 @example("0.")
 @example("    indented")
 def test_escaped_text_is_shown_as_it_is(text: str) -> None:
-    html = renderer.render("x " + markdown.escape(text))
+    html = renderer.render("x " + tables.escape(text))
     assert set(re.findall(r"<(\w+)", html)) <= {"p"}
     assert text_of(html) == " ".join(("x " + text).split())
 
 
 @given(lines | st.sampled_from(HOSTILE))
 def test_text_at_the_start_of_a_line_opens_no_block(text: str) -> None:
-    html = renderer.render(markdown.escape(text.strip()))
+    html = renderer.render(tables.escape(text.strip()))
     assert set(re.findall(r"<(\w+)", html)) <= {"p"}
     assert text_of(html) == " ".join(text.split())
 
 
 @given(st.lists(st.tuples(lines, lines | st.sampled_from(HOSTILE)), min_size=1, max_size=4))
 def test_a_table_keeps_its_cells(rows: list[tuple[str, str]]) -> None:
-    html = renderer.render(markdown.table(Table("t", ("a", "b"), tuple(rows))))
+    html = renderer.render(tables.table(Table("t", ("a", "b"), tuple(rows))))
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html, re.S)
     assert [" ".join(unescape(cell).split()) for cell in cells] == [" ".join(c.split()) for row in rows for c in row]
     assert "<table>" in html
@@ -74,17 +74,17 @@ def test_a_table_keeps_its_cells(rows: list[tuple[str, str]]) -> None:
 @given(st.text(st.characters(codec="utf-8")) | st.sampled_from(HOSTILE))
 @example("```\n````\n# head")
 def test_raw_output_stays_in_its_block(text: str) -> None:
-    tokens = renderer.parse(markdown.fenced(text) + "\n\nafter")
+    tokens = renderer.parse(tables.fenced(text) + "\n\nafter")
     assert [token.type for token in tokens][:2] == ["fence", "paragraph_open"]
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40))
 def test_a_path_is_a_link_target(text: str) -> None:
-    target = markdown.path(text)
+    target = tables.path(text)
     html = renderer.render(f"[a](figures/{target}.png)")
     assert html.startswith('<p><a href="figures/') and html.strip().endswith(">a</a></p>")
 
 
 def test_text_that_is_markdown_already_is_kept() -> None:
-    assert markdown.escape(markdown.Markdown("**a**")) == "**a**"
-    assert markdown.escape("**a**") != "**a**"
+    assert tables.escape(tables.Markdown("**a**")) == "**a**"
+    assert tables.escape("**a**") != "**a**"

@@ -9,11 +9,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from runners import report
-from runners.analysis.finding import Finding
 from runners.claims.conclusion import Check, Conclusion
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Step
-from runners.readers.severity import Severity
-from runners.report.markdown import Concluded
+from runners.report.tables import Concluded
 from runners.tests.report import steps
 from runners.tests.report.outside import Page
 

@@ -16,8 +16,8 @@ from markdown_it import MarkdownIt
 from runners.analysis.interleaved import QUANTITIES, comparisons
 from runners.claims import cluster
 from runners.claims.conclude import conclude
+from runners.claims.published import published_of
 from runners.experiments.e01_single_connection import QUESTIONS
-from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report import style
 from runners.report.comparison import MOST_ROWS, interleaved_table

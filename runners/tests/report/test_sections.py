@@ -7,12 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runners.analysis.finding import Finding
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
+from runners.readers.finding import Finding, Severity
 from runners.readers.reading import read_run
 from runners.readers.run import Run
-from runners.readers.severity import Severity
 from runners.report import document, render, style
 from runners.report.tables import Section, Shown, Table
 from runners.tests.fixtures.fake_run import make_run

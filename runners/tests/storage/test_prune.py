@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from runners.cli import lab
 from runners.errors import PlanError
-from runners.storage.prune import DAY_S, Policy, finish_removals, given_up, remove
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import DAY_S, Policy, RunFolder, finish_removals, given_up, remove_run
 
 NOW_S = 1_000 * DAY_S
 
@@ -91,8 +90,8 @@ def test_a_removal_that_is_cut_short_leaves_no_run_and_is_finished_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("runners.storage.prune.shutil.rmtree", killed)
-        remove(run)
+        patched.setattr("runners.storage.run_folder.shutil.rmtree", killed)
+        remove_run(run)
     assert names(tmp_path, Policy(older_than_days=0)) == []
     finish_removals(tmp_path)
     assert list(tmp_path.iterdir()) == []

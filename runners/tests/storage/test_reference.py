@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from runners.audit.registry import PAGES
+from runners.audit.audit import PAGES
 from runners.report import render
 from runners.report.references import (
     ANSWERED,

@@ -1,13 +1,22 @@
-"""Carry a conclusion with its evidence, and the place in a report that shows it."""
+"""Carry a conclusion with its gravity, its evidence, and the place in a report that shows it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 
-from runners.readers.severity import Severity
 from runners.readers.write import Value, sentence
+
+
+class Severity(StrEnum):
+    """How much a finding should worry: an answer or a good sign, something to know, to doubt, or to distrust."""
+
+    GOOD = "good"
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 class Anchor:
