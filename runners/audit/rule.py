@@ -38,14 +38,32 @@ class Rule:
     across: bool = False  # whether it looks at consoles of one folder too, where their names say before and after
 
 
-def each(look: Callable[[Output], Iterable[Seen]]) -> Callable[[Group], Iterator[Seen]]:
-    """A rule on one output as a rule on a group."""
+def rule(
+    code: str, name: str, severity: Severity, remedy: str, across: bool = False
+) -> Callable[[Callable[[Group], Iterable[Seen]]], Rule]:
+    """Make a rule of the function that looks at a group; the first line of its docstring says what it finds."""
 
-    def look_at_all(group: Group) -> Iterator[Seen]:
-        for output in group:
-            yield from look(output)
+    def made(look: Callable[[Group], Iterable[Seen]]) -> Rule:
+        reason = (look.__doc__ or "").partition("\n")[0].removesuffix(".")
+        return Rule(code, name, reason, severity, remedy, look, across)
 
-    return look_at_all
+    return made
+
+
+def rule_of_output(
+    code: str, name: str, severity: Severity, remedy: str
+) -> Callable[[Callable[[Output], Iterable[Seen]]], Rule]:
+    """Make a rule of the function that looks at one output alone."""
+
+    def made(look: Callable[[Output], Iterable[Seen]]) -> Rule:
+        def look_at_each(group: Group) -> Iterator[Seen]:
+            for output in group:
+                yield from look(output)
+
+        look_at_each.__doc__ = look.__doc__
+        return rule(code, name, severity, remedy)(look_at_each)
+
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.audit.rule import Rule, Seen, achieved_rps, dead_connections, each, fell_short, finite, has_queue
+from runners.audit.rule import (
+    Seen,
+    achieved_rps,
+    dead_connections,
+    fell_short,
+    finite,
+    has_queue,
+    rule_of_output,
+)
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
@@ -34,7 +42,9 @@ def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
     return 0.005 * unit
 
 
+@rule_of_output("SUM001", "rate-mismatch", Severity.ERROR, "publish the output as it was printed")
 def _rate_mismatch(output: Output) -> Iterator[Seen]:
+    """Requests by duration is not Requests/sec."""
     report = output.report
     requests, elapsed, rate = report.requests, finite(report.elapsed_s), achieved_rps(output)
     if requests is None or not elapsed or rate is None or output.tool in MEAN_OF_INTERVALS:
@@ -68,7 +78,9 @@ def _descents(latencies: Latencies) -> Iterator[str]:
             yield f"{after.value_ms:g} ms at {after.percentile:g} after {row.value_ms:g} ms at {row.percentile:g}"
 
 
+@rule_of_output("SUM002", "not-ascending", Severity.ERROR, "publish the output as it was printed")
 def _not_monotonic(output: Output) -> Iterator[Seen]:
+    """Percentiles that do not ascend."""
     found = [*_descents(output.report.latencies), *_descents(output.report.uncorrected)]
     if found:
         text = f"percentiles must ascend: {found[0]}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
@@ -202,13 +214,24 @@ def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, wri
         yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
 
 
+@rule_of_output(
+    "SUM003",
+    "counts-that-disagree",
+    Severity.ERROR,
+    "publish the output as it was printed; if it is, requests went missing: find out which",
+)
 def _mismatch(output: Output) -> Iterator[Seen]:
+    """Counts or latencies of one output contradict each other."""
     for text, evidence in _contradictions(output):
         yield Seen(output, text, evidence)
 
 
+@rule_of_output("SUM004", "invented-samples", Severity.NOTE, "quote the median, or measure with an open loop")
 def _invented_samples(output: Output) -> Iterator[Seen]:
-    """In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9)."""
+    """wrk's mean is longer than its rate allows: it holds samples that were not taken.
+
+    In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9).
+    """
     report, rate = output.report, achieved_rps(output)
     mean = finite(report.latency.mean) if report.latency else None
     connections, threads = output.connections, output.threads
@@ -232,37 +255,4 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-RULES = (
-    Rule(
-        "SUM001",
-        "rate-mismatch",
-        "Requests by duration is not Requests/sec",
-        Severity.ERROR,
-        "publish the output as it was printed",
-        each(_rate_mismatch),
-    ),
-    Rule(
-        "SUM002",
-        "not-ascending",
-        "Percentiles that do not ascend",
-        Severity.ERROR,
-        "publish the output as it was printed",
-        each(_not_monotonic),
-    ),
-    Rule(
-        "SUM003",
-        "counts-that-disagree",
-        "Counts or latencies of one output contradict each other",
-        Severity.ERROR,
-        "publish the output as it was printed; if it is, requests went missing: find out which",
-        each(_mismatch),
-    ),
-    Rule(
-        "SUM004",
-        "invented-samples",
-        "wrk's mean is longer than its rate allows: it holds samples that were not taken",
-        Severity.NOTE,
-        "quote the median, or measure with an open loop",
-        each(_invented_samples),
-    ),
-)
+RULES = (_rate_mismatch, _not_monotonic, _mismatch, _invented_samples)

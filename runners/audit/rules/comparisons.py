@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from runners.audit.reports import is_report, tells
-from runners.audit.rule import Group, Rule, Seen, achieved_rps, at
+from runners.audit.rule import Group, Seen, achieved_rps, at, rule
 from runners.audit.rules.alternatives import named_alike, under_one_load
 from runners.audit.rules.comparing import comparing, completed, opposed
 from runners.audit.rules.quantity import REPEATED, said_above
@@ -62,7 +62,15 @@ def _change_of(before: float | None, after: float | None) -> float | None:
     return after / before - 1 if before and after is not None else None
 
 
+@rule(
+    "CMP001",
+    "within-noise",
+    Severity.WARNING,
+    "repeat both, interleaved, until the interval of the difference leaves out zero (lab compare)",
+    across=True,
+)
 def _within_noise(group: Group) -> Iterator[Seen]:
+    """Before and after differ by less than 5 %, with one run of each."""
     for before, after in pairs(group):
         median = _change_of(at(before, 0.5), at(after, 0.5))
         rate = _change_of(achieved_rps(before), achieved_rps(after))
@@ -86,8 +94,17 @@ def _within_noise(group: Group) -> Iterator[Seen]:
         yield Seen(after, text, evidence)
 
 
+@rule(
+    "CMP003",
+    "compared-once",
+    Severity.WARNING,
+    "run both states several times, interleaved, and give the interval of the difference (lab compare)",
+)
 def _in_words(group: Group) -> Iterator[Seen]:
-    """Find text, or names of runs under one load, that compare states, where no setting was run more than once."""
+    """The text compares runs that were not repeated.
+
+    Find text, or names of runs under one load, that compare states, where no setting was run more than once.
+    """
     first = group[0]
     if first.entry:
         return
@@ -132,7 +149,9 @@ def _setting(output: Output) -> tuple[object, ...]:
     return (*asked, output.headings, said_above(output))
 
 
+@rule("CMP002", "several-changes", Severity.WARNING, "change one thing at a time, and measure after each", across=True)
 def _several_changes(group: Group) -> Iterator[Seen]:
+    """Before and after differ in more than one thing."""
     yield from _settings_changed(group)
     last: dict[tuple[object, ...], Output] = {}
     for output in group:
@@ -182,31 +201,4 @@ def _changed(before: Output, after: Output) -> list[str]:
     return [name for name, was, became in settings if was is not None and became is not None and was != became]
 
 
-RULES = (
-    Rule(
-        "CMP001",
-        "within-noise",
-        f"Before and after differ by less than {NOISE * 100:g} %, with one run of each",
-        Severity.WARNING,
-        "repeat both, interleaved, until the interval of the difference leaves out zero (lab compare)",
-        _within_noise,
-        across=True,
-    ),
-    Rule(
-        "CMP003",
-        "compared-once",
-        "The text compares runs that were not repeated",
-        Severity.WARNING,
-        "run both states several times, interleaved, and give the interval of the difference (lab compare)",
-        _in_words,
-    ),
-    Rule(
-        "CMP002",
-        "several-changes",
-        "Before and after differ in more than one thing",
-        Severity.WARNING,
-        "change one thing at a time, and measure after each",
-        _several_changes,
-        across=True,
-    ),
-)
+RULES = (_within_noise, _in_words, _several_changes)

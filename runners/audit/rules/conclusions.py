@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from runners.audit.reports import COPIED, is_report
-from runners.audit.rule import Group, Rule, Seen, achieved_rps, at, fell_short, finite, has_queue
+from runners.audit.rule import Group, Seen, achieved_rps, at, fell_short, finite, has_queue, rule
 from runners.audit.rules import limits
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.comparisons import NOISE, pairs
@@ -57,8 +57,9 @@ def _near(value: float | None, other: float, by: float = SAME_FIGURE) -> bool:
     return value is not None and abs(value - other) <= by * other
 
 
+@rule("DOC002", "misquoted", Severity.ERROR, "quote the row of the percentile that is named, with its unit")
 def _misquoted(group: Group) -> Iterator[Seen]:
-    """A percentile or a mean in a sentence that has another figure than the output that it is of."""
+    """The text gives a percentile or a mean another figure than the output."""
     whole = not any(output.report.transcribed for output in group)  # else the text retells what its tables give
     quoted = list(quotes(sentences(group[0].prose), short=whole))
     for quote in quoted:
@@ -211,8 +212,14 @@ def _mean_contradicted(group: Sequence[Output], quote: Quote) -> tuple[Output, f
     return None
 
 
+@rule(
+    "DOC004",
+    "conclusion-overturned",
+    Severity.ERROR,
+    "conclude what the figures show, or repeat both runs, interleaved, until they show it (lab compare)",
+)
 def _overturned(group: Group) -> Iterator[Seen]:
-    """A conclusion that the document's own figures overturn."""
+    """The figures overturn a conclusion in the text."""
     if not is_report(group[0]) or group[0].entry:
         return
     said = sentences(group[0].prose)
@@ -368,21 +375,4 @@ def _against(claim: Claim, before: Output, after: Output) -> str | None:
     return figures if min(worse) > NOISE else None
 
 
-RULES = (
-    Rule(
-        "DOC002",
-        "misquoted",
-        "The text gives a percentile or a mean another figure than the output",
-        Severity.ERROR,
-        "quote the row of the percentile that is named, with its unit",
-        _misquoted,
-    ),
-    Rule(
-        "DOC004",
-        "conclusion-overturned",
-        "The figures overturn a conclusion in the text",
-        Severity.ERROR,
-        "conclude what the figures show, or repeat both runs, interleaved, until they show it (lab compare)",
-        _overturned,
-    ),
-)
+RULES = (_misquoted, _overturned)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from runners.audit.reports import tells
-from runners.audit.rule import Group, Rule, Seen, achieved_rps
+from runners.audit.rule import Group, Seen, achieved_rps, rule
 from runners.audit.rules.sentences import sentences
 from runners.readers import context, write
 from runners.readers.command_line import find_command
@@ -115,7 +115,14 @@ _OF_THE_MACHINE = {"processor and cores", "memory"}
 _OF_MEMORY = {"memory", *_OF_THE_JVM}  # without them nobody can tell what the garbage collector did
 
 
+@rule(
+    "RUN006",
+    "conditions-not-stated",
+    Severity.WARNING,
+    "state cores, memory, JDK, heap and warm-up, and on which machine the generator ran",
+)
 def _conditions(group: Group) -> Iterator[Seen]:
+    """The document does not say under which conditions was measured."""
     first = group[0]
     if not tells(group) or first.entry:
         return  # an index beside the file is ours, and says it elsewhere
@@ -240,7 +247,9 @@ def _reckoned_load(group: Group) -> Iterator[Seen]:
             yield Seen(output, text, {"said_rps": offered, "reckoned_rps": round(reckoned)})
 
 
+@rule("DOC001", "rate-of-the-heading", Severity.WARNING, "correct the one that is wrong")
 def _loads(group: Group) -> Iterator[Seen]:
+    """The heading or the text above names another load than the command."""
     yield from _other_threads(group)
     yield from _other_rate(group)
     yield from _other_load(group)
@@ -253,8 +262,9 @@ def _rows(output: Output) -> tuple[tuple[float, float], ...]:
     return output.report.latencies.rows
 
 
+@rule("DOC003", "one-output-twice", Severity.ERROR, "put the second run's own output in its place")
 def _same_output(group: Group) -> Iterator[Seen]:
-    """One output that stands for two rates or for two settings."""
+    """One output is given for two different loads."""
     known = [output for output in group if len(_rows(output)) >= ENOUGH_ROWS][:MOST_COMPARED]
     for first, second in combinations(known, 2):
         if _rows(first) != _rows(second):
@@ -307,29 +317,4 @@ def _connections(count: float) -> str:
     return write.several(round(count), "connection")
 
 
-RULES = (
-    Rule(
-        "RUN006",
-        "conditions-not-stated",
-        "The document does not say under which conditions was measured",
-        Severity.WARNING,
-        "state cores, memory, JDK, heap and warm-up, and on which machine the generator ran",
-        _conditions,
-    ),
-    Rule(
-        "DOC001",
-        "rate-of-the-heading",
-        "The heading or the text above names another load than the command",
-        Severity.WARNING,
-        "correct the one that is wrong",
-        _loads,
-    ),
-    Rule(
-        "DOC003",
-        "one-output-twice",
-        "One output is given for two different loads",
-        Severity.ERROR,
-        "put the second run's own output in its place",
-        _same_output,
-    ),
-)
+RULES = (_conditions, _loads, _same_output)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from runners.audit.rule import WRK2_WARM_UP_S, Rule, Seen, achieved_rps, each, finite, warm_up_s
+from runners.audit.rule import WRK2_WARM_UP_S, Seen, achieved_rps, finite, rule_of_output, warm_up_s
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.finding import Severity
@@ -43,7 +43,9 @@ def not_a_number(report: ConsoleReport) -> list[str]:
     return found
 
 
+@rule_of_output("RUN001", "too-short", Severity.ERROR, "run at least 30 s: wrk2 spends the first 10 s on calibration")
 def _too_short(output: Output) -> Iterator[Seen]:
+    """The run is too short for wrk2 to calibrate."""
     duration, broken = finite(output.duration_s), not_a_number(output.report)
     if output.tool != "wrk2":
         broken = []
@@ -59,7 +61,11 @@ def _too_short(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
 
 
+@rule_of_output(
+    "RUN002", "connections-lost", Severity.WARNING, "choose a number of connections that is a multiple of the threads"
+)
 def _lost_connections(output: Output) -> Iterator[Seen]:
+    """Connections are lost because they do not divide among the threads."""
     threads, connections = output.threads, output.connections
     if output.tool == "truepace" or not threads or not connections or connections % threads == 0:
         return
@@ -71,7 +77,9 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"connections": connections, "threads": threads, "opened": opened})
 
 
+@rule_of_output("RUN003", "diagnostics", Severity.WARNING, "read it; keep standard error apart from the output")
 def _diagnostics(output: Output) -> Iterator[Seen]:
+    """The generator, or the terminal, says something between the lines of the output."""
     lines = [line for line in output.report.diagnostics if _COMPLAINT.search(line)]
     late = [line for line in output.report.extra if _LATE.search(line)]
     if not lines and not late:
@@ -95,7 +103,14 @@ def left_out_by_warm_up(output: Output) -> float | None:
     return rate * warm_up_s(output) if rate else None
 
 
+@rule_of_output(
+    "RUN004",
+    "warm-up-left-out",
+    Severity.NOTE,
+    "say so beside the percentiles, or use truepace with --warmup, which leaves them out of both",
+)
 def _warm_up(output: Output) -> Iterator[Seen]:
+    """Requests of the warm-up are in the rate and not in the percentiles."""
     lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
     short = output.duration_s is not None and output.duration_s <= WRK2_WARM_UP_S
     if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
@@ -107,7 +122,11 @@ def _warm_up(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
 
 
+@rule_of_output(
+    "RUN005", "cut-output", Severity.WARNING, "publish the whole output; with wrk2 add -L, with wrk --latency"
+)
 def _cut(output: Output) -> Iterator[Seen]:
+    """The output is cut, or was asked for less than a reader needs."""
     of_several = output.column > 0 if output.report.transcribed else output.columns > 1
     missing = [part for part in output.missing if not part.startswith("percentiles (") or not _of_a_script(output)]
     if not missing or of_several or _only_percentiles(output.report):
@@ -127,45 +146,4 @@ def _only_percentiles(report: ConsoleReport) -> bool:
     return bool(report.latencies.rows) and report.latency is None and not rated
 
 
-RULES = (
-    Rule(
-        "RUN001",
-        "too-short",
-        "The run is too short for wrk2 to calibrate",
-        Severity.ERROR,
-        "run at least 30 s: wrk2 spends the first 10 s on calibration",
-        each(_too_short),
-    ),
-    Rule(
-        "RUN002",
-        "connections-lost",
-        "Connections are lost because they do not divide among the threads",
-        Severity.WARNING,
-        "choose a number of connections that is a multiple of the threads",
-        each(_lost_connections),
-    ),
-    Rule(
-        "RUN003",
-        "diagnostics",
-        "The generator, or the terminal, says something between the lines of the output",
-        Severity.WARNING,
-        "read it; keep standard error apart from the output",
-        each(_diagnostics),
-    ),
-    Rule(
-        "RUN004",
-        "warm-up-left-out",
-        "Requests of the warm-up are in the rate and not in the percentiles",
-        Severity.NOTE,
-        "say so beside the percentiles, or use truepace with --warmup, which leaves them out of both",
-        each(_warm_up),
-    ),
-    Rule(
-        "RUN005",
-        "cut-output",
-        "The output is cut, or was asked for less than a reader needs",
-        Severity.WARNING,
-        "publish the whole output; with wrk2 add -L, with wrk --latency",
-        each(_cut),
-    ),
-)
+RULES = (_too_short, _lost_connections, _diagnostics, _warm_up, _cut)

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from runners.audit.rule import Group, Rule, Seen, each
+from runners.audit.rule import Group, Seen, rule, rule_of_output
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.outputs import Output
@@ -211,7 +211,14 @@ def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = (
     return None
 
 
+@rule_of_output(
+    "ERR002",
+    "errors-of-unseeded-random",
+    Severity.WARNING,
+    "write every key that is read (send one request more than there are keys), and seed each thread's numbers",
+)
 def _unseeded(output: Output) -> Iterator[Seen]:
+    """The number of errors is what the script's unseeded random numbers give."""
     errors, requests = output.report.non_2xx, output.report.requests
     if not errors or not requests or output.tool not in ("wrk", "wrk2", None):
         return
@@ -280,8 +287,17 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
     return writes if 0 < writes < MOST_DRAWS // 2 else None
 
 
+@rule(
+    "ERR003",
+    "keys-drawn-as-values",
+    Severity.WARNING,
+    "draw keys in both scripts from the same sequence, one number a request, or fill the whole range first",
+)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """PUT draws two numbers a request (key and value), GET one: half of what GET asks for were only ever values."""
+    """Reads ask for numbers that the write script drew as values.
+
+    PUT draws two numbers a request (key and value), GET one: half of what GET asks for were only ever values.
+    """
     low, high = TWO_DRAW_SHARES
     reads = [
         output
@@ -343,21 +359,4 @@ def _two_draw_finding(output: Output, own: int, writes: int, keys: int, writer: 
     return Seen(output, text, evidence)
 
 
-RULES = (
-    Rule(
-        "ERR002",
-        "errors-of-unseeded-random",
-        "The number of errors is what the script's unseeded random numbers give",
-        Severity.WARNING,
-        "write every key that is read (send one request more than there are keys), and seed each thread's numbers",
-        each(_unseeded),
-    ),
-    Rule(
-        "ERR003",
-        "keys-drawn-as-values",
-        "Reads ask for numbers that the write script drew as values",
-        Severity.WARNING,
-        "draw keys in both scripts from the same sequence, one number a request, or fill the whole range first",
-        _two_draws,
-    ),
-)
+RULES = (_unseeded, _two_draws)

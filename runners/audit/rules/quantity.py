@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runners.audit.reports import LONGEST_CAPTION, tells
-from runners.audit.rule import Group, Rule, Seen, at, each, fell_short, has_queue, largest_us, samples
+from runners.audit.rule import Group, Seen, at, fell_short, has_queue, largest_us, rule, rule_of_output, samples
 from runners.audit.rules.alternatives import named_alike, under_one_load
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
@@ -106,7 +106,9 @@ _RATE = re.compile(r"(?i)^\W*req(?:uest)?s?/s(?:ec)?\b\W*\d")
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
+@rule("SMP001", "few-samples-beyond", Severity.WARNING, "run longer, or leave the percentile out")
 def _few_beyond(group: Group) -> Iterator[Seen]:
+    """A percentile with fewer than 10 samples beyond it."""
     known = [(output, _thin(output)) for output in group]
     quoted = _quoted(group[0].prose) if any(thin for _, thin in known) else []
     for output, thin in known:
@@ -152,8 +154,17 @@ def _quoted(prose: Sequence[Line]) -> list[tuple[float, range]]:
     ]
 
 
+@rule(
+    "SMP002",
+    "no-sample-count",
+    Severity.WARNING,
+    "publish the whole output, or at least requests, duration and errors beside the percentiles",
+)
 def _no_counts(group: Group) -> Iterator[Seen]:
-    """Find percentiles without their number, unless the document has the whole outputs that most of them are of."""
+    """Percentiles without their number of samples.
+
+    Find percentiles without their number, unless the document has the whole outputs that most of them are of.
+    """
     whole = {output.report.latencies.rows for output in group if output.report.requests is not None}
     found = [(output, seen) for output in group for seen in _no_count(output)]
     shown = sum(1 for output, _ in found if any(_agrees(output.report.latencies.rows, rows) for rows in whole))
@@ -188,7 +199,14 @@ def _no_count(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"highest_percentile": highest, "rows": len(report.latencies.rows)})
 
 
+@rule_of_output(
+    "SMP003",
+    "maximum-at-bound",
+    Severity.ERROR,
+    "raise the time-out, run longer, and count requests without a response (truepace does)",
+)
 def _at_bound(output: Output) -> Iterator[Seen]:
+    """The maximum lies at the bound of what could be recorded."""
     largest = largest_us(output)
     censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
     if censored and censored[0]:
@@ -224,8 +242,14 @@ def _at_bound(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, {"max_us": largest, "duration_s": run_s})
 
 
+@rule(
+    "SMP004",
+    "no-repeats",
+    Severity.WARNING,
+    "repeat each setting at least five times, interleaved, and give the spread",
+)
 def _no_repeats(group: Group) -> Iterator[Seen]:
-    """Find reports of a measurement whose settings were run once."""
+    """No run is repeated."""
     if not tells(group) or any(REPEATED.search(line.text) for line in group[0].prose):
         return
     if sum(1 for output in group if _is_a_turn(output)) > max(1, len(group) / 2):
@@ -289,8 +313,17 @@ def _is_next_to(output: Output, text: str) -> bool:
     return not output.headings and any(line.text.strip(" \t`*_") == text for line in lines)
 
 
+@rule(
+    "SMP005",
+    "averaged-percentiles",
+    Severity.WARNING,
+    "merge the runs' histograms and read the percentile there, or give the median and the range over the runs",
+)
 def _averaged(group: Group) -> Iterator[Seen]:
-    """Find percentiles that are averages of percentiles: by words, by the author's tables, by their figures."""
+    """A percentile that is the average of percentiles.
+
+    Find percentiles that are averages of percentiles: by words, by the author's tables, by their figures.
+    """
     first = group[0]
     text = "the average of percentiles is the percentile of no distribution: {}"
     for line, words in _in_words(group):
@@ -339,45 +372,4 @@ def _repeated(group: Group, level: float) -> Iterator[list[float]]:
     yield from settings.values()
 
 
-RULES = (
-    Rule(
-        "SMP001",
-        "few-samples-beyond",
-        f"A percentile with fewer than {ENOUGH_BEYOND} samples beyond it",
-        Severity.WARNING,
-        "run longer, or leave the percentile out",
-        _few_beyond,
-    ),
-    Rule(
-        "SMP002",
-        "no-sample-count",
-        "Percentiles without their number of samples",
-        Severity.WARNING,
-        "publish the whole output, or at least requests, duration and errors beside the percentiles",
-        _no_counts,
-    ),
-    Rule(
-        "SMP003",
-        "maximum-at-bound",
-        "The maximum lies at the bound of what could be recorded",
-        Severity.ERROR,
-        "raise the time-out, run longer, and count requests without a response (truepace does)",
-        each(_at_bound),
-    ),
-    Rule(
-        "SMP004",
-        "no-repeats",
-        "No run is repeated",
-        Severity.WARNING,
-        "repeat each setting at least five times, interleaved, and give the spread",
-        _no_repeats,
-    ),
-    Rule(
-        "SMP005",
-        "averaged-percentiles",
-        "A percentile that is the average of percentiles",
-        Severity.WARNING,
-        "merge the runs' histograms and read the percentile there, or give the median and the range over the runs",
-        _averaged,
-    ),
-)
+RULES = (_few_beyond, _no_counts, _at_bound, _no_repeats, _averaged)

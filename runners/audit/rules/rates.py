@@ -8,12 +8,10 @@ from itertools import pairwise
 from runners.audit.rule import (
     HELD,
     Group,
-    Rule,
     Seen,
     achieved_rps,
     at,
     dead_connections,
-    each,
     fell_short,
     finite,
     has_latency,
@@ -23,6 +21,8 @@ from runners.audit.rule import (
     never_offered,
     rate_after_warm_up,
     rate_in_warm_up,
+    rule,
+    rule_of_output,
 )
 from runners.readers import write
 from runners.readers.finding import Severity
@@ -44,7 +44,14 @@ HELD_AT_FIRST = 0.9
 COLLAPSED = 0.5
 
 
+@rule_of_output(
+    "RAT001",
+    "achieved-below-offered",
+    Severity.ERROR,
+    "offer less, or call the run a measurement of capacity and quote no latency from it",
+)
 def _achieved_below_offered(output: Output) -> Iterator[Seen]:
+    """Less than 99 % of the offered rate was achieved."""
     offered, achieved = output.offered_rps, achieved_rps(output)
     if dropped := _dropped(output):
         text = f"{write.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
@@ -68,8 +75,17 @@ def _dropped(output: Output) -> int:
     return dropped if is_open_loop(output) and many else 0
 
 
+@rule_of_output(
+    "RAT006",
+    "never-offered",
+    Severity.ERROR,
+    "count the connections that live, give the run time to open them, and quote no latency of a load not offered",
+)
 def _never_offered(output: Output) -> Iterator[Seen]:
-    """A shortfall without a queue: nobody waited, so the requests were not sent."""
+    """The rate was not offered: connections dead or never opened.
+
+    A shortfall without a queue: nobody waited, so the requests were not sent.
+    """
     offered, achieved, largest = output.offered_rps, achieved_rps(output), largest_us(output)
     errors = output.report.socket_errors
     if never_offered(output) and offered and achieved is not None and largest is not None:
@@ -87,8 +103,17 @@ def _never_offered(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, {"connections": output.connections, "live": live, "timeout": errors.timeout})
 
 
+@rule_of_output(
+    "RAT002",
+    "saturation-as-latency",
+    Severity.ERROR,
+    "quote latency at a rate that is held; above it quote only the rate that was reached",
+)
 def _saturation(output: Output) -> Iterator[Seen]:
-    """A queue that grows during the whole run gives latencies spread from nothing to its length at the end."""
+    """The length of a growing queue is reported as latency.
+
+    A queue that grows during the whole run gives latencies spread from nothing to its length at the end.
+    """
     largest = largest_us(output)
     if largest is None or not has_latency(output) or not has_queue(output):
         return
@@ -106,8 +131,17 @@ def _saturation(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
+@rule_of_output(
+    "RAT007",
+    "bursts",
+    Severity.WARNING,
+    "look at the latency over time (lab run 03 does), and name the cause of the bursts before quoting percentiles",
+)
 def _bursts(output: Output) -> Iterator[Seen]:
-    """A tenth of the requests waits ten times as long as half of them, though the rate was held."""
+    """The server stands still in bursts while the rate is held.
+
+    A tenth of the requests waits ten times as long as half of them, though the rate was held.
+    """
     median, upper, high = at(output, 0.5), at(output, 0.9), at(output, 0.99)
     base = median if median is not None else upper
     paced = is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
@@ -127,7 +161,11 @@ def _bursts(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {f"{known}_us": base, f"{write.level(level)}_us": value})
 
 
+@rule_of_output(
+    "RAT008", "start-up-backlog", Severity.WARNING, "warm the server up at a lower rate before the run that is quoted"
+)
 def _start_up_backlog(output: Output) -> Iterator[Seen]:
+    """The run begins with a backlog."""
     known = [mean for each in output.report.calibrations if (mean := finite(each.mean_us)) is not None]
     mean = finite(output.report.latency.mean) if output.report.latency else None
     if not known or not mean:
@@ -142,8 +180,17 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
 
 
+@rule_of_output(
+    "RAT009",
+    "collapsed",
+    Severity.ERROR,
+    "find what ended then (memory, a queue, a compaction), and quote neither rate nor latency of the whole run",
+)
 def _collapsed(output: Output) -> Iterator[Seen]:
-    """The offered rate was held while wrk2 calibrated, and less than half of it afterwards."""
+    """The server collapsed after the calibration.
+
+    The offered rate was held while wrk2 calibrated, and less than half of it afterwards.
+    """
     offered, before, after = output.offered_rps, rate_in_warm_up(output), rate_after_warm_up(output)
     if not offered or before is None or after is None:
         return
@@ -156,7 +203,9 @@ def _collapsed(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)})
 
 
+@rule_of_output("RAT003", "rate-to-wrk", Severity.ERROR, "use wrk2 or truepace; `wrk -v` tells which one a binary is")
 def _rate_to_wrk(output: Output) -> Iterator[Seen]:
+    """-R was given to plain wrk, which knows no rate."""
     command = output.command
     refused = any("invalid option" in line and "R" in line for line in output.report.diagnostics)
     if command is None or command.rate_rps is None or not (output.report.tool == "wrk" or refused):
@@ -165,7 +214,14 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": achieved_rps(output)})
 
 
+@rule_of_output(
+    "RAT004",
+    "closed-loop-latency",
+    Severity.WARNING,
+    "offer a fixed rate (wrk2 or truepace with -R) and count response time from the intended start",
+)
 def _closed_loop(output: Output) -> Iterator[Seen]:
+    """A closed loop's latency is read as latency under load."""
     if is_open_loop(output) or not has_latency(output):
         return
     connections, largest = output.connections, largest_us(output)
@@ -197,8 +253,14 @@ def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
         yield from pairwise(sorted(outputs, key=lambda output: output.offered_rps or 0.0))
 
 
+@rule(
+    "RAT005",
+    "latency-falls",
+    Severity.NOTE,
+    "repeat both rates with the same build, interleaved, beside a handler that does nothing",
+)
 def _latency_falls(group: Group) -> Iterator[Seen]:
-    """More load, and a lower median."""
+    """The median falls while the rate rises."""
     for first, second in _neighbours(group):
         slow, fast = first.offered_rps, second.offered_rps
         before, after = at(first, 0.5), at(second, 0.5)
@@ -220,76 +282,13 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
 
 
 RULES = (
-    Rule(
-        "RAT001",
-        "achieved-below-offered",
-        f"Less than {HELD * 100:g} % of the offered rate was achieved",
-        Severity.ERROR,
-        "offer less, or call the run a measurement of capacity and quote no latency from it",
-        each(_achieved_below_offered),
-    ),
-    Rule(
-        "RAT002",
-        "saturation-as-latency",
-        "The length of a growing queue is reported as latency",
-        Severity.ERROR,
-        "quote latency at a rate that is held; above it quote only the rate that was reached",
-        each(_saturation),
-    ),
-    Rule(
-        "RAT006",
-        "never-offered",
-        "The rate was not offered: connections dead or never opened",
-        Severity.ERROR,
-        "count the connections that live, give the run time to open them, and quote no latency of a load not offered",
-        each(_never_offered),
-    ),
-    Rule(
-        "RAT007",
-        "bursts",
-        "The server stands still in bursts while the rate is held",
-        Severity.WARNING,
-        "look at the latency over time (lab run 03 does), and name the cause of the bursts before quoting percentiles",
-        each(_bursts),
-    ),
-    Rule(
-        "RAT008",
-        "start-up-backlog",
-        "The run begins with a backlog",
-        Severity.WARNING,
-        "warm the server up at a lower rate before the run that is quoted",
-        each(_start_up_backlog),
-    ),
-    Rule(
-        "RAT009",
-        "collapsed",
-        "The server collapsed after the calibration",
-        Severity.ERROR,
-        "find what ended then (memory, a queue, a compaction), and quote neither rate nor latency of the whole run",
-        each(_collapsed),
-    ),
-    Rule(
-        "RAT003",
-        "rate-to-wrk",
-        "-R was given to plain wrk, which knows no rate",
-        Severity.ERROR,
-        "use wrk2 or truepace; `wrk -v` tells which one a binary is",
-        each(_rate_to_wrk),
-    ),
-    Rule(
-        "RAT004",
-        "closed-loop-latency",
-        "A closed loop's latency is read as latency under load",
-        Severity.WARNING,
-        "offer a fixed rate (wrk2 or truepace with -R) and count response time from the intended start",
-        each(_closed_loop),
-    ),
-    Rule(
-        "RAT005",
-        "latency-falls",
-        "The median falls while the rate rises",
-        Severity.NOTE,
-        "repeat both rates with the same build, interleaved, beside a handler that does nothing",
-        _latency_falls,
-    ),
+    _achieved_below_offered,
+    _saturation,
+    _never_offered,
+    _bursts,
+    _start_up_backlog,
+    _collapsed,
+    _rate_to_wrk,
+    _closed_loop,
+    _latency_falls,
 )

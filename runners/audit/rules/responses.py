@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.audit.reports import is_report
-from runners.audit.rule import Group, Rule, Seen, dead_connections, each, finite
+from runners.audit.rule import Group, Seen, dead_connections, finite, rule, rule_of_output
 from runners.audit.rules.comparing import NOT_MEASURED
 from runners.audit.rules.sentences import HOPED_FOR, sentences
 from runners.audit.rules.tables import read
@@ -83,8 +83,17 @@ def _errors_as_successes(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence, Severity.WARNING if share < FEW else None)
 
 
+@rule(
+    "ERR001",
+    "errors-as-successes",
+    Severity.ERROR,
+    "report responses by status, cure their cause, and quote latency of successes alone",
+)
 def _errors(group: Group) -> Iterator[Seen]:
-    """Find outputs with errors; where there is none, a share or a number of errors that the author gives himself."""
+    """Responses other than 2xx and 3xx are counted like successes.
+
+    Find outputs with errors; where there is none, a share or a number of errors that the author gives himself.
+    """
     of_outputs = [seen for output in group for seen in _errors_as_successes(output)]
     yield from of_outputs
     first = group[0]
@@ -147,7 +156,14 @@ def _is_failure(cell: str, name: str) -> bool:
     return (kind == "error_share" and number > 0) or (kind == "success_share" and number <= 1 - FEW)
 
 
+@rule_of_output(
+    "ERR004",
+    "socket-errors",
+    Severity.ERROR,
+    "find the cause; with time-outs raise --timeout above the longest response, or quote no tail",
+)
 def _socket_errors(output: Output) -> Iterator[Seen]:
+    """Connections failed or requests timed out."""
     errors = output.report.socket_errors
     if errors is None:
         return
@@ -187,8 +203,17 @@ def _scripts(group: Group) -> Iterator[_Script]:
             yield _Script(output, kinds, size / requests)
 
 
+@rule(
+    "ERR005",
+    "mixed-load-is-one-kind",
+    Severity.ERROR,
+    "choose the method in request(), not once when the script is loaded, and count requests by kind",
+)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """A script named after two others (put_get beside put and get) whose responses all have the size of one's."""
+    """A mixed load whose responses have the size of one kind alone.
+
+    A script named after two others (put_get beside put and get) whose responses all have the size of one's.
+    """
     scripts = list(_scripts(group))
     alone: dict[str, list[float]] = {}
     for each_script in scripts:
@@ -220,29 +245,4 @@ def _one_kind(group: Group) -> Iterator[Seen]:
         yield Seen(mixed.output, text, evidence)
 
 
-RULES = (
-    Rule(
-        "ERR001",
-        "errors-as-successes",
-        "Responses other than 2xx and 3xx are counted like successes",
-        Severity.ERROR,
-        "report responses by status, cure their cause, and quote latency of successes alone",
-        _errors,
-    ),
-    Rule(
-        "ERR004",
-        "socket-errors",
-        "Connections failed or requests timed out",
-        Severity.ERROR,
-        "find the cause; with time-outs raise --timeout above the longest response, or quote no tail",
-        each(_socket_errors),
-    ),
-    Rule(
-        "ERR005",
-        "mixed-load-is-one-kind",
-        "A mixed load whose responses have the size of one kind alone",
-        Severity.ERROR,
-        "choose the method in request(), not once when the script is loaded, and count requests by kind",
-        _one_kind,
-    ),
-)
+RULES = (_errors, _socket_errors, _one_kind)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from runners.audit.rule import TICK_US, Rule, Seen, at, each, finite, typical_us
+from runners.audit.rule import TICK_US, Seen, at, finite, rule_of_output, typical_us
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.other_tools import WHOLE_MILLISECONDS
@@ -53,10 +53,17 @@ def timer_line(output: Output) -> TimerFit | None:
 
 def at_timer(output: Output) -> bool:
     """Tell whether the median of an output is the generator's timer, or too near to it to be distinguished from it."""
-    return any(True for _ in (*_generator_timer(output), *_below_resolution(output)))
+    return any(True for each in (_generator_timer, _below_resolution) for _ in each.look((output,)))
 
 
+@rule_of_output(
+    "TIM001",
+    "generator-timer",
+    Severity.ERROR,
+    "measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) beside it",
+)
 def _generator_timer(output: Output) -> Iterator[Seen]:
+    """Response times are the generator's timer: evenly spread over about a millisecond."""
     line = timer_line(output) if output.tool != "wrk" else None
     median = at(output, 0.5)
     if line is None or median is None:
@@ -87,7 +94,14 @@ def _tick(output: Output) -> str | None:
     return f"of the whole milliseconds that {output.tool} prints" if whole else None
 
 
+@rule_of_output(
+    "TIM002",
+    "below-resolution",
+    Severity.WARNING,
+    "measure the same load against a handler that does nothing, and quote what lies above that",
+)
 def _below_resolution(output: Output) -> Iterator[Seen]:
+    """A median that is not far above what the generator can resolve."""
     typical, tick = typical_us(output), None
     if typical is None or typical > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
         return
@@ -106,7 +120,15 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {f"{which}_us": round(typical, 1), "tick_us": TICK_US})
 
 
+@rule_of_output(
+    "NET001",
+    "delayed-ack",
+    Severity.ERROR,
+    "set TCP_NODELAY on the server's sockets (for com.sun.net.httpserver: -Dsun.net.httpserver.nodelay=true), or "
+    "write head and body at once",
+)
 def _delayed_ack(output: Output) -> Iterator[Seen]:
+    """A plateau at 40 ms: Nagle's algorithm waits for a delayed acknowledgement."""
     low, high = PLATEAU_US
     median, upper, width = at(output, 0.5), at(output, 0.75), PLATEAU_WIDTH
     if upper is None:
@@ -131,33 +153,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-RULES = (
-    Rule(
-        "TIM001",
-        "generator-timer",
-        "Response times are the generator's timer: evenly spread over about a millisecond",
-        Severity.ERROR,
-        "measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) beside it",
-        each(_generator_timer),
-    ),
-    Rule(
-        "TIM002",
-        "below-resolution",
-        "A median that is not far above what the generator can resolve",
-        Severity.WARNING,
-        "measure the same load against a handler that does nothing, and quote what lies above that",
-        each(_below_resolution),
-    ),
-    Rule(
-        "NET001",
-        "delayed-ack",
-        "A plateau at 40 ms: Nagle's algorithm waits for a delayed acknowledgement",
-        Severity.ERROR,
-        "set TCP_NODELAY on the server's sockets (for com.sun.net.httpserver: -Dsun.net.httpserver.nodelay=true), or "
-        "write head and body at once",
-        each(_delayed_ack),
-    ),
-)
+RULES = (_generator_timer, _below_resolution, _delayed_ack)
 
 
 Floats = npt.NDArray[np.float64]
