@@ -66,30 +66,25 @@ _FIGURE = re.compile(
 #: A number, or a word that judges, compares or says how a figure moves.
 _SAID_OF_IT = re.compile(
     r"(?i)\d|\b(?:fast\w*|slow\w*|better|best|worse|worst|higher|highest|lower|lowest|good|bad|poor|stable|fine"
-    r"|limit\w*"
-    r"|handle[ds]?|held|holds|sustain\w*|survive[ds]?|saturat\w*|degrad\w*|increas\w*|decreas\w*|improv\w*|drop\w*"
-    r"|gr[eo]w\w*"
-    r"|rose|fell|doubl\w*|halv\w*|wins?|outperform\w*|mejor\w*|peor\w*|mayor|menor|aument\w*|redu\w*|estable|melhor\w*"
-    r"|pior\w*|maior|estável|bien|bem)\b"
-    r"|быстр\w+|медленн\w+|лучш\w+|хуже|выше|ниже|больше|меньше|раст[её]т|вырос\w*|упал\w*|сниз\w+|улучш\w+|ухудш\w+"
-    r"|увелич\w+|уменьш\w+|выдерж\w+|справл\w+|держит|стабильн\w+|упира\w+|хорош\w+|плох\w+"
-    r"|更|最|提升|提高|下降|降低|增加|减少|稳定|达到|优于|증가|감소|향상|개선|높|낮|빠르|느리|안정|단축"
-    r"|向上|低下|増加|減少|安定|改善|速|遅"
+    r"|limit\w*|handle[ds]?|held|holds|sustain\w*|survive[ds]?|saturat\w*|degrad\w*|increas\w*|decreas\w*|improv\w*"
+    r"|drop\w*|gr[eo]w\w*|rose|fell|doubl\w*|halv\w*|wins?|outperform\w*|mejor\w*|peor\w*|mayor|menor|aument\w*|redu\w*"
+    r"|estable|melhor\w*|pior\w*|maior|estável|bien|bem)\b|быстр\w+|медленн\w+|лучш\w+|хуже|выше|ниже|больше|меньше"
+    r"|раст[её]т|вырос\w*|упал\w*|сниз\w+|улучш\w+|ухудш\w+|увелич\w+|уменьш\w+|выдерж\w+|справл\w+|держит|стабильн\w+"
+    r"|упира\w+|хорош\w+|плох\w+|更|最|提升|提高|下降|降低|增加|减少|稳定|达到|优于|증가|감소|향상|개선|높|낮|빠르|느리"
+    r"|안정|단축|向上|低下|増加|減少|安定|改善|速|遅"
 )
 #: A measurement that its author tells of: in the first person, or as done.
 _REPORTED = re.compile(
-    r"(?i)\b(?:I|we|you)(?:'ve| have)? (?:\w+ )?(?:ran|run|tested|measured|benchmarked|compared|loaded|saw|see"
-    r"|got|found|observed|executed|performed|noticed)\b"
-    r"|\b(?:was|were|been|is|are) (?:\w+ )?(?:loaded|tested|measured|benchmarked|compared|executed|performed|launched"
-    r"|taken|captured|collected|carried out)\b"
-    r"|\b(?:was|were) (?:\w+ )?(?:run|made|done|conducted|obtained) (?:on|with|using|at|against|over|by|in)\b"
-    r"|\b(?:tested|measured|benchmarked|ran|tests run) (?:on|with|using|at|against|over)\b|\b(?:results|runs?) below\b"
+    r"(?i)\b(?:I|we|you)(?:'ve| have)? (?:\w+ )?(?:ran|run|tested|measured|benchmarked|compared|loaded|saw|see|got"
+    r"|found|observed|executed|performed|noticed)\b|\b(?:was|were|been|is|are) (?:\w+ )?(?:loaded|tested|measured"
+    r"|benchmarked|compared|executed|performed|launched|taken|captured|collected|carried out)\b|\b(?:was"
+    r"|were) (?:\w+ )?(?:run|made|done|conducted|obtained) (?:on|with|using|at|against|over|by|in)\b|\b(?:tested"
+    r"|measured|benchmarked|ran|tests run) (?:on|with|using|at|against|over)\b|\b(?:results|runs?) below\b"
     r"|\b(?:тестировал|протестирова|замеря|замерил|измеря|измерил|измерен|запуска|запустил|провод|прове[лд]|нагруж"
-    r"|нагрузил|обстрел|стреля|прогнал|прогон)\w*|видим|видно|получил\w*|показал\w*"
-    r"|(?:хорош|отличн|плох|неплох|высок|низк)\w+ результат|\b(?:good|great|poor|bad|excellent|impressive) results?\b"
-    r"|进行了|测试了|压了|跑了|测得|测出|实测|测定|測定|計測|실측|측정|테스트(?:를 (?:진행|수행)|했|하였|한 결과)|확인"
-    r"|\b(?:probamos|ejecut(?:amos|ó|aron)|medimos|midió|se realiz\w+|testei|testamos|medi|foi realizad\w|foram"
-    r"|rodamos|executei)\b"
+    r"|нагрузил|обстрел|стреля|прогнал|прогон)\w*|видим|видно|получил\w*|показал\w*|(?:хорош|отличн|плох|неплох|высок"
+    r"|низк)\w+ результат|\b(?:good|great|poor|bad|excellent|impressive) results?\b|进行了|测试了|压了|跑了|测得|测出"
+    r"|实测|测定|測定|計測|실측|측정|테스트(?:를 (?:진행|수행)|했|하였|한 결과)|확인|\b(?:probamos|ejecut(?:amos|ó"
+    r"|aron)|medimos|midió|se realiz\w+|testei|testamos|medi|foi realizad\w|foram|rodamos|executei)\b"
 )
 #: Advice, hopes and explanations tell of no measurement.
 _NOT_REPORTED = re.compile(
@@ -100,16 +95,14 @@ _NOT_REPORTED = re.compile(
 )
 #: A line that explains an option, or a step for the reader to take.
 _STEP = re.compile(
-    r"^\W*-{1,2}[a-zA-Z]"
-    r"|(?i:^\W*(?:\d+[.)]\s*)?(?:to (?:run|start|install|build|execute|test|reproduce)|run|install|use|using|start|open"
-    r"|execute|clone|create|see|make sure|first|then|next|запуст\w+|установ\w+|откро\w+|использу\w+|первым)\b)"
-    r"|^\W*(?:使用|执行|运行|安装|打开|首先|然后|启动|实行|실행|설치|시작)"
+    r"^\W*-{1,2}[a-zA-Z]|(?i:^\W*(?:\d+[.)]\s*)?(?:to (?:run|start|install|build|execute|test|reproduce)|run|install"
+    r"|use|using|start|open|execute|clone|create|see|make sure|first|then|next|запуст\w+|установ\w+|откро\w+"
+    r"|использу\w+|первым)\b)|^\W*(?:使用|执行|运行|安装|打开|首先|然后|启动|实行|실행|설치|시작)"
 )
 _OF_A_REPORT = re.compile(
     r"(?i)\b(?:report|conclusions?|findings|observations?|analysis|takeaways|verdict|informe|relatório|rapport|bericht"
-    r"|fazit|conclusi[oó]n(?:es)?|conclus(?:ão|ões)|kesimpulan)\b|отч[её]т|вывод(?:ы|\b)|анализ|итог|报告"
-    r"|報告|结论|总结|分析|보고서"
-    r"|리포트|결론|분석|レポート|まとめ|考察"
+    r"|fazit|conclusi[oó]n(?:es)?|conclus(?:ão|ões)|kesimpulan)\b|отч[её]т|вывод(?:ы|\b)|анализ|итог|报告|報告|结论"
+    r"|总结|分析|보고서|리포트|결론|분석|レポート|まとめ|考察"
 )
 _MACHINE = re.compile(
     r"(?i)\bcores?\b|\bv?CPUs?\b|\bRAM\b|\bxeon|\bryzen|\bepyc|\bintel\b|\bapple m\d|\bmacbook|\bM[1-5]\b|\bi[3579]-?\d"

@@ -75,11 +75,7 @@ def judged(stalls: pd.DataFrame, events: Sequence[Span]) -> Planted:
 
     between = begins[:-1] + np.diff(begins) / 2
     lengths = ends - begins
-    return Planted(
-        len(events),
-        sum(map(left_out, begins, ends)),
-        sum(map(left_out, between, between + lengths[:-1])),
-    )
+    return Planted(len(events), sum(map(left_out, begins, ends)), sum(map(left_out, between, between + lengths[:-1])))
 
 
 def _sleep() -> None:

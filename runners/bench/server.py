@@ -26,19 +26,7 @@ import httpx
 
 from runners.analysis.instrument import ENOUGH_ROUNDS
 from runners.bench import knee
-from runners.bench.fixture import (
-    CONNECTIONS,
-    Course,
-    Fixture,
-    Goal,
-    Part,
-    Result,
-    Row,
-    Say,
-    asked,
-    fixture,
-    say,
-)
+from runners.bench.fixture import CONNECTIONS, Course, Fixture, Goal, Part, Result, Row, Say, asked, fixture, say
 from runners.design.block import Interleaved
 from runners.design.load import FIXED_GET, SCRIPTS, SIZES, Shape, Workload
 from runners.design.setting import Setting

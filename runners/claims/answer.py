@@ -94,14 +94,7 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     text = f"In closed loop {facts.title(step)} reaches {write.rate(achieved)} on {over} here"
     if step.record.compiler_on_any_core:
         text += ", while the server's compiler might use the generator's cores too"
-    return Finding.of(
-        "A05",
-        Severity.NOTE,
-        text,
-        {"achieved_rps": achieved},
-        (step.name,),
-        Anchor.comparison(workload),
-    )
+    return Finding.of("A05", Severity.NOTE, text, {"achieved_rps": achieved}, (step.name,), Anchor.comparison(workload))
 
 
 TAIL = 0.99

@@ -86,10 +86,7 @@ def _guard(lab: socket.socket) -> None:
     signal.set_wakeup_fd(wake_write)
     try:
         child = subprocess.Popen(
-            order["command"],
-            cwd=order["directory"],
-            env=order["environment"],
-            preexec_fn=_own_group_and_die_with_guard,
+            order["command"], cwd=order["directory"], env=order["environment"], preexec_fn=_own_group_and_die_with_guard
         )
     except OSError as error:
         print(f"{order['command'][0]}: can't be started: {error.strerror}", file=sys.stderr, flush=True)

@@ -72,14 +72,11 @@ _ROUGH = re.compile(
 UNIT_IN_NAME = re.compile(rf"[(\[,\uff08]\s*({TIME_UNIT})\s*[)\]\uff09]?\s*$|[\s_](ms|us|µs|мс)$")
 _OF_LATENCY = re.compile(
     r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|percentil|задержк\w*"
-    r"|врем\w+"
-    r"|запроса|обработки|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta"
-    r"|respuesta|overall|total"
-    r"|http|d[aeo]|del|of|the|yanıt|gecikme|süresi|antwortzeit|latenz|réponse|temps|waktu|respon|thời gian|phản hồi"
-    r"|độ trễ"
-    r"|e2e|end-to-end|per request|each request)\b)|延迟|[响回]应[时時][间間]|耗时|応答時間|レイテンシ"
-    r"|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
-    r"|성공 ?요청|成功请求|successful requests?|успешных запросов|[()\[\]:,]",
+    r"|врем\w+|запроса|обработки|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta"
+    r"|respuesta|overall|total|http|d[aeo]|del|of|the|yanıt|gecikme|süresi|antwortzeit|latenz|réponse|temps|waktu"
+    r"|respon|thời gian|phản hồi|độ trễ|e2e|end-to-end|per request|each request)\b)|延迟|[响回]应[时時][间間]|耗时"
+    r"|応答時間|レイテンシ|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간|성공 ?요청|成功请求|successful requests?"
+    r"|успешных запросов|[()\[\]:,]"
 )
 _P = re.compile(
     r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?(?:\s?[-\u2013/]\s?\d{2}(?:th|\u00ba|\u00b0|-?й)?)?$"
@@ -95,16 +92,14 @@ _STATISTICS = (
         "median",
         re.compile(
             r"^(?:median|med|medyan|trung vị|медиана|медианн\w+|mediana(?: median)?|médiane|median p50|p50 median"
-            r"|中位数|中央値|중간값"
-            r"|중앙값)$"
+            r"|中位数|中央値|중간값|중앙값)$"
         ),
     ),
     (
         "mean_us",
         re.compile(
             r"^(?:avg\.?|average|mean|ortalama|moyenne?|durchschnitt(?:lich)?|mittelwert|rata-rata|trung bình"
-            r"|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균|平均每个请求)"
-            r"(?: mean| avg)?$"
+            r"|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균|平均每个请求)(?: mean| avg)?$"
         ),
     ),
     (
@@ -132,11 +127,9 @@ _NAMES = (
         "rate",
         re.compile(
             rf"^{_ACHIEVED}(?:{RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean|total|achieved|actual|reached"
-            rf"|средний)\)?)?$"
-            r"|^(?:http )?request rate$|^(?:(?:초당|성공) )?처리량(?:\s?\([rqt]ps\))?$|^초당 (?:요청|처리)(?: ?수)?$"
-            r"|^(?:吞吐量?|处理量|throughput|처리량)\s?/\s?(?:s|sec|秒|초)$"
-            r"|^每秒(?:处理|请求|处理请求)数?$|^(?:solicitudes|peticiones|requisições) por segundo$"
-            r"|^(?:taxa de )?requisições/s$"
+            r"|средний)\)?)?$|^(?:http )?request rate$|^(?:(?:초당|성공) )?처리량(?:\s?\([rqt]ps\))?$|^초당 (?:요청"
+            r"|처리)(?: ?수)?$|^(?:吞吐量?|处理量|throughput|처리량)\s?/\s?(?:s|sec|秒|초)$|^每秒(?:处理|请求"
+            r"|处理请求)数?$|^(?:solicitudes|peticiones|requisições) por segundo$|^(?:taxa de )?requisições/s$"
         ),
     ),
     (
@@ -149,29 +142,23 @@ _NAMES = (
     (
         "requests",
         re.compile(
-            r"^(?:(?:total|completed?|number of|all|#)\s?)?(?:http\s)?(?:requests|reqs|http_reqs)"
-            r"(?:\s(?:sent|made|processed|completed|executed|count))?$|^#?\s?samples$"
-            r"|^(?:всего|число|количество|общее (?:число|количество)) запросов$|^总请求数?$|^请求数$|^请求总数$"
-            r"|^(?:http)?リクエスト(?:総)?数$|^총 ?요청(?: ?수)?$|^요청 ?수$"
-            r"|^(?:total de )?(?:solicitudes|requisições|peticiones)$"
+            r"^(?:(?:total|completed?|number of|all|#)\s?)?(?:http\s)?(?:requests|reqs|http_reqs)(?:\s(?:sent|made"
+            r"|processed|completed|executed|count))?$|^#?\s?samples$|^(?:всего|число|количество|общее (?:число"
+            r"|количество)) запросов$|^总请求数?$|^请求数$|^请求总数$|^(?:http)?リクエスト(?:総)?数$"
+            r"|^총 ?요청(?: ?수)?$|^요청 ?수$|^(?:total de )?(?:solicitudes|requisições|peticiones)$"
         ),
     ),
     (
         "errors",
         re.compile(
-            r"^(?:http_req_failed|#?\s?(?:http )?(?:failed|error|failure|fail)s?"
-            r"(?:\s(?:requests|rate|count|responses|percentage|%))?"
-            r"|% ?(?:err(?:\.|ors?)?|errores|failed|ko|ошибок)"
-            r"|(?:err\.?|error|ko) ?%|ko|non-2xx\b.*|ошиб(?:ки|ок)|(?:процент|доля|количество|число) ошибок"
-            r"|错误[率数]?|失败率|(?:http ?)?(?:失敗|エラー)率"
-            r"|에러율|오류율|실패율|에러(?: ?수)?"
-            r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|(?:процент |доля |количество "
-            r"|число )?неудачн\w+(?: запрос\w+)?"
-            r"|fallos(?: http)?|errores|erros"
-            r"|(?:tasa|taxa)(?: de)? (?:error(?:es)?|erros?|fallos|falhas?)|taux d'(?:erreurs?|échec)|hata(?: oranı"
-            r"| sayısı)?|başarısız(?: istek)?|tỷ lệ lỗi|tingkat (?:error|kesalahan)|fehler(?:rate"
-            r"|quote)"
-            r"|(?:solicitudes|peticiones) fallidas|requisições (?:com falha|falhas)|requêtes (?:échouées|en échec))$"
+            r"^(?:http_req_failed|#?\s?(?:http )?(?:failed|error|failure|fail)s?(?:\s(?:requests|rate|count|responses"
+            r"|percentage|%))?|% ?(?:err(?:\.|ors?)?|errores|failed|ko|ошибок)|(?:err\.?|error|ko) ?%|ko|non-2xx\b.*"
+            r"|ошиб(?:ки|ок)|(?:процент|доля|количество|число) ошибок|错误[率数]?|失败率|(?:http ?)?(?:失敗|エラー)率"
+            r"|에러율|오류율|실패율|에러(?: ?수)?|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|(?:процент |доля "
+            r"|количество |число )?неудачн\w+(?: запрос\w+)?|fallos(?: http)?|errores|erros|(?:tasa"
+            r"|taxa)(?: de)? (?:error(?:es)?|erros?|fallos|falhas?)|taux d'(?:erreurs?|échec)|hata(?: oranı| sayısı)?"
+            r"|başarısız(?: istek)?|tỷ lệ lỗi|tingkat (?:error|kesalahan)|fehler(?:rate|quote)|(?:solicitudes"
+            r"|peticiones) fallidas|requisições (?:com falha|falhas)|requêtes (?:échouées|en échec))$"
         ),
     ),
     (
@@ -189,9 +176,8 @@ _NAMES = (
         re.compile(
             r"^(?:(?:test|total|run|running|execution|actual)\s)?(?:duration|time taken|run ?time|elapsed(?: time)?)$"
             r"|^(?:длительность|продолжительность)(?: теста| прогона)?$|^(?:压测|测试|持续|运行|总)(?:时长|时间)$"
-            r"|^时长$"
-            r"|^(?:총 ?)?(?:실행|테스트|측정|진행) ?시간$|^(?:テスト|実行|計測)時間$"
-            r"|^duraci[oó]n$|^duração$|^durée$|^dauer$"
+            r"|^时长$|^(?:총 ?)?(?:실행|테스트|측정|진행) ?시간$|^(?:テスト|実行|計測)時間$|^duraci[oó]n$|^duração$"
+            r"|^durée$|^dauer$"
         ),
     ),
     ("dropped", re.compile(r"^(?:k6 )?dropped(?:[ _]iterations?)?$")),
@@ -200,33 +186,29 @@ _NAMES = (
     (
         "connections",
         re.compile(
-            r"^(?:(?:max|peak|concurrent|virtual|simultaneous|active)\s){0,2}(?:vus?|connections|concurrency|users|clients|соединени[ея])"
-            r"(?:\s\(vus?\))?$"
-            r"|^并发(?:连接|用户)?数?$|^连接数$|^(?:并发 )?vus?$|^最大 ?vus?$|^usuarios$"
-            r"|^usuários$|^conex(?:iones|ões)$"
-            r"|^동시 ?(?:접속자|사용자|연결)(?: ?수)?$|^同時(?:接続|ユーザー)数$"
+            r"^(?:(?:max|peak|concurrent|virtual|simultaneous|active)\s){0,2}(?:vus?|connections|concurrency|users"
+            r"|clients|соединени[ея])(?:\s\(vus?\))?$|^并发(?:连接|用户)?数?$|^连接数$|^(?:并发 )?vus?$|^最大 ?vus?$"
+            r"|^usuarios$|^usuários$|^conex(?:iones|ões)$|^동시 ?(?:접속자|사용자|연결)(?: ?수)?$|^同時(?:接続"
+            r"|ユーザー)数$"
         ),
     ),
 )
 #: What says of all figures of a document that nobody measured them, and headings of sections that say it of theirs.
 SIMULATED = re.compile(
     r"(?i)^#{1,6}\s.*[(\uff08\[](?:simulated|시뮬레이션|模拟(?:数据)?|仿真|シミュレーション|симуляци\w+"
-    r"|simulad\w+)[)\uff09\]]"
-    r"|\b(?:values|numbers|figures|results|metrics)\b.{0,30}\bare \**(?:illustrative|simulated|estimate[sd]"
-    r"|hypothetical|made up|placeholders?|projected|examples)\b"
+    r"|simulad\w+)[)\uff09\]]|\b(?:values|numbers|figures|results|metrics)\b.{0,30}\bare \**(?:illustrative|simulated"
+    r"|estimate[sd]|hypothetical|made up|placeholders?|projected|examples)\b"
 )
 EXPECTED = re.compile(
     r"(?i)[(\uff08\[](?:expected|projected|estimated|illustrative|example|예시|示例|пример|estimad\w+|exemplo|ejemplo)"
     r"[)\uff09\]]|예상|预估|预期|想定|期待される|(?:출력|결과)(?: ?결과)? ?(?:해석|예시)|出力例|结果解读"
-    r"|\b(?:interpreting|understanding"
-    r"|reading|how to read) (?:the )?(?:output|results?|summary)\b|\btemplates?\b|템플릿|テンプレート|模板|шаблон"
-    r"|\b(?:expected|projected|estimated) (?:results?|performance|metrics|output)\b"
+    r"|\b(?:interpreting|understanding|reading|how to read) (?:the )?(?:output|results?|summary)\b|\btemplates?\b"
+    r"|템플릿|テンプレート|模板|шаблон|\b(?:expected|projected|estimated) (?:results?|performance|metrics|output)\b"
 )
 NO_MEASUREMENT = re.compile(
     r"(?i)\b(?:targets?|goals?|slos?|slas?|thresholds?|expected|estimated|projected|objectives?|limits?|criteria"
-    r"|requirements?|budgets?|change|improvement|delta|diff|example|theoretical"
-    r"|цел[ьи]|порог\w*|ожида\w+|критери\w+|требовани\w+|изменени\w+|прирост\w*|crit[eé]rios?|metas?)\b"
-    r"|目标|指标要求|标准|基準|목표|기준"
+    r"|requirements?|budgets?|change|improvement|delta|diff|example|theoretical|цел[ьи]|порог\w*|ожида\w+|критери\w+"
+    r"|требовани\w+|изменени\w+|прирост\w*|crit[eé]rios?|metas?)\b|目标|指标要求|标准|基準|목표|기준"
 )
 HOPED = re.compile(
     r"(?i)\b(?:should|must|would|could|up to|expect\w*|warm-?up|ramp\w*|должн\w+|до \d)\b|应该|预计|목표|예상|해야|예열"
@@ -235,9 +217,8 @@ _ASIDE = re.compile(r"\s*\((?!\w{0,3}\d|[a-zµμ/]{1,5}\))[^()]*\)|\s*\(\d+t, ?\
 #: A count of responses by their status: `503 Server Busy`, `HTTP 429`, `4xx`; a number of users is none.
 _STATUS = re.compile(
     r"^(?:http\s?(?P<named>[1-5])(?:\d\d|xx)|(?P<class>[1-5])xx|(?P<code>[1-5])\d\d\s(?=[^\W\d_]))(?!\d)"
-    r"(?!\s?(?:v?users?\b|vus?\b|conn|clients?|threads?|concurren|req|[rqt]ps|iter|times|byte|[kmg]i?b\b|[mu]?s\b"
-    r"|sec|min"
-    r"|동시|명|연결|并发|用户|线程|连接|пользоват|соединен|поток|usu|conex))"
+    r"(?!\s?(?:v?users?\b|vus?\b|conn|clients?|threads?|concurren|req|[rqt]ps|iter|times|byte|[kmg]i?b\b|[mu]?s\b|sec"
+    r"|min|동시|명|연결|并发|用户|线程|连接|пользоват|соединен|поток|usu|conex))"
 )
 _CLASSES = re.compile(r"\b([1-5])xx\s*[:=-]\s*(\d[\d,]{0,14})")
 LEAST_CLASSES = 2  # of one line

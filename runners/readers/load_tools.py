@@ -44,15 +44,13 @@ TOOLS = {
 }
 #: A line that says with what was measured; where it names several, the first is the one.
 _TOOL_FIELD = re.compile(
-    r"(?i)^[\s|>*+#-]*(?:\*\*)?(?:(?:load|test|benchmark)(?:ing)? )?(?:tools?|инструмент\w*|测试工具"
-    r"|压测工具|工具|테스트 도구|도구|ツール"
-    r"|herramientas?|ferramentas?|tooling|outils?)(?:\*\*)?\s*[:\uff1a|]"
+    r"(?i)^[\s|>*+#-]*(?:\*\*)?(?:(?:load|test|benchmark)(?:ing)? )?(?:tools?|инструмент\w*|测试工具|压测工具|工具"
+    r"|테스트 도구|도구|ツール|herramientas?|ferramentas?|tooling|outils?)(?:\*\*)?\s*[:\uff1a|]"
 )
 #: A command that runs a tool, by which the one that made the figures is known where a document names several.
 _CALLED = re.compile(
-    r"(?<![\w/.-])(?P<tool>wrk2?|ab|hey|oha|bombardier|autocannon|siege|rewrk|go-wrk|k6|vegeta|locust|artillery"
-    r"|jmeter|loadtest)"
-    r"\s+(?:run\b|attack\b|quick\b|-{1,2}[a-zA-Z]|https?://)",
+    r"(?<![\w/.-])(?P<tool>wrk2?|ab|hey|oha|bombardier|autocannon|siege|rewrk|go-wrk|k6|vegeta|locust|artillery|jmeter"
+    r"|loadtest)\s+(?:run\b|attack\b|quick\b|-{1,2}[a-zA-Z]|https?://)",
     re.ASCII,
 )
 _NAME = {name.lower(): name for name in TOOLS}
@@ -63,14 +61,12 @@ MAY_BE_PACED = frozenset({"Artillery", "Gatling", "NBomber", "loadtest", "vegeta
 ALWAYS_PACED = frozenset({"vegeta"})
 NEVER_PACED = frozenset({"ab", "go-wrk", "hey", "rewrk", "siege", "wrk"})
 _BY_RATE = re.compile(
-    r"(?i)arrival[- ]?rate|\bdropped[ _]iterations\b|\|\s*rate\s*\|.*\|\s*dropped\s*\|"
-    r"|\brequests at \d[\d,]*/s for \d|^\W*(?:요청 속도|发送速率|请求速率)\W{1,5}\d[\d,]*[05]0\s?[tqr]ps\b"
-    r"|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
-    r"|(?-i:-e RATE=\d|\bRATE=\d)"
+    r"(?i)arrival[- ]?rate|\bdropped[ _]iterations\b|\|\s*rate\s*\|.*\|\s*dropped\s*\||\brequests at \d[\d,]*/s for \d"
+    r"|^\W*(?:요청 속도|发送速率|请求速率)\W{1,5}\d[\d,]*[05]0\s?[tqr]ps\b|throughput timer|overallRate"
+    r"|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for|(?-i:-e RATE=\d|\bRATE=\d)"
     r"|(?<!not )(?<!no )(?<!vs )\bopen[- ](?:loop|model)|开环|恒定(?:速率|QPS)|固定(?:速率|QPS|RPS)|到达率"
-    r"|오픈 ?(?:모델|루프)|도착률|고정 ?(?:RPS|TPS)|открыт\w+ модел\w+"
-    r"|(?:постоянн|фиксированн)\w+ (?:интенсивност|частот|скорост)\w+"
-    r"|(?:配置|升到|维持|최대|offered|arrival)[^|。.]{0,16}\d\s?(?:[rqt]ps|req/s|iters?/s)\b"
+    r"|오픈 ?(?:모델|루프)|도착률|고정 ?(?:RPS|TPS)|открыт\w+ модел\w+|(?:постоянн|фиксированн)\w+ (?:интенсивност"
+    r"|частот|скорост)\w+|(?:配置|升到|维持|최대|offered|arrival)[^|。.]{0,16}\d\s?(?:[rqt]ps|req/s|iters?/s)\b"
     r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
 )
 #: The rate at which the text says that requests were sent.
@@ -193,23 +189,18 @@ _OF_RESULTS = re.compile(
 )
 _FENCE = re.compile(r"^\s*(?:>\s*)*(?:```|~~~)(?!.*(?:```|~~~))")
 _INTRODUCED = re.compile(
-    r"\b(?:sample|example|typical) (?:\w+ )?output\b|\boutput (?:example|sample)\b"
-    r"|\b(?:see|get|look|looks|output|prints?) (?:\w+ )?(?:something|similar|somewhat|a bit)?\s?(?:like"
-    r"|similar to) (?:this"
-    r"|that|the following|below)"
+    r"\b(?:sample|example|typical) (?:\w+ )?output\b|\boutput (?:example|sample)\b|\b(?:see|get|look|looks|output"
+    r"|prints?) (?:\w+ )?(?:something|similar|somewhat|a bit)?\s?(?:like|similar to) (?:this|that|the following|below)"
     r"|\b(?:see|get|print) (?:something|output|a (?:report|summary)) (?:like|similar)|\bsomething like (?:this"
-    r"|the following)"
-    r"|\b(?:understanding|interpreting|reading|how to read|explanation of|explaining) (?:the |your |its )?"
-    r"(?:[`*]*\w+[`*]* )?(?:output|results?|summary|metrics|report)\b"
-    r"|\bпример(?:ы|ный)? (?:вывод|отч[её]т|результат)\w*|\b(?:увидите|получите|выглядит) (?:что-то|примерно|так)"
-    r"|\b(?:ejemplo|exemplo|exemple) d[ea] (?:la |una |uma |une )?(?:salida|saída|sortie|resultado|résultat)"
-    r"|\b(?:salida|saída) de (?:ejemplo|exemplo)|\bBeispiel(?:ausgabe|ergebnis)|\bcontoh (?:output|hasil|keluaran)"
-    r"|\bví dụ (?:về )?(?:kết quả|output)"
-    r"|(?:输出|结果|报告|報告|輸出|結果)(?:的)?(?:示例|样例|例子|範例|解析|解释|说明|解读|含义|解説|説明)|(?:示例"
-    r"|样例|範例)(?:输出|结果|輸出|結果)"
-    r"|(?:出力|実行|結果)(?:結果)?(?:の)?例(?!外)|結果の(?:見方|読み方)|(?:출력|결과|실행) ?(?:결과 )?예시?\b"
-    r"|예시 ?(?:출력|결과)"
-    r"|\bexamples? of running\b|^\W*(?:例子?|示例|예시?|примеры?|examples?|ejemplos?|exemplos?|beispiele?|contoh)\W*$",
+    r"|the following)|\b(?:understanding|interpreting|reading|how to read|explanation of|explaining) (?:the |your "
+    r"|its )?(?:[`*]*\w+[`*]* )?(?:output|results?|summary|metrics|report)\b|\bпример(?:ы|ный)? (?:вывод|отч[её]т"
+    r"|результат)\w*|\b(?:увидите|получите|выглядит) (?:что-то|примерно|так)|\b(?:ejemplo|exemplo"
+    r"|exemple) d[ea] (?:la |una |uma |une )?(?:salida|saída|sortie|resultado|résultat)|\b(?:salida"
+    r"|saída) de (?:ejemplo|exemplo)|\bBeispiel(?:ausgabe|ergebnis)|\bcontoh (?:output|hasil|keluaran)"
+    r"|\bví dụ (?:về )?(?:kết quả|output)|(?:输出|结果|报告|報告|輸出|結果)(?:的)?(?:示例|样例|例子|範例|解析|解释"
+    r"|说明|解读|含义|解説|説明)|(?:示例|样例|範例)(?:输出|结果|輸出|結果)|(?:出力|実行|結果)(?:結果)?(?:の)?例(?!外)"
+    r"|結果の(?:見方|読み方)|(?:출력|결과|실행) ?(?:결과 )?예시?\b|예시 ?(?:출력|결과)|\bexamples? of running\b"
+    r"|^\W*(?:例子?|示例|예시?|примеры?|examples?|ejemplos?|exemplos?|beispiele?|contoh)\W*$",
     re.IGNORECASE,
 )
 _REMARK = re.compile(
@@ -219,13 +210,12 @@ _REMARK = re.compile(
 _REMARK_ALONE = re.compile(r"^\s*(?:[（(][^()（）]*[^\W\d_][^()（）]*[)）]\s*)+$")
 #: A field of a tool's output, with what it means instead of a figure.
 _EXPLAINED = re.compile(
-    r"^[\s>|*+-]*[`*_]*(?:Thread Stats|Latency|Req/Sec|Requests/sec|Transfer/sec|(?:\+/- )?Stdev|Avg"
-    r"|Socket errors|Non-2xx[^`*:：]{0,20}|(?:Complete|Failed|Keep-Alive) requests|Requests per second"
-    r"|Time per request"
+    r"^[\s>|*+-]*[`*_]*(?:Thread Stats|Latency|Req/Sec|Requests/sec|Transfer/sec|(?:\+/- )?Stdev|Avg|Socket errors"
+    r"|Non-2xx[^`*:：]{0,20}|(?:Complete|Failed|Keep-Alive) requests|Requests per second|Time per request"
     r"|Transfer rate|Concurrency Level|Time taken for tests|Connection Times|http_req\w+|http_reqs"
-    r"|iterations?(?:_duration)?"
-    r"|vus(?:_max)?|data_(?:sent|received)|checks|Latencies|Success|Status Codes|Reqs/sec|Slowest|Fastest)"
-    r"[^:：|=—–(]{0,30}(?:[:：|=—–]|\s-\s|是|表示)\s*[`*_]*(?=[^\W\d_])(?!(?:max|min|avg|med|p\d|NaN)\b)",
+    r"|iterations?(?:_duration)?|vus(?:_max)?|data_(?:sent|received)|checks|Latencies|Success|Status Codes|Reqs/sec"
+    r"|Slowest|Fastest)[^:：|=—–(]{0,30}(?:[:：|=—–]|\s-\s|是|表示)\s*[`*_]*(?=[^\W\d_])(?!(?:max|min|avg|med|p\d"
+    r"|NaN)\b)",
     re.IGNORECASE,
 )
 

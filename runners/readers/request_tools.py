@@ -271,10 +271,7 @@ TAKERS: Takers = compiled(
             (rf"^[\s*#-]*Concurrency Level:\s+{N}", lambda b, m: b.said.update(connections=int(m[1]))),
             (rf"^[\s*#-]*Time taken for tests:\s+{F} seconds", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
             (rf"^[\s*#-]*Complete requests:\s+{N}", lambda b, m: b.said.update(requests=int(m[1]))),
-            (
-                rf"^[\s*#-]*\(Connect: {N}, Receive: {N}, Length: {N}, Exceptions: {N}\)",
-                _failed_of_ab,
-            ),
+            (rf"^[\s*#-]*\(Connect: {N}, Receive: {N}, Length: {N}, Exceptions: {N}\)", _failed_of_ab),
             (rf"^[\s*#-]*Failed requests:\s+{N}", lambda b, m: b.sizes.update(failed=int(m[1]))),
             (r"^(apr_\w+: .{1,120})", lambda b, m: b.said.update(diagnostics=(m[1],))),
             (rf"^Total of {N} requests completed", _broke_off),
@@ -313,10 +310,7 @@ TAKERS: Takers = compiled(
             (rf"^\s*{N} 2xx responses, {N} non 2xx", lambda b, m: b.codes.update({200: int(m[1]), 500: int(m[2])})),
             (rf"^\s*{F}(k|M)? requests in {F}s", _counted),
             (rf"^\s*{N} errors \(", lambda b, m: setattr(b, "failed", int(m[1]))),
-            (
-                r"^\s*(?:│|[┌├└]─|Stat\s+\d|Bytes/Sec\s+\d|Req/Bytes counts|# of samples)",
-                lambda b, m: None,
-            ),
+            (r"^\s*(?:│|[┌├└]─|Stat\s+\d|Bytes/Sec\s+\d|Req/Bytes counts|# of samples)", lambda b, m: None),
         ),
         "memtier_benchmark": (
             (rf"^\s*{N}\s+Threads\s*$", lambda b, m: b.said.update(threads=int(m[1]))),

@@ -162,10 +162,7 @@ TAKERS: Takers = compiled(
                 rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?\(?{_COUNT}(?: out of {_COUNT})?",
                 _failed_of_k6,
             ),
-            (
-                rf"^\s*http_reqs\.*\s*:\s+{_COUNT}\s+\(?({_THOUSANDS}|\d{{1,15}}(?:\.\d{{1,12}})?)/s",
-                _requests_of_k6,
-            ),
+            (rf"^\s*http_reqs\.*\s*:\s+{_COUNT}\s+\(?({_THOUSANDS}|\d{{1,15}}(?:\.\d{{1,12}})?)/s", _requests_of_k6),
             (
                 rf"^\s*dropped_iterations\.*\s*:\s+{N}",
                 lambda b, m: b.said.update(extra=(*b.said.get("extra", ()), f"dropped_iterations: {m[1]}")),
@@ -175,10 +172,7 @@ TAKERS: Takers = compiled(
         ),
         "Gatling": ((r"^(?:> )?\s*([a-z][\w ./%]*?)(?: \(\w+\))?\s{2,}\|?\s*(\d.*)$", _gatling),),
         "JMeter": (
-            (
-                rf"^summary =\s+{N} in (\d\d:\d\d:\d\d) =\s+{F}/s Avg:\s+{N} Min:\s+\d+ Max:\s+{N} Err:\s+{N}",
-                _jmeter,
-            ),
+            (rf"^summary =\s+{N} in (\d\d:\d\d:\d\d) =\s+{F}/s Avg:\s+{N} Min:\s+\d+ Max:\s+{N} Err:\s+{N}", _jmeter),
             (r"^summary \+", lambda b, m: None),
         ),
         "Artillery": (

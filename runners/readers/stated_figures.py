@@ -25,14 +25,12 @@ _COUNTED = (
 _BY_TIME = (
     rf"(?:{_COUNTED}\s?)?/\s?(?P<each>s(?:ec(?:ond)?)?|min(?:ute)?|m|с(?:ек)?|мин|dk|sn|秒|分|초|분)(?![\w/])"
     rf"|{_COUNTED}\s(?:per|a|every|в|por|par|pro)\s(?P<unit>second|sec|minute|min|секунду|минуту|segundo|minuto|seconde"
-    r"|sekunde)\b"
-    r"|(?:[rqt]ps|iops|ops|rpm|tpm|qpm)(?![\w])"
+    r"|sekunde)\b|(?:[rqt]ps|iops|ops|rpm|tpm|qpm)(?![\w])"
 )
 _NUMBER = (
     r"(?<![\w.,/:=-])(?:(?P<bound><\s?=?|>\s?=?|[\u2264\u2265])\s?)?(?:[~\u2248\u7ea6\u7d04\u223c]\s?)?"
     r"(?P<number>\d{1,3}(?:[, ]\d{3})+(?:\.\d+)?|\d{1,9}(?:\.\d{1,4})?)\s?(?P<scale>[kKM](?![a-zA-Z]{2}s\b)"
-    r"|[\u4e07\ub9cc])?"
-    r"\+?(?:\s?[-\u2013\u2014~]\s?[\d.,]{1,10}\s?[kKM]?)?\s?"
+    r"|[\u4e07\ub9cc])?\+?(?:\s?[-\u2013\u2014~]\s?[\d.,]{1,10}\s?[kKM]?)?\s?"
 )
 _RATE = re.compile(rf"{_NUMBER}(?:{_BY_TIME})", re.IGNORECASE)
 _TIME = re.compile(rf"{_NUMBER}(?P<time>{TIME_UNIT}|seconds|milliseconds|миллисекунд\w*|секунд\w*|sn)(?![^\W\d_가-힣])")
@@ -40,9 +38,8 @@ _MORE_UNITS_US = {"seconds": 1e6, "milliseconds": 1e3, "миллисекунд":
 _OF_LATENCY = re.compile(
     r"(?i)\blatenc(?:y|ies|ia|ias|e)\b|\b(?:response|request|processing|round[- ]?trip) times?\b|\bresponses?\b"
     r"|\bp\s?\d{2}\b|\b\d{2}th\b|\bpercentiles?\b|\b(?:average|avg|mean|median|max)\b|http_req_duration|latência"
-    r"|tempos? de resposta"
-    r"|tiempos? de respuesta|temps de réponse|antwortzeit\w*|yanıt|gecikme|waktu respon|độ trễ|thời gian phản hồi"
-    r"|задерж\w+|врем\w+ (?:ответ|отклик|обработк)\w*|отклик|延迟|时延|耗时|响应|応答|レイテンシ"
+    r"|tempos? de resposta|tiempos? de respuesta|temps de réponse|antwortzeit\w*|yanıt|gecikme|waktu respon|độ trễ"
+    r"|thời gian phản hồi|задерж\w+|врем\w+ (?:ответ|отклик|обработк)\w*|отклик|延迟|时延|耗时|响应|応答|レイテンシ"
     r"|レスポンス|응답|지연|소요"
 )
 _LEVEL = re.compile(r"(?i)\bp\s?\(?(\d{2}(?:\.\d)?)\)?(?![\d])|\b(\d{2}(?:\.\d)?)(?:th|-?й)\b")
@@ -51,28 +48,24 @@ _NOT_MEASURED = re.compile(
     r"(?i)\b(?:targets?|goals?|slos?|slas?|thresholds?|expect\w*|estimat\w*|project(?:ed|ions?)|objectives?|criteria"
     r"|requirements?|requires?|budgets?|examples?|theoretical\w*|should|must|would|could|may|might|aims?|plan(?:s|ned)?"
     r"|if|when|until|alerts?|rate[- ]?limit\w*|limits?|limited|quota\w*|time-?outs?|intervals?|sleeps?|delay|ramp\w*"
-    r"|config\w*|window|retry|retries|ttl|every|warn\w*|pass(?:es)? if|acceptable|typical\w*|usually|default"
-    r"|цел[ьи]|порог\w*|ожида\w+|критери\w+|требовани\w+|долж\w+|лимит\w*|таймаут\w*|если|crit[eé]rios?|metas?|deve\w*"
-    r"|debe\w*|objetivos?|hedef|beklenen|soll\w*|ziel\w*)\b"
-    r"|目标|要求|标准|基準|目標|阈值|预期|预计|应该|如果|超时|限流|목표|기준|예상|제한|임계|타임아웃|만약|想定|べき"
-    r"|制限"
+    r"|config\w*|window|retry|retries|ttl|every|warn\w*|pass(?:es)? if|acceptable|typical\w*|usually|default|цел[ьи]"
+    r"|порог\w*|ожида\w+|критери\w+|требовани\w+|долж\w+|лимит\w*|таймаут\w*|если|crit[eé]rios?|metas?|deve\w*|debe\w*"
+    r"|objetivos?|hedef|beklenen|soll\w*|ziel\w*)\b|目标|要求|标准|基準|目標|阈值|预期|预计|应该|如果|超时|限流|목표"
+    r"|기준|예상|제한|임계|타임아웃|만약|想定|べき|制限"
 )
 OF_RESULTS = re.compile(
     r"(?i)\b(?:results?|findings|measurements?|measured|observ(?:ed|ations?)|achieved|actual|benchmarks?|resultad[oa]s?"
     r"|résultats?|ergebnis\w*|sonuç\w*|hasil|kết quả|summary|conclusions?)\b|результат\w*|замер\w*|итог\w*|вывод\w*"
-    r"|结果"
-    r"|结论|総括|実測|결과|측정|結果|실측"
+    r"|结果|结论|総括|実測|결과|측정|結果|실측"
 )
 _OF_A_LOAD = re.compile(
     r"(?i)\b(?:load|stress|performance|perf|benchmark\w*|throughput|soak|spike|capacity|scalability|carga|rendimiento"
     r"|desempenho|yük|beban)\b|нагруз\w+|производит\w+|бенчмарк\w*|压测|压力|性能|负载|基准|부하|성능|벤치|負荷|ベンチ"
 )
 _VERB = re.compile(
-    r"(?i)\b(?:handle[ds]?|handling|sustain\w*|serv(?:es?|ed)|reach\w*|achiev\w*|stay(?:s|ed)|remain\w*|kept|keeps"
-    r"|got|saw"
-    r"|measured|observed|processed|peak(?:s|ed)?|averag(?:ed|ing)|dropped|fell|rose|improved|reduced|went|took|held"
-    r"|was|were)\b"
-    r"|выдерж\w+|держ\w+|показал\w*|составил\w*|достиг\w*|达到|稳定|降至|降到|提升|처리|감소|개선|達し|記録"
+    r"(?i)\b(?:handle[ds]?|handling|sustain\w*|serv(?:es?|ed)|reach\w*|achiev\w*|stay(?:s|ed)|remain\w*|kept|keeps|got"
+    r"|saw|measured|observed|processed|peak(?:s|ed)?|averag(?:ed|ing)|dropped|fell|rose|improved|reduced|went|took|held"
+    r"|was|were)\b|выдерж\w+|держ\w+|показал\w*|составил\w*|достиг\w*|达到|稳定|降至|降到|提升|처리|감소|개선|達し|記録"
 )
 _HEADING = re.compile(r"\s*(#{1,6})\s")
 _RULE = re.compile(r"^[\s|:+=-]*$")

@@ -68,9 +68,8 @@ _NO_RUN = re.compile(r"(?i)\bvs\b|ratio|\brel(?:ative)?\b|winner|speed-?up|memor
 #: Headings and captions of what is to be run; a rate alone in a table below them is the one to be offered.
 _PLANNED = re.compile(
     r"(?i)\b(?:scenarios?|config\w*|parameters?|phases?|stages?|plans?|setup|settings|profiles?|options|workloads?"
-    r"|rate[- ]limit\w*|quotas?|tiers?|pricing"
-    r"|сценари\w+|параметр\w*|профил\w+|escenarios?|cenários?|configura\w+)\b|配置|场景|参数|시나리오|설정"
-    r"|設定|シナリオ"
+    r"|rate[- ]limit\w*|quotas?|tiers?|pricing|сценари\w+|параметр\w*|профил\w+|escenarios?|cenários?|configura\w+)\b"
+    r"|配置|场景|参数|시나리오|설정|設定|シナリオ"
 )
 _OF_WHOLE_REQUESTS = re.compile(r"(?i)^\W*http[\s_](?:req(?:uest)?[\s_])?(?:duration|latency|time)\b")
 _OTHER_METRIC = re.compile(

@@ -220,20 +220,16 @@ _SHARE_WITHIN = re.compile(
     re.IGNORECASE,
 )
 _FAILED_SHARE = re.compile(
-    r"(?<![\d.,<>])(?P<before>\d{1,2}(?:[.,]\d{1,2})?)\s?% (?:de (?:las |los |as )?(?:requests|solicitudes"
-    r"|peticiones|requisições)"
-    r" (?:fall|falh)\w+|of (?:the |all )?requests (?:\w+ )?(?:fail\w*|timed out)|запросов (?:\w+ )?(?:упал\w*"
-    r"|с ошибк\w+))"
-    r"|(?:error rate|tasa de error|taxa de erros?|процент ошибок|错误率|失败率|에러율|실패율"
-    r"|エラー率)[^\d%<>.。，,]{1,20}"
-    r"(?P<after>\d{1,2}(?:[.,]\d{1,2})?)\s?%",
+    r"(?<![\d.,<>])(?P<before>\d{1,2}(?:[.,]\d{1,2})?)\s?% (?:de (?:las |los |as )?(?:requests|solicitudes|peticiones"
+    r"|requisições) (?:fall|falh)\w+|of (?:the |all )?requests (?:\w+ )?(?:fail\w*|timed out)"
+    r"|запросов (?:\w+ )?(?:упал\w*|с ошибк\w+))|(?:error rate|tasa de error|taxa de erros?|процент ошибок|错误率"
+    r"|失败率|에러율|실패율|エラー率)[^\d%<>.。，,]{1,20}(?P<after>\d{1,2}(?:[.,]\d{1,2})?)\s?%",
     re.IGNORECASE,
 )
 #: Bounds are what somebody wants, or what a figure did not exceed.
 _BOUNDED = re.compile(
-    r"(?i)[<>\u2264\u2265]|\b(?:below|under|within|above|over|exceed\w*|less than|more than|at least|if|when|once"
-    r"|sleep|timeout\w*"
-    r"|ниже|выше|менее|более|если|меньше|больше|не более)\b|以内|以下|以上|超过|低于|小于|大于|이하|이상"
+    r"(?i)[<>\u2264\u2265]|\b(?:below|under|within|above|over|exceed\w*|less than|more than|at least|if|when|once|sleep"
+    r"|timeout\w*|ниже|выше|менее|более|если|меньше|больше|не более)\b|以内|以下|以上|超过|低于|小于|大于|이하|이상"
     r"|미만|이내|초과|未満"
 )
 _CHART = re.compile(r"^\s*(?P<key>title|x-axis|bar|line)\b(?P<rest>.*)$")

@@ -306,10 +306,7 @@ class Differential:
     @property
     def graphs(self) -> tuple[FlameGraph, FlameGraph]:
         """Both directions."""
-        return (
-            FlameGraph(self.second, self.event, self.first),
-            FlameGraph(self.first, self.event, self.second),
-        )
+        return (FlameGraph(self.second, self.event, self.first), FlameGraph(self.first, self.event, self.second))
 
     @property
     def title(self) -> str:

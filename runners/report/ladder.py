@@ -15,13 +15,7 @@ from matplotlib.ticker import FuncFormatter
 from runners.analysis import facts, instrument
 from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome, rate_interval, rounded_rate
 from runners.claims import climbing, rate_steps
-from runners.claims.climbing import (
-    MOST_IN_ANSWER,
-    Ladder,
-    asked,
-    ladders,
-    searched_together,
-)
+from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, searched_together
 from runners.claims.conclusion import Conclusion
 from runners.claims.rate_steps import taken_at
 from runners.claims.settings import Knee, anchor, knees

@@ -19,13 +19,7 @@ from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec,
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
-from runners.storage.schema import (
-    GeneratorRecord,
-    StepRecord,
-    StoreStatus,
-    TargetRecord,
-    WitnessRecord,
-)
+from runners.storage.schema import GeneratorRecord, StepRecord, StoreStatus, TargetRecord, WitnessRecord
 from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup, log_tail
 from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder

@@ -6,15 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.audit.rule import (
-    Seen,
-    achieved_rps,
-    dead_connections,
-    fell_short,
-    finite,
-    has_queue,
-    rule_of_output,
-)
+from runners.audit.rule import Seen, achieved_rps, dead_connections, fell_short, finite, has_queue, rule_of_output
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow

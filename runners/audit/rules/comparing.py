@@ -23,27 +23,20 @@ _OTHER_STATE = re.compile(
     r"\b(?:по сравнению|в сравнени[ие]|относительно|по отношению к|(?:предыдущ|прошл[ыоа])\w+|(?<!по-)прежн\w+|раньше"
     r"|оптимизаци\w+|без (?:\w+ )?(?:к[еэ]ш\w*|индекс\w*|шардирования|репликации)|со? (?:к[еэ]ш|индекс)\w+"
     r"|в отличие от|чем (?:в случае|под)|други(?:х|ми) этап\w+|чем (?:до|без|раньше|было(?! в (?:самом )?начале))\b"
-    r"|(?:в|на|из) \d[- ]?\w* этап\w+|1 нод\w+|однопоточн\w+|до этого"
-    r"|(?:стар|нов|перв|синхронн|асинхронн)\w+ (?:реализаци|верси|сервер|вариант|сервис)\w*|реализаци\w+ [сc] \w+"
-    r"|(?:после|до) (?:добавлени|внедрени|изменени|переход|исправлени|некоторой|оптимиз|включени|индекс|замен"
-    r"|настройк"
-    r"|применени)\w*"
-    r"|при переходе|при \d+[- ]?х? (?:узл|нод)\w+"
-    r"|чем (?:на|у|при|для|с) (?:остальн|друг|перв|втор|стар)\w+|использование (?:\w+ )?кластер\w*)\b",
+    r"|(?:в|на|из) \d[- ]?\w* этап\w+|1 нод\w+|однопоточн\w+|до этого|(?:стар|нов|перв|синхронн"
+    r"|асинхронн)\w+ (?:реализаци|верси|сервер|вариант|сервис)\w*|реализаци\w+ [сc] \w+|(?:после|до) (?:добавлени"
+    r"|внедрени|изменени|переход|исправлени|некоторой|оптимиз|включени|индекс|замен|настройк|применени)\w*"
+    r"|при переходе|при \d+[- ]?х? (?:узл|нод)\w+|чем (?:на|у|при|для|с) (?:остальн|друг|перв|втор|стар)\w+"
+    r"|использование (?:\w+ )?кластер\w*)\b",
     re.IGNORECASE,
 )
 #: What is measured.
 _FIGURE = re.compile(
-    r"\b(?:RPS|latency|задерж\w+|(?:не)?производительн\w+|быстродейств\w+|perfo\w*mance|throughput|пропускн\w+"
-    r"|rate|рейт\w*"
-    r"|врем\w+ (?:\w+ )?(?:ответ|отклик|обработк|выполнени|ожидани)\w*|отклик\w*"
-    r"|(?:средн|максимальн)\w+ (?:врем|latency"
-    r"|значени"
-    r"|показател)\w*"
-    r"|(?:п[еа]р|про)[сц]ентил\w+|точк\w+ разладки|запрос\w* в секунд\w+|нагрузк\w*|скорост\w+|в разы|по времени"
-    r"|количеств\w+ (?:\w+ )?(?:запрос|заяв)\w+"
-    r"|отвечать|median|p\d\d|response times?"
-    r"|средн(?:ем|ие|им)|в \d+(?:[.,]\d+)? раз\w*|на \d[\d.]* ?%)(?!\w)",
+    r"\b(?:RPS|latency|задерж\w+|(?:не)?производительн\w+|быстродейств\w+|perfo\w*mance|throughput|пропускн\w+|rate"
+    r"|рейт\w*|врем\w+ (?:\w+ )?(?:ответ|отклик|обработк|выполнени|ожидани)\w*|отклик\w*|(?:средн"
+    r"|максимальн)\w+ (?:врем|latency|значени|показател)\w*|(?:п[еа]р|про)[сц]ентил\w+|точк\w+ разладки"
+    r"|запрос\w* в секунд\w+|нагрузк\w*|скорост\w+|в разы|по времени|количеств\w+ (?:\w+ )?(?:запрос|заяв)\w+|отвечать"
+    r"|median|p\d\d|response times?|средн(?:ем|ие|им)|в \d+(?:[.,]\d+)? раз\w*|на \d[\d.]* ?%)(?!\w)",
     re.IGNORECASE,
 )
 _LOAD = re.compile(
@@ -59,9 +52,8 @@ _CAPACITY = (
 _A_STATE = r"(?:асинхронн|синхронн|стар|нов|перв|прошл)\w+ (?:сервер|реализаци|верси|вариант)\w*"
 #: What is measured, as the object of a verb: `уменьшил максимальную задержку`.
 _MEASURED = (
-    rf"(?:\w+ ){{0,2}}(?:{_CAPACITY}|(?:latency|задерж\w+|отклик\w*"
-    r"|врем\w+ (?:\w+ )?(?:ответ|отклик|обработк|выполнени)\w*)"
-    r"(?!\w))"
+    rf"(?:\w+ ){{0,2}}(?:{_CAPACITY}|(?:latency|задерж\w+|отклик\w*|врем\w+ (?:\w+ )?(?:ответ|отклик|обработк"
+    r"|выполнени)\w*)(?!\w))"
 )
 _VERB = r"(?:уменьши|снизи|сократи|увеличи|повыси|улучши|ухудши|ускори)"
 #: A fall or a gain that says by itself that something was before.
@@ -106,23 +98,20 @@ _GAIN_OR_LOSS = re.compile(
 )
 #: What its author expects, or says that he did not compare.
 _NOT_COMPARED = re.compile(
-    r"\bпредположени[еяю]\b"
-    r"|\bдолжн\w+ (?:был\w* )?(?:\w+ )?(?:снизи|вырас|упа|увелич|уменьш|улучш|ухудш|повыс|измени)\w+"
-    r"|\bне (?:получится|получилось|удалось|удастся|вышло|выйдет|можем|могу)\w* (?:\w+ ){0,2}сравн\w+"
+    r"\bпредположени[еяю]\b|\bдолжн\w+ (?:был\w* )?(?:\w+ )?(?:снизи|вырас|упа|увелич|уменьш|улучш|ухудш|повыс"
+    r"|измени)\w+|\bне (?:получится|получилось|удалось|удастся|вышло|выйдет|можем|могу)\w* (?:\w+ ){0,2}сравн\w+"
     r"|\bсравн\w+ (?:\w+ ){0,4}не (?:получится|получилось|удалось|удастся|вышло|выйдет)\b",
     re.IGNORECASE,
 )
 
 _FIGURE_EN = (
-    r"(?:throughput|latenc(?:y|ies)|response times?|requests? per sec(?:ond)?|requests?/s(?:ec)?|req/s(?:ec)?|RPS"
-    r"|QPS|TPS"
-    r"|p\d{2,3}(?:\.\d+)?|(?:\d{2}(?:\.\d+)?th )?percentiles?|tail|performance|performs?|performed"
-    r"|speed|median|average time)"
+    r"(?:throughput|latenc(?:y|ies)|response times?|requests? per sec(?:ond)?|requests?/s(?:ec)?|req/s(?:ec)?|RPS|QPS"
+    r"|TPS|p\d{2,3}(?:\.\d+)?|(?:\d{2}(?:\.\d+)?th )?percentiles?|tail|performance|performs?|performed|speed|median"
+    r"|average time)"
 )
 _TIMES = r"(?<![\w.])~?\d+(?:[.,]\d+)?\s?(?:%|x\b|×|times\b|percent\b)"
 _DEGREE = (
-    r"(?:faster|slower|better|worse|higher|lower|quicker|fewer|greater|larger|smaller|more performant"
-    r"|less performant)"
+    r"(?:faster|slower|better|worse|higher|lower|quicker|fewer|greater|larger|smaller|more performant|less performant)"
 )
 _CHANGED = (
     r"(?:improv(?:e[sd]?|ing|ements?)|regress(?:e[sd]|ions?)|degrad(?:e[sd]|ation)|increase[sd]?|decrease[sd]?"
@@ -136,17 +125,14 @@ _A_LIMIT = (
 )
 #: Words that alone say that two states are compared.
 _COMPARES_EN = re.compile(
-    rf"\b(?:{_DEGREE}\b[^.|]{{0,40}}? than\b{_A_LIMIT}|outperform\w*"
-    rf"|{_TIMES}\s?as (?:many|much|fast)\b"
+    rf"\b(?:{_DEGREE}\b[^.|]{{0,40}}? than\b{_A_LIMIT}|outperform\w*|{_TIMES}\s?as (?:many|much|fast)\b"
     rf"|{_TIMES}\s?(?:\w+ )?(?:faster|slower|higher|lower|better|worse|more (?:requests|throughput)|less (?:time"
-    rf"|latency)|"
-    rf"improvement|reduction|increase|decrease|speed-?up|slowdown|gain|drop|degradation|overhead)"
+    r"|latency)|improvement|reduction|increase|decrease|speed-?up|slowdown|gain|drop|degradation|overhead)"
     rf"|{_CHANGED}\b[^.|]{{0,60}}?\b(?:by|of|from)\b[^.|]{{0,20}}?(?:\d|half\b|a (?:third|quarter|factor))"
-    rf"|(?:compared (?:to|with)|in comparison (?:to|with)|versus|vs\.?|relative to|than the (?:old|previous|original"
-    rf"|baseline))\b[^.|]{{0,80}}?\b{_FIGURE_EN}\b"
-    rf"|{_FIGURE_EN}\b[^.|]{{0,80}}?\b(?:compared (?:to|with)|in comparison (?:to|with)|versus|vs\.?|relative to"
-    rf"|as fast as"
-    rf"|as before|(?:than|as) the (?:old|previous|original|baseline)))",
+    r"|(?:compared (?:to|with)|in comparison (?:to|with)|versus|vs\.?|relative to|than the (?:old|previous|original"
+    rf"|baseline))\b[^.|]{{0,80}}?\b{_FIGURE_EN}\b|{_FIGURE_EN}\b[^.|]{{0,80}}?\b(?:compared (?:to|with)"
+    r"|in comparison (?:to|with)|versus|vs\.?|relative to|as fast as|as before|(?:than|as) the (?:old|previous"
+    r"|original|baseline)))",
     re.IGNORECASE,
 )
 _TIMES_EN = re.compile(_TIMES + rf"\s?(?:\w+ )?{_DEGREE}\b", re.IGNORECASE)
@@ -159,23 +145,18 @@ _CHANGED_FIGURE_EN = re.compile(
 _STATE_EN = re.compile(
     r"\b(?:before|previous(?:ly)?|originally|baseline|without|now|after (?:the |adding|enabling|switching|upgrading"
     r"|replacing|removing|applying|introducing|implementing|optimi[sz]\w+|caching|index\w+|tuning|this|these)"
-    r"|instead of"
-    r"|old (?:version|implementation|code)|new (?:version|implementation|code)|optimi[sz]ed|optimi[sz]ations?"
-    r"|changes?"
-    r"|with (?:the )?(?:cach\w+|index\w*|redis|pool\w*|virtual threads|keep-?alive|compression))\b",
+    r"|instead of|old (?:version|implementation|code)|new (?:version|implementation|code)|optimi[sz]ed"
+    r"|optimi[sz]ations?|changes?|with (?:the )?(?:cach\w+|index\w*|redis|pool\w*|virtual threads|keep-?alive"
+    r"|compression))\b",
     re.IGNORECASE,
 )
 #: What is hoped for, advised or known of old was not measured here.
 NOT_MEASURED = re.compile(
-    r"\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*"
-    r"|consider(?:ing)?"
-    r"|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|(?<![-=])[<>≤≥] ?\d|aims?"
-    r"|(?:does|do|did) not (?:isolate|separate|distinguish|measure|compare|cover)"
-    r"|to (?:detect|track|monitor|prevent|catch)|goals?|targets?|thresholds?|standards?"
-    r"|if (?:we|you|the)|todo|plan(?:s|ned)? to"
-    r"|in theory|theoretical\w*|next steps?|in order to|(?:^|[-*] )(?:add|use|enable|implement|optimi[sz]e"
-    r"|increase|reduce"
-    r"|improve|cache|tune)\b)",
+    r"\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*|consider(?:ing)?"
+    r"|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|(?<![-=])[<>≤≥] ?\d|aims?|(?:does|do|did) not (?:isolate"
+    r"|separate|distinguish|measure|compare|cover)|to (?:detect|track|monitor|prevent|catch)|goals?|targets?"
+    r"|thresholds?|standards?|if (?:we|you|the)|todo|plan(?:s|ned)? to|in theory|theoretical\w*|next steps?"
+    r"|in order to|(?:^|[-*] )(?:add|use|enable|implement|optimi[sz]e|increase|reduce|improve|cache|tune)\b)",
     re.IGNORECASE,
 )
 #: A figure that is set against a requirement is compared with no state.
@@ -187,23 +168,18 @@ _AGAINST_A_LIMIT = re.compile(
 #: More load makes latency grow: no change of the system.
 _WITH_LOAD = re.compile(
     r"\b(?:as|when|with|while) (?:the )?(?:number of )?(?:load|rate|concurrency|connections|threads|users|VUs"
-    r"|traffic)\b"
-    r"|under (?:the )?(?:\w+ )?(?:load|stress|traffic)|(?:higher|more|increas\w+|growing) (?:load|concurrency"
-    r"|connections"
-    r"|users|VUs|traffic)|load increas\w+",
+    r"|traffic)\b|under (?:the )?(?:\w+ )?(?:load|stress|traffic)|(?:higher|more|increas\w+|growing) (?:load"
+    r"|concurrency|connections|users|VUs|traffic)|load increas\w+",
     re.IGNORECASE,
 )
 _HEADING = re.compile(
     r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b(?! (?:you|we|run|start|begin|install|\w+ing\b))"
-    r"|\bafter\b(?! (?:install|setup|clon|run))"
-    r"|(?:优化|改造|改进|优化处理)[前后](?!端)|性能对比|结果对比|对比(?:结果|分析|测试)|(?:개선|적용|도입|최적화"
-    r"|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교"
-    r"|(?:改善|最適化|導入|変更)[前後]|比較結果|性能比較|(?:antes|después|despues|depois) (?:y|e|del?|do|da|vs)\b"
-    r"|\bcomparativ[ao]\b"
-    r"|\w-vs-\w|(?<=^# )compare\b[^|]* (?:and|with|vs\.?) "
-    r"|\bбез к[еэ]ша\b|\bcomparing\b|\bvs\.?\s|\bversus\b|\b(?:performance|benchmark|results?|latency"
-    r"|throughput)\b.*\bcompar(?:ison|ed)\b"
-    r"|\bcomparison (?:of|with|to|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
+    r"|\bafter\b(?! (?:install|setup|clon|run))|(?:优化|改造|改进|优化处理)[前后](?!端)|性能对比|结果对比|对比(?:结果"
+    r"|分析|测试)|(?:개선|적용|도입|최적화|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교|(?:改善|最適化|導入"
+    r"|変更)[前後]|比較結果|性能比較|(?:antes|después|despues|depois) (?:y|e|del?|do|da|vs)\b|\bcomparativ[ao]\b"
+    r"|\w-vs-\w|(?<=^# )compare\b[^|]* (?:and|with|vs\.?) |\bбез к[еэ]ша\b|\bcomparing\b|\bvs\.?\s|\bversus\b"
+    r"|\b(?:performance|benchmark|results?|latency|throughput)\b.*\bcompar(?:ison|ed)\b|\bcomparison (?:of|with|to"
+    r"|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
     re.IGNORECASE,
 )
 #: A heading that says no more than that what stands below it is compared.
@@ -215,16 +191,14 @@ _COMPARISON = re.compile(
 )
 #: A heading that sets figures against what was aimed at, or loads against each other, compares no states.
 _OF_NO_STATES = re.compile(
-    r"\b(?:targets?|goals?|expected|actual)\b|목표"
-    r"|(?:VUs?|users?|connections?|concurrency|load)(?: levels?)? comparison"
-    r"|(?:VU|부하|동시 ?사용자)s?\s?별|不同并发|各并发",
+    r"\b(?:targets?|goals?|expected|actual)\b|목표|(?:VUs?|users?|connections?|concurrency"
+    r"|load)(?: levels?)? comparison|(?:VU|부하|동시 ?사용자)s?\s?별|不同并发|各并发",
     re.IGNORECASE,
 )
 #: A head of a table that gives the change between two states.
 _CHANGE_HEAD = re.compile(
-    r"\|[*\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]"
-    r"|ускорение|разница"
-    r"|улучшение|mejora|cambio|melhoria|ganho|amélioration|verbesserung|änderung)\b[^|]*(?:\||$)"
+    r"\|[*\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]|ускорение"
+    r"|разница|улучшение|mejora|cambio|melhoria|ganho|amélioration|verbesserung|änderung)\b[^|]*(?:\||$)"
     r"|\|[*\s]*(?:变化|提升|改善率?|変化率?|差异|변화율?|개선율?|증감률?|향상률?|차이)[^|]{0,12}(?:\||$)",
     re.IGNORECASE,
 )
@@ -233,9 +207,8 @@ _ALTERNATIVES = re.compile(
     r"^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|servers?"
     r"|server type|backends?|versions?|(?:api )?gateways?|(?:reverse )?prox(?:y|ies)|load balancers?|прокси|шлюзы?"
     r"|web servers?|databases?|strateg(?:y|ies)|approach(?:es)?|configurations?|stacks?|фреймворки?|языки?"
-    r"|реализаци[яи]|библиотек[аи]|вариант"
-    r"|框架|语言|实现|方案|网关|代理|プログラム言語|フレームワーク|実装|언어|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?"
-    r"|linguage(?:m|ns))[*_`\s]*$",
+    r"|реализаци[яи]|библиотек[аи]|вариант|框架|语言|实现|方案|网关|代理|プログラム言語|フレームワーク|実装|언어"
+    r"|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?|linguage(?:m|ns))[*_`\s]*$",
     re.IGNORECASE,
 )
 _AGAINST = re.compile(r"(?i)^[*_`\s]*(?:vs\.?|versus|compared (?:to|with)) [^\W\d_]")
@@ -254,9 +227,8 @@ _TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*\|?\s*$|^[
 #: Which setting or thing did best, but for the load at which it did.
 _BEST = re.compile(
     r"\b(?:show(?:s|ed|n)|g(?:ave|ives)|achieve[sd]|deliver(?:s|ed)|produce[sd]|yield(?:s|ed)|obtained|perform(?:s|ed)"
-    r"|works?|worked|did|got|had|was|were)\b[^.|]{0,15}?\bbest\b"
-    r"(?: (?:overall )?(?:results?|performance|throughput|numbers))? (?:when|with|using|by)\b"
-    r"(?! (?:\w+ ){0,2}\d+ (?:\w+ )?(?:connections|threads|users|VUs|clients|req))"
+    r"|works?|worked|did|got|had|was|were)\b[^.|]{0,15}?\bbest\b(?: (?:overall )?(?:results?|performance|throughput"
+    r"|numbers))? (?:when|with|using|by)\b(?! (?:\w+ ){0,2}\d+ (?:\w+ )?(?:connections|threads|users|VUs|clients|req))"
     r"|\bлучш\w+ (?:результат|показател|производительност)\w*[^.|]{0,20}?\b(?:показа|да|обеспечи|получи)л\w*"
     r"|\b(?:показа|да|обеспечи|получи)л\w* (?:\w+ )?лучш\w+ (?:результат|показател|производит|врем)\w*",
     re.IGNORECASE,
@@ -299,20 +271,17 @@ _WITH_OR_WITHOUT = tuple(
         r"\b(?:(?P<without>without|no|без|sin|sem|ohne|sans)|(?P<with>with|со?|con|com|mit|avec))[ -](?:the |a )?"
         r"(?P<what>[^\W\d]{3})[^\W\d]",
         r"(?:(?P<without>[无無]|没有|[不未](?:使用|加|带|开启?|用))|(?P<with>(?<![没沒])有|添加|增加|加入|引入"
-        r"|(?<![不未])使用"
-        r"|(?<![不未])开启))\s?(?P<what>[\u4e00-\u9fff]{2}|[a-z]{3})",
+        r"|(?<![不未])使用|(?<![不未])开启))\s?(?P<what>[\u4e00-\u9fff]{2}|[a-z]{3})",
         r"(?P<what>[\uac00-\ud7af]{2}|[a-z]{3})[\uac00-\ud7af\w]*?\s?"
         r"(?:(?P<without>미적용|미사용|없음|없이|비활성화)|(?P<with>적용|사용|있음|활성화))",
-        r"(?P<what>[\u3040-\u30ff\u4e00-\u9fff]{2}"
-        r"|[a-z]{3})[\u3040-\u30ff\u4e00-\u9fff\w]*?(?:(?P<without>なし|無し|無効)"
-        r"|(?P<with>あり|有り|有効))",
+        r"(?P<what>[\u3040-\u30ff\u4e00-\u9fff]{2}|[a-z]{3})[\u3040-\u30ff\u4e00-\u9fff\w]*?(?:(?P<without>なし|無し"
+        r"|無効)|(?P<with>あり|有り|有効))",
     )
 )
 #: What a label says that a system is without, and the words that another label may name it by.
 _LACKS = re.compile(
-    r"\b(?:without|no|non|без|sin|sem|ohne|sans)[ -](?:the |a |any )?"
-    r"(?!error|failu|warni|issue|probl|outpu|chang|ошиб|пробл)"
-    r"(?P<what>[^\W\d_]{5})[^\W\d_]*",
+    r"\b(?:without|no|non|без|sin|sem|ohne|sans)[ -](?:the |a |any )?(?!error|failu|warni|issue|probl|outpu|chang|ошиб"
+    r"|пробл)(?P<what>[^\W\d_]{5})[^\W\d_]*",
     re.IGNORECASE,
 )
 _STEM = re.compile(r"(?<![^\W\d_])[^\W\d_]{5}")
@@ -340,8 +309,7 @@ _LANGUAGES = (
         ),
         re.compile(
             rf"{_BY_HOW_MUCH}|\d\s?倍|[两三四五六七八九十数]倍|{_BETTER_ZH}|明显|显著|大幅|相比|相较|对比"
-            rf"|优化[前后](?!端)|之[前后]的"
-            rf"|原来|进一步"
+            r"|优化[前后](?!端)|之[前后]的|原来|进一步"
         ),
         re.compile(
             rf"{HOPED_ZH}|可以(?!看[出到]|发现|得出)|期望|如果|如需|若需|考虑|随着|越[高多大]|(?:高|低|大|小)于\s?[\d<>=≤≥]|超过\s?\d"
@@ -367,8 +335,7 @@ _LANGUAGES = (
     _Language(  # Spanish and Portuguese
         re.compile(
             rf"(?i){_FIGURE_ANYWHERE}|\b(?:performance|response times?|latencias?|latências?|rendimiento|desempenho"
-            rf"|vazão|tiempos? de respuesta"
-            r"|tempos? de resposta|solicitudes por segundo|requisições por segundo)\b"
+            r"|vazão|tiempos? de respuesta|tempos? de resposta|solicitudes por segundo|requisições por segundo)\b"
         ),
         re.compile(
             r"(?i)\b(?:mejor(?:ó|aron|a|as)|empeor\w+|más (?:rápid|lent)\w+|mais (?:rápid|lent)\w+|redu(?:jo"

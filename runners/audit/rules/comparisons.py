@@ -34,9 +34,8 @@ MOST_COMPARED = 100  # outputs of one script that a later one is compared with
 #: Past forms of "removed, replaced, changed ...": the audit reads English and Russian here, and nothing else.
 _CHANGED = re.compile(
     r"\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote"
-    r"|itten)"
-    r"|(?:убран|замен[её]н|добавлен|измен[её]н|увеличен|уменьшен|отключ[её]н|включ[её]н|переписан|удал[её]н)[аоы]?"
-    r"|(?:убрал|заменил|добавил|изменил|увеличил|уменьшил|отключил|включил|переписал|удалил)[аи]?)\b",
+    r"|itten)|(?:убран|замен[её]н|добавлен|измен[её]н|увеличен|уменьшен|отключ[её]н|включ[её]н|переписан"
+    r"|удал[её]н)[аоы]?|(?:убрал|заменил|добавил|изменил|увеличил|уменьшил|отключил|включил|переписал|удалил)[аи]?)\b",
     re.IGNORECASE,
 )
 

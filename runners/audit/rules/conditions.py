@@ -30,8 +30,7 @@ _NUMERAL = (
 )
 _REQUESTS = re.compile(
     rf"{_NUMERAL}(?:(?:total|http|sequential|get|ab) )?(?:requests?\b(?! ?(?:/|per|a) ?s)|calls\b|запрос(?:ов"
-    rf"|а)?\b(?! в)"
-    r"|[个次]?请求|回?リクエスト|번?의? ?요청)",
+    r"|а)?\b(?! в)|[个次]?请求|回?リクエスト|번?의? ?요청)",
     re.IGNORECASE,
 )
 _THREADS = re.compile(rf"{_NUMERAL}(?:threads?\b|поток\w*)", re.IGNORECASE)
@@ -46,9 +45,8 @@ _CONNECTIONS = re.compile(
 #: A list of parameters that is an author's own: `- c (connections): 64`, `+ keeping 64 HTTP connections open`.
 _PARAMETER = re.compile(
     r"(?i)^\W*(?:(?:-?c ?\(connections?\)|(?:number of |concurrent )?connections?|соединени[йя])\s*[:=]"
-    r"\s*(?P<after>\d{1,6})(?=\s*$|\s{2})"
-    r"|(?:keeping |using |with )?(?P<before>\d{1,6}) (?:(?:http|open|concurrent|parallel|keep-alive|открыт\w+"
-    r"|одновременн\w+|параллельн\w+) ){0,2}(?:connections?|соединени\w+)(?: open)?\W*$)"
+    r"\s*(?P<after>\d{1,6})(?=\s*$|\s{2})|(?:keeping |using |with )?(?P<before>\d{1,6}) (?:(?:http|open|concurrent"
+    r"|parallel|keep-alive|открыт\w+|одновременн\w+|параллельн\w+) ){0,2}(?:connections?|соединени\w+)(?: open)?\W*$)"
 )
 #: What is said of another run than the document's.
 _OF_ANOTHER_TIME = re.compile(
@@ -88,17 +86,14 @@ _CONDITIONS = {
     r"|(?<!мог )(?<!могли )(?<!могли [\"«])прогре(?!сс)|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
     r"|暖機|calentamiento|aquecimento|\baufw[äa]rm|\baufgewärmt|\bpréchauff|\bmise en température",
     "where the generator ran": r"localhost|127\.0\.0\.1|\b0\.0\.0\.0:\d|\bgenerator ran\b|\bhost machine\b"
-    r"|\bsingle-node host\b"
-    r"|\bclients? (?:was|were|is|ran|runs)(?: running)? [io]n\b|\b(?:same|another|separate|local) (?:\w+ )?"
-    r"(?:machine|host|instance|server|laptop)"
-    r"|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
-    r"(?:машин|хост|компьютер)\w*|(?:misma|mesma|otra|outra) (?:máquina|maquina)"
-    r"|(?:demselben|separaten|eigenen|anderen) (?:Rechner|Server|Host)|(?:derselben|anderen) Maschine|\blokal\w*"
-    r"|même machine|autre machine|\ben local\b|(?:同一|同じ|另一)\s?(?:台|个|の"
-    r"|EC2|マシン|机器)"
-    r"|\b(?:single|my|our|own) (?:\w+ )?(?:machine|host|laptop|box|pc|computer|macbook|mac)\b"
-    r"|\bdedicated (?:\w+ )?(?:machine|host|node|vm)\b|\blocal(?:ly| dev\w*| docker| env\w*)\b|локальн\w+"
-    r"|本机|本地(?:环境|开发|测试)|(?:环境[为是:\uff1a]|在)\s?本地|로컬|같은 (?:머신|서버|장비)|ローカル|同居",
+    r"|\bsingle-node host\b|\bclients? (?:was|were|is|ran|runs)(?: running)? [io]n\b|\b(?:same|another|separate"
+    r"|local) (?:\w+ )?(?:machine|host|instance|server|laptop)|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
+    r"(?:машин|хост|компьютер)\w*|(?:misma|mesma|otra|outra) (?:máquina|maquina)|(?:demselben|separaten|eigenen"
+    r"|anderen) (?:Rechner|Server|Host)|(?:derselben|anderen) Maschine|\blokal\w*|même machine|autre machine"
+    r"|\ben local\b|(?:同一|同じ|另一)\s?(?:台|个|の|EC2|マシン|机器)|\b(?:single|my|our|own) (?:\w+ )?(?:machine|host"
+    r"|laptop|box|pc|computer|macbook|mac)\b|\bdedicated (?:\w+ )?(?:machine|host|node|vm)\b|\blocal(?:ly| dev\w*"
+    r"| docker| env\w*)\b|локальн\w+|本机|本地(?:环境|开发|测试)|(?:环境[为是:\uff1a]|在)\s?本地|로컬|같은 (?:머신"
+    r"|서버|장비)|ローカル|同居",
 }
 _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",

@@ -250,22 +250,19 @@ MANY_FAILED = 0.05
 BEYOND_ALL = 1.5  # by which what is handled exceeds all that was tried
 OF_PROPORTION = 0.6  # of the growth of the load, below which no rate is proportional to it
 _HANDLES = re.compile(
-    r"\b(?:handle[sd]?|support(?:s|ed)?|sustain(?:s|ed)?|serve[sd]?|cope[sd]? with|withst(?:ands?|ood))\b[^.|\d]{0,30}?"
-    r"(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?P<kilo>k)?\+?\s?"
-    r"(?:(?:concurrent|simultaneous|virtual|active|parallel) ){0,2}(?:users?|VUs?|connections|clients)\b"
-    r"|(?:выдержива\w+|обслужива\w+|справля\w+ \w)[^.|\d]{0,20}?(?P<ru>\d{1,7})"
-    r" (?:\w+ )?(?:пользовател\w+|соединени\w+|VU)"
-    r"|(?:支持|支撑|承受)[^。|\d]{0,8}?(?P<zh>\d{1,7})\s?(?:个)?(?:并发|用户|连接)"
-    r"|(?P<ko>\d{1,7})\s?(?:명|VU)[^.|\d]{0,20}?(?:처리|수용|감당|버[텨틴])",
+    r"\b(?:handle[sd]?|support(?:s|ed)?|sustain(?:s|ed)?|serve[sd]?|cope[sd]? with|withst(?:ands?"
+    r"|ood))\b[^.|\d]{0,30}?(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?P<kilo>k)?\+?\s?(?:(?:concurrent"
+    r"|simultaneous|virtual|active|parallel) ){0,2}(?:users?|VUs?|connections|clients)\b|(?:выдержива\w+|обслужива\w+"
+    r"|справля\w+ \w)[^.|\d]{0,20}?(?P<ru>\d{1,7}) (?:\w+ )?(?:пользовател\w+|соединени\w+|VU)|(?:支持|支撑"
+    r"|承受)[^。|\d]{0,8}?(?P<zh>\d{1,7})\s?(?:个)?(?:并发|用户|连接)|(?P<ko>\d{1,7})\s?(?:명|VU)[^.|\d]{0,20}?(?:처리"
+    r"|수용|감당|버[텨틴])",
     re.IGNORECASE,
 )
 _PROPORTIONAL = re.compile(
     r"\b(?:scal(?:e[sd]?|ing|ability)\b[^.|]{0,30}?\b(?:near-?|almost |roughly )?(?:linear(?:ly)?|proportional(?:ly)?)"
-    r"|(?:linear|proportional) (?:scal\w+|growth|increase)"
-    r"|(?:grows?|increases?|rises?|rose|grew) (?:linearly|proportionally)"
-    r"|escal\w+ (?:linealmente|linearmente|proporcional\w*))\b"
-    r"|(?:线性|成比例)(?:扩展|增长|提升|上升)|선형(?:적|으로)?[^.|]{0,6}(?:확장|증가)"
-    r"|(?:линейно|пропорционально) (?:\w+ )?(?:раст|масштаб|увелич)\w+",
+    r"|(?:linear|proportional) (?:scal\w+|growth|increase)|(?:grows?|increases?|rises?|rose|grew) (?:linearly"
+    r"|proportionally)|escal\w+ (?:linealmente|linearmente|proporcional\w*))\b|(?:线性|成比例)(?:扩展|增长|提升|上升)"
+    r"|선형(?:적|으로)?[^.|]{0,6}(?:확장|증가)|(?:линейно|пропорционально) (?:\w+ )?(?:раст|масштаб|увелич)\w+",
     re.IGNORECASE,
 )
 _NOT = re.compile(

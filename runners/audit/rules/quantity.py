@@ -31,31 +31,24 @@ FEW_REPEATS = 3
 JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
 #: What an author says of runs whose outputs he does not show.
 REPEATED = re.compile(
-    r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst|highest|lowest|fastest|slowest)\b"
-    r".{0,12} (?:from|of|over) (?:\w+ )?"
-    r"(?:[3-9]|\d{2}|three|four|five|ten) runs\b"
-    r"|\b(?:each .{0,40}\b(?:run|ran|executed|measured)|repeated|ran each \w+)"
-    r" (?:[3-9]|\d{2}|three|four|five|ten) times\b"
-    r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:runs|rounds|repetitions|trials) (?:each|per|of each|for each)\b"
-    r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:benchmarks|tests|measurements|loads|runs) (?:are|were) (?:launched|run"
-    r"|made|taken|executed)\b"
-    r"|\b(?:had|has|have|got|given|made|did|performed|executed|after|over|in|with)(?: \w+)?"
-    r" (?:[3-9]|\d{2}|three|four|five|six|ten) (?:(?:test|benchmark|separate|independent|consecutive) )?(?:runs"
-    r"|repetitions)\b"
-    r"|\b(?:everything|all (?:\w+ ){0,2}\w+s|every \w+|tests?|benchmarks?|it) (?:is|are|was|were|has been|have been)"
-    r" (?:run|ran|executed|repeated|performed|measured) (?:[3-9]|\d{2}|three|four|five|ten) times?\b"
-    r"|\b(?:[3-9]|\d{2}|three|five|ten)-run (?:averages?|means?|medians?)\b"
-    r"|(?:средн\w+|медиан\w+|лучш\w+) (?:по|из) (?:[3-9]|\d{2}|тр[её]м|тр[её]х|пяти) (?:запуск|прогон|замер)\w*"
-    r"|\b(?:запуска|прогоня|повторя|выполня|замеря|измеря|провод)\w+ (?:по )?(?:[3-9]|\d{2}|три|четыре|пять|десять)"
-    r" раз\w*"
-    r"|\bпо (?:[3-9]|\d{2}|три|четыре|пять|десять) (?:запуск|прогон|замер|измерени)\w* (?:(?:на|для) )?кажд\w+"
-    r"|(?:测试?|测量|运行|执行|重复|压测|跑)了?\s?(?:[3-9三四五六七八九十]|\d{2})\s?[次遍轮]"
-    r"|(?<![\d.])(?:[3-9三五十]|\d{2})\s?次(?:测试|运行)?的?(?:平均|中位)"
-    r"|(?<![\d.])(?:[3-9]|\d{2})\s?(?:회|번)\s?(?:반복|실행|측정|수행|테스트|평균|중앙값)"
-    r"|(?<![\d.])(?:[3-9]|\d{2})\s?回\s?(?:実行|測定|計測|繰り返|の平均|の中央値)"
-    r"|\b(?:repetid|ejecut|executad|corrid|rodad|medid)\w* (?:[3-9]|\d{2}|tres|cinco|três) ve[cz]es\b"
-    r"|\b(?:promedio|mediana|média|media) de (?:[3-9]|\d{2}|tres|cinco|três)"
-    r" (?:ejecuciones|execuções|corridas|rodadas)\b"
+    r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst|highest|lowest|fastest|slowest)\b.{0,12} (?:from|of"
+    r"|over) (?:\w+ )?(?:[3-9]|\d{2}|three|four|five|ten) runs\b|\b(?:each .{0,40}\b(?:run|ran|executed|measured)"
+    r"|repeated|ran each \w+) (?:[3-9]|\d{2}|three|four|five|ten) times\b|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:runs"
+    r"|rounds|repetitions|trials) (?:each|per|of each|for each)\b|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:benchmarks"
+    r"|tests|measurements|loads|runs) (?:are|were) (?:launched|run|made|taken|executed)\b|\b(?:had|has|have|got|given"
+    r"|made|did|performed|executed|after|over|in|with)(?: \w+)? (?:[3-9]|\d{2}|three|four|five|six|ten) (?:(?:test"
+    r"|benchmark|separate|independent|consecutive) )?(?:runs|repetitions)\b|\b(?:everything|all (?:\w+ ){0,2}\w+s"
+    r"|every \w+|tests?|benchmarks?|it) (?:is|are|was|were|has been|have been) (?:run|ran|executed|repeated|performed"
+    r"|measured) (?:[3-9]|\d{2}|three|four|five|ten) times?\b|\b(?:[3-9]|\d{2}|three|five|ten)-run (?:averages?|means?"
+    r"|medians?)\b|(?:средн\w+|медиан\w+|лучш\w+) (?:по|из) (?:[3-9]|\d{2}|тр[её]м|тр[её]х|пяти) (?:запуск|прогон"
+    r"|замер)\w*|\b(?:запуска|прогоня|повторя|выполня|замеря|измеря|провод)\w+ (?:по )?(?:[3-9]|\d{2}|три|четыре|пять"
+    r"|десять) раз\w*|\bпо (?:[3-9]|\d{2}|три|четыре|пять|десять) (?:запуск|прогон|замер|измерени)\w* (?:(?:на"
+    r"|для) )?кажд\w+|(?:测试?|测量|运行|执行|重复|压测|跑)了?\s?(?:[3-9三四五六七八九十]|\d{2})\s?[次遍轮]"
+    r"|(?<![\d.])(?:[3-9三五十]|\d{2})\s?次(?:测试|运行)?的?(?:平均|中位)|(?<![\d.])(?:[3-9]|\d{2})\s?(?:회"
+    r"|번)\s?(?:반복|실행|측정|수행|테스트|평균|중앙값)|(?<![\d.])(?:[3-9]|\d{2})\s?回\s?(?:実行|測定|計測|繰り返"
+    r"|の平均|の中央値)|\b(?:repetid|ejecut|executad|corrid|rodad|medid)\w* (?:[3-9]|\d{2}|tres|cinco|três) ve[cz]es\b"
+    r"|\b(?:promedio|mediana|média|media) de (?:[3-9]|\d{2}|tres|cinco|três) (?:ejecuciones|execuções|corridas"
+    r"|rodadas)\b"
 )
 _PARAMETER = re.compile(
     r"(?i)^[-+\u2022]\s*(?:-?[tcdrk]\b|.{0,30}\b(?:threads?|connections?|duration|rate|pool\w*|queue|capacity|workers?"
@@ -75,10 +68,9 @@ _TURN = re.compile(
 )
 #: A caption or a heading that says which of several runs stands below it, and nothing else.
 _TURN_ALONE = re.compile(
-    r"(?i)^\W*(?:(?:\d{1,2}(?:st|nd|rd|th)?|first|second|third|fourth|fifth) (?:try|run|attempt|round|pass|time)"
-    r"|(?:try|run|attempt|round|pass|попытка|прогон|запуск)[ #№]{0,3}\d{1,2}"
-    r"|(?:перв|втор|трет|четв[её]рт|пят)\w+ (?:попытк|прогон|запуск|раз)\w*"
-    r"|第[一二三四五六七八九十\d]{1,2}[次轮遍回])\W*$"
+    r"(?i)^\W*(?:(?:\d{1,2}(?:st|nd|rd|th)?|first|second|third|fourth|fifth) (?:try|run|attempt|round|pass|time)|(?:try"
+    r"|run|attempt|round|pass|попытка|прогон|запуск)[ #№]{0,3}\d{1,2}|(?:перв|втор|трет|четв[её]рт|пят)\w+ (?:попытк"
+    r"|прогон|запуск|раз)\w*|第[一二三四五六七八九十\d]{1,2}[次轮遍回])\W*$"
 )
 LEAST_AGREEING = 4  # percentiles
 Rows = tuple[tuple[float, float], ...]

@@ -33,8 +33,7 @@ _ERRORS_SAID = tuple(
     for pattern in (
         rf"(?<![\w.,<>~\u2264-]){_SHARE}\s(?:\w+ )?{_FAILED}(?!\s?[:=])",
         r"\b(?:error|failure) rates?\b(?:[ :=*`]|(?:of|was|were|is|at|to|reached|hit|climbed|rose|jumped|about"
-        r"|around)\b)"
-        rf"{{1,8}}[~\u2248]?{_SHARE}",
+        rf"|around)\b){{1,8}}[~\u2248]?{_SHARE}",
         rf"(?:ошибок|доля ошибок|процент ошибок)[\s:=*\u2014-]{{1,5}}(?:составил\w* |около )?{_SHARE}",
         rf"(?:错误率|失败率|エラー率|失敗率|에러율|오류율|실패율)[^\d%<>\u2264。，.]{{0,8}}{_SHARE}",
         rf"(?:tasa|taxa|porcentaje|índice) de (?:error(?:es)?|erros?|fallos?|falhas?)[^\d%<>.]{{0,12}}{_SHARE}",
@@ -59,10 +58,8 @@ _ITEM = re.compile(rf"^[-*+\s]*(?P<name>[^:\uff1a|]{{3,40}})[:\uff1a][*\s]*{_SHA
 #: What says that a share of errors is a limit, or that nobody saw it.
 _A_LIMIT = re.compile(
     r"(?i)[<\u2264]|\b(?:below|under|less than|at most|up to|max(?:imum)?|limit\w*|alert\w*|when|unless|allow\w*"
-    r"|accept\w*"
-    r"|within|simulat\w+|inject\w*|chaos|flaky|match(?:es|ing)|configured"
-    r"|budget|порог\w*|допуст\w*|менее|ниже|меньше|не более|требовани\w*)\b"
-    r"|低于|小于|以内|阈值|目标|要求|미만|이하|이내|목표|기준|未満|以下|目標"
+    r"|accept\w*|within|simulat\w+|inject\w*|chaos|flaky|match(?:es|ing)|configured|budget|порог\w*|допуст\w*|менее"
+    r"|ниже|меньше|не более|требовани\w*)\b|低于|小于|以内|阈值|目标|要求|미만|이하|이내|목표|기준|未満|以下|目標"
 )
 
 

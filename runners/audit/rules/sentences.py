@@ -27,19 +27,16 @@ _PLAIN = {"мкс": "us", "мс": "ms", "msec": "ms", "с": "s", "сек": "s", 
 #: How one state is to another.
 BETTER_OR_WORSE = re.compile(
     r"\b(?:лучше|хуже|быстрее|медленнее|выше|ниже|больше|меньше|снизи\w*|снижа\w+|улучш\w+|ухудш\w+|прирост\w*"
-    r"|просел\w*"
-    r"|просад\w+|упал\w*|вырос\w*|выросл\w*|возрос\w*|возрастани\w*|снижени\w*|давал\w* следующие|увеличи\w*"
-    r"|увеличива\w+|уменьш[иа]\w*|сократи\w*|деградир\w+|выигр\w+|проигр\w+"
-    r"|обгоня\w+|справля(?:ется|ются|л\w+)|выдержива(?:ет|ют|л\w*)|держать|держал\w*|поднять|потеря\w+|измени\w+"
-    r"|отлича\w+|отличи\w+|повлия\w+|сопоставим\w*"
-    r"|faster|slower|better|worse|improve[ds]?|improvements?|regress\w*|outperform\w*|speed-?ups?)\b",
+    r"|просел\w*|просад\w+|упал\w*|вырос\w*|выросл\w*|возрос\w*|возрастани\w*|снижени\w*|давал\w* следующие|увеличи\w*"
+    r"|увеличива\w+|уменьш[иа]\w*|сократи\w*|деградир\w+|выигр\w+|проигр\w+|обгоня\w+|справля(?:ется|ются|л\w+)"
+    r"|выдержива(?:ет|ют|л\w*)|держать|держал\w*|поднять|потеря\w+|измени\w+|отлича\w+|отличи\w+|повлия\w+"
+    r"|сопоставим\w*|faster|slower|better|worse|improve[ds]?|improvements?|regress\w*|outperform\w*|speed-?ups?)\b",
     re.IGNORECASE,
 )
 #: What a profile shows, which needs no repeated load.
 PROFILE = re.compile(
     r"\b(?:ал+окац\w+|ал+оцир\w+|alloc\w*|с[эе]мпл\w*|samples?|профил\w+|profile\w*|лок(?:и|ов|а|ами|ах)?|locks?"
-    r"|блокиров\w+"
-    r"|cpu|процессорн\w+|памят\w+|стек\w*|граф\w*|heap\w*|сборк\w+ мусора|итератор\w*)\b",
+    r"|блокиров\w+|cpu|процессорн\w+|памят\w+|стек\w*|граф\w*|heap\w*|сборк\w+ мусора|итератор\w*)\b",
     re.IGNORECASE,
 )
 _TIME = re.compile(rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})")
@@ -64,8 +61,7 @@ _BETWEEN = re.compile(
 )
 _BEYOND = re.compile(
     rf"(?<![\d.,])(?P<share>\d(?:[.,]\d{{1,3}})?)\s?% (?:\w+ ){{0,2}}(?:больше|более|дольше|свыше|longer than|above"
-    rf"|over)"
-    rf" (?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
+    rf"|over) (?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
     re.IGNORECASE,
 )
 _MEAN = re.compile(
@@ -115,9 +111,8 @@ _FROM_TO = re.compile(
 )
 _PERCENT_CHANGE = re.compile(
     r"(?i)\b(?:improv\w+|dropp?(?:s|ed)?|fell|rose|grew|increas\w+|decreas\w+|reduc\w+|cut|down|up|by|of)\s(?:by "
-    r"|about |around |~)?"
-    r"(\d{1,3}(?:\.\d{1,2})?)\s?%|(?<![\w.])(\d{1,3}(?:\.\d{1,2})?)\s?% (?:faster|slower|higher|lower|improvement"
-    r"|reduction|increase|drop)"
+    r"|about |around |~)?(\d{1,3}(?:\.\d{1,2})?)\s?%|(?<![\w.])(\d{1,3}(?:\.\d{1,2})?)\s?% (?:faster|slower|higher"
+    r"|lower|improvement|reduction|increase|drop)"
 )
 _FACTOR = re.compile(
     r"(?i)(?<![\w.,\u2192>-])(\d{1,4}(?:\.\d{1,2})?)\s?(?:[x\u00d7](?![\w\s]*\d)|times (?:faster|slower|higher"
@@ -127,36 +122,30 @@ _ANOTHER_CLAUSE = re.compile(r"(?i)\b(?:but|while|whereas|although|а|но|од�
 _NO_ERRORS = re.compile(
     r"\b(?:zero|no|0) (?:(?:request|http|api|observed|reported|single|client) )?(?:errors?|failures|failed requests)\b"
     r"|\bwithout (?:any |a single )?(?:errors?|failures?)\b|\b(?:error|failure) rate (?:of |was |is |stayed at "
-    r"|: ?)?0(?:\.0+)?\s?%"
-    r"|\bsuccess (?:rate )?(?:(?:stays|stayed|remains|remained|is|was|of|at|: ?) ?)*100(?:\.0+)?\s?%"
-    r"|\b100(?:\.0+)?\s?% (?:success\b(?! criteria)|of (?:the |all )?requests (?:were )?succe)"
-    r"|\bбез (?:единой )?ошибок|\bни одной ошибки|\b0 ошибок|\bсбоев и ошибок нет"
-    r"|[无零]错误|没有错误|错误率为? ?0(?:\.0+)?%|(?:에러|오류) ?없이"
-    r"|\b(?:sin errores|sem erros|sans erreurs?)\b",
+    r"|: ?)?0(?:\.0+)?\s?%|\bsuccess (?:rate )?(?:(?:stays|stayed|remains|remained|is|was|of|at"
+    r"|: ?) ?)*100(?:\.0+)?\s?%|\b100(?:\.0+)?\s?% (?:success\b(?! criteria)|of (?:the "
+    r"|all )?requests (?:were )?succe)|\bбез (?:единой )?ошибок|\bни одной ошибки|\b0 ошибок|\bсбоев и ошибок нет"
+    r"|[无零]错误|没有错误|错误率为? ?0(?:\.0+)?%|(?:에러|오류) ?없이|\b(?:sin errores|sem erros|sans erreurs?)\b",
     re.IGNORECASE,
 )
 #: Errors of one kind: that there were none of them says nothing of the others.
 _OF_ONE_KIND = re.compile(
-    r"(?i)\b(?:5xx|500|50\d|server(?:-side)? errors?|internal|unexpected|system|socket|connection|network|memory"
-    r"|data|consistency"
-    r"|integrity|validation|type|compil\w+|lint\w*|серверн\w+)\b"
+    r"(?i)\b(?:5xx|500|50\d|server(?:-side)? errors?|internal|unexpected|system|socket|connection|network|memory|data"
+    r"|consistency|integrity|validation|type|compil\w+|lint\w*|серверн\w+)\b"
 )
 _NO_DEGRADATION = re.compile(
     r"\b(?:no|without|zero|little) (?:any )?(?:(?:performance|latency|throughput|significant|visible|noticeable"
-    r"|measurable"
-    r"|service) ){0,2}(?:degradation|slow-?down)\b|\b(?:does|did) not degrade\b"
-    r"|\b(?:performance|throughput|latency|latencies|response times?) (?:remain(?:s|ed)?|stay(?:s|ed)?)"
-    r" (?:\w+ )?(?:stable|flat|constant|consistent)\b"
-    r"|\bбез (?:заметной )?деградаци\w+|\bне деградир\w+|\bsem degradação|\bsin degradación|\bsans dégradation"
-    r"|性能(?:没有|无)(?:明显)?(?:下降|衰减)|성능 저하 ?없이",
+    r"|measurable|service) ){0,2}(?:degradation|slow-?down)\b|\b(?:does|did) not degrade\b|\b(?:performance|throughput"
+    r"|latency|latencies|response times?) (?:remain(?:s|ed)?|stay(?:s|ed)?) (?:\w+ )?(?:stable|flat|constant"
+    r"|consistent)\b|\bбез (?:заметной )?деградаци\w+|\bне деградир\w+|\bsem degradação|\bsin degradación"
+    r"|\bsans dégradation|性能(?:没有|无)(?:明显)?(?:下降|衰减)|성능 저하 ?없이",
     re.IGNORECASE,
 )
 #: What says of which part of the loads no degradation is meant.
 _OF_A_PART = re.compile(r"(?i)\b(?:up to|until|till|below|under \d|at \d|for \d|before|после|до)\b|以内|以下|까지")
 _OF_ALL = re.compile(
     r"(?i)\b(?:all|every|any|each|always|never|throughout|entire|whole|both|across|stay(?:s|ed)?|remain(?:s|ed)?"
-    r"|все[хм]?|всех|любой"
-    r"|ни разу|todas?|todos|toutes?|tous)\b|所有|全部|全程|각|모든|전체"
+    r"|все[хм]?|всех|любой|ни разу|todas?|todos|toutes?|tous)\b|所有|全部|全程|각|모든|전체"
 )
 _SHAPE = re.compile(
     r"\b(?:плато|plateau|ступеньк\w+|медиан\w+|median|p50|50 ?%|latency|задержк\w+|обгоня\w+|быстрее|faster)", re.I

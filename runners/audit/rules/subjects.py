@@ -69,11 +69,9 @@ _RANKED = re.compile(
     r"(?i)\b(?:fast(?:er|est)|slow(?:er|est)|quick(?:er|est)|better|best|worse|worst|highest|lowest|outperform\w*|wins?"
     r"|won|winner|beats?|superior|on par|as (?:fast|good|slow) as|(?:most|more|less|least) performant|twice)\b"
     r"|\b(?:быстре\w+|медленн\w+|лучш\w+|хуже|побежда\w+|победител\w+|опережа\w+|обгоня\w+|проигрыва\w+|превосход\w+"
-    r"|уступа\w+|вдвое|втрое|сопоставим\w*)"
-    r"|最[快慢高低好佳速]|更[快慢高低好差]|[快慢优高低]于|领先|不如|差距|持平|가장|빠르|빨라|느리|우수|뛰어"
-    r"|上回|下回|最も"
-    r"|\b(?:m[áa]s|mais) (?:r[áa]pid|lent)|\b(?:mejor(?:es)?|melhor(?:es)?|peor|pior|supera\w*)\b"
-    r"|\b(?:schnell(?:er|ste)|langsam(?:er|ste)|plus (?:rapide|lent))"
+    r"|уступа\w+|вдвое|втрое|сопоставим\w*)|最[快慢高低好佳速]|更[快慢高低好差]|[快慢优高低]于|领先|不如|差距|持平|가장"
+    r"|빠르|빨라|느리|우수|뛰어|上回|下回|最も|\b(?:m[áa]s|mais) (?:r[áa]pid|lent)|\b(?:mejor(?:es)?|melhor(?:es)?|peor"
+    r"|pior|supera\w*)\b|\b(?:schnell(?:er|ste)|langsam(?:er|ste)|plus (?:rapide|lent))"
     r"|(?<![\w.])\d+(?:[.,]\d+)?\s?(?:[x\u00d7](?!\w)|times\b|倍|배|раза?\b)"
 )
 _MEASURED = re.compile(
@@ -97,10 +95,9 @@ _WORSE = re.compile(
 _EQUAL = re.compile(r"(?i)\b(?:as (?:fast|good) as|on par with|the same (?:speed|throughput|performance) as)\b")
 _BEST = re.compile(
     r"(?i)\b(?:fastest|quickest|best[- ]performing|best (?:overall )?(?:performance|throughput|latency|results?)"
-    r"|highest (?:throughput|rps|performance)|lowest (?:latency|response times?)|wins|winner)\b"
-    r"|最快|性能最[高好佳强]|самы\w+ быстр\w+|быстрее всех|лучш\w+ (?:результат|производительн)\w*"
-    r"|가장 (?:빠르|빨라|높)|最速"
-    r"|\b(?:el|la|o|a) (?:m[áa]s|mais) r[áa]pid[oa]\b"
+    r"|highest (?:throughput|rps|performance)|lowest (?:latency|response times?)|wins|winner)\b|最快|性能最[高好佳强]"
+    r"|самы\w+ быстр\w+|быстрее всех|лучш\w+ (?:результат|производительн)\w*|가장 (?:빠르|빨라|높)|最速|\b(?:el|la|o"
+    r"|a) (?:m[áa]s|mais) r[áa]pid[oa]\b"
 )
 #: What is the best of some need not be the best of all.
 _OF_SOME = re.compile(

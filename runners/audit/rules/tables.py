@@ -18,9 +18,8 @@ from runners.readers.documents import Line
 _RULE = re.compile(r"^[\s|:+-]*$")
 _NUMBER = re.compile(
     r"^[~≈<>+*\s]*(?P<number>\d{1,3}(?:[, \u00a0\u202f']\d{3})+(?:\.\d+)?"
-    r"|\d+(?:[.,]\d+)?)\s?(?P<kilo>[kK](?![a-z]))?\s?"
-    r"(?P<unit>us|µs|μs|ms|s|sec|мкс|мс|сек|с|req/s(?:ec)?|requests/s(?:ec)?|r/s|rps|RPS|QPS|TPS"
-    r"|/s)?(?![\w%])[^|\d]{0,30}$"
+    r"|\d+(?:[.,]\d+)?)\s?(?P<kilo>[kK](?![a-z]))?\s?(?P<unit>us|µs|μs|ms|s|sec|мкс|мс|сек|с|req/s(?:ec)?"
+    r"|requests/s(?:ec)?|r/s|rps|RPS|QPS|TPS|/s)?(?![\w%])[^|\d]{0,30}$"
 )
 _UNIT_OF_HEAD = re.compile(r"[(\[（]\s?(us|µs|μs|ms|s|мкс|мс|с)\s?[)\]）]")
 _PLAIN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "sec": "s"}
