@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 from runners.bench.fixture import Fixture, Goal, NoFigure, Row, fixture
 from runners.claims.between import EXIT_FAILED
 from runners.errors import MeasureError
+from runners.process.supervisor import finished
 from runners.toolchain.tools import ROOT
 
 EXAMPLES = ROOT / "runners" / "docs" / "examples"
@@ -79,9 +79,7 @@ def compared(on: Fixture, pair: Sequence[Path]) -> Compared:
     words = [word for path in pair for word in ("--target", str(path))]
     command = [sys.executable, "-m", "runners.cli", "compare", *words, *SHORT, "--fail-on", LIMIT, "--json"]
     began = time.monotonic()
-    done = subprocess.run(
-        command, cwd=ROOT, env=dict(os.environ, LAB_RUNS=str(runs)), capture_output=True, text=True, check=False
-    )
+    done = finished(command, env=dict(os.environ, LAB_RUNS=str(runs)))
     took_s = time.monotonic() - began
     shutil.rmtree(runs, ignore_errors=True)
     if not done.stdout:

@@ -29,6 +29,7 @@ import psutil
 from runners.bench.fixture import Row, ending_in_order, keep, scratch
 from runners.fleet import workers
 from runners.fleet.workers import LEASE_S, RENEW_S, SERVER, Fleet
+from runners.process.supervisor import start
 from runners.readers.history import MARK, PARTITIONS, History, append, open_dataset
 from runners.storage.run_folder import runs
 from runners.storage.step_folder import write_json
@@ -78,12 +79,15 @@ def overhead(folder: Path) -> list[Row]:
     (folder / "it" / "campaign.yaml").write_text(text, encoding="utf-8")
     command = [str(LAB), "campaign", str(folder / "it" / "campaign.yaml")]
     begun_s, memory = time.monotonic(), list[float]()
-    process = subprocess.Popen(command, env=dict(os.environ, LAB_RUNS=str(folder / "runs")), stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith(b"["):  # a run begins
-            memory.append(psutil.Process(process.pid).memory_info().rss / 2**20)
-    if process.wait() != 0 or len(memory) != STEPS:
+    campaign = start(command, env=dict(os.environ, LAB_RUNS=str(folder / "runs")), stdout=subprocess.PIPE)
+    try:
+        for line in campaign.stdout:
+            if line.startswith(b"["):  # a run begins
+                memory.append(psutil.Process(campaign.pid).memory_info().rss / 2**20)
+        code = campaign.wait()
+    finally:
+        campaign.stop()
+    if code != 0 or len(memory) != STEPS:
         raise SystemExit("the campaign did not end well: run `lab campaign` on runners/docs/examples/python and see")
     took_s = time.monotonic() - begun_s
     loaded_s = sum(float(run.manifest()["outcome"]["loaded_s"]) for run in runs(folder / "runs"))

@@ -238,13 +238,15 @@ def start(
     return Child(command, lab_end, reading)
 
 
-def finished(command: Sequence[str], timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
+def finished(
+    command: Sequence[str], timeout_s: float | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run `command` under a guard to its end, in the present folder; gives its exit code and what it printed.
 
     Raises ToolError where it can't be started, subprocess.TimeoutExpired where it takes longer.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = start(command, stdout=out, stderr=err, directory=Path.cwd())
+        child = start(command, stdout=out, stderr=err, env=env, directory=Path.cwd())
         try:
             code = child.wait(timeout_s)
         finally:

@@ -1,7 +1,8 @@
-"""`make bench-store` in its smallest form: every row has a line, and a signal leaves nothing behind."""
+"""`make bench-store` in its smallest form: every row has a line. A signal leaves nothing of a benchmark behind."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.tests.waiting import left_in, until, working_in
+from runners.tests.waiting import LIMIT_S, left_in, until, working_in
 from runners.toolchain.tools import ROOT
 
 BENCH = [sys.executable, "-m", "runners.bench.store"]
@@ -74,15 +75,27 @@ def test_a_signal_leaves_no_process_and_no_data(number: signal.Signals, tmp_path
 
 
 @pytest.mark.e2e
-@pytest.mark.long
-def test_a_signal_ends_the_servers_of_a_benchmark_and_removes_their_stores(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "runners.bench.power", "aa-lsm"],
-        stdout=subprocess.DEVNULL,
-        cwd=ROOT,
-        env={**os.environ, "LAB_RUNS": str(tmp_path / "runs"), "TMPDIR": str(tmp_path)},
-    ) as process:
-        assert until(lambda: list(tmp_path.glob("bench-*/*/data/*"))), "no store was made"
+@pytest.mark.parametrize(
+    ("words", "begun"),
+    [
+        pytest.param(["power", "aa-lsm"], "*/data/*", marks=pytest.mark.long, id="power"),
+        pytest.param(["overhead", "overhead"], "overhead/runs/**/steps/*", id="overhead"),
+    ],
+)
+def test_a_signal_ends_what_a_benchmark_started_and_removes_its_data(
+    words: list[str], begun: str, tmp_path: Path
+) -> None:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", f"runners.bench.{words[0]}", *words[1:]],
+            stdout=subprocess.DEVNULL,
+            cwd=ROOT,
+            env={**os.environ, "LAB_RUNS": str(tmp_path / "runs"), "TMPDIR": str(tmp_path)},
+        ) as process,
+        contextlib.ExitStack() as in_the_end,
+    ):
+        in_the_end.callback(process.kill)  # else a test that fails waits for its end
+        assert until(lambda: list(tmp_path.glob(f"bench-*/{begun}")), 2 * LIMIT_S), "nothing was measured"
         assert len(working_in(tmp_path)) > 1, "no server is up"
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 128 + signal.SIGTERM
