@@ -52,14 +52,14 @@ def refusals(refused: Mapping[float, str]) -> list[str]:
     return [f"{write.listed(named)} not compared ({why})" for why, named in levels.items()]
 
 
-def in_turn(first: Step, second: Step, level: float = P99) -> str:
+def why_of_steps(first: Step, second: Step, level: float = P99) -> str:
     """As `why`, of one measurement on each side."""
     return why(level, *_sides(first, second))
 
 
 def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
     """The sentence in place of a difference in p99, where it is not that of what was measured."""
-    why = in_turn(first, second)
+    why = why_of_steps(first, second)
     if not why:
         return None
     text = f"The p99 of {facts.title(first)} and {facts.title(second)} are not compared: {why}"

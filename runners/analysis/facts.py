@@ -21,7 +21,7 @@ from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
-HELD = 0.99  # a rate is held when at least this share of what was offered got a response
+LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
 RESPONSE, SERVICE = "response", "service"
 #: What reports call an engine, or a setting of one that has a name of its own.
 ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
@@ -99,7 +99,7 @@ def achieved_rps(step: Step) -> float:
     return number(step, "achieved_rps")
 
 
-def held_share(step: Step) -> float:
+def achieved_share(step: Step) -> float:
     """Achieved over offered; NaN in closed loop."""
     offered = offered_rps(step)
     return achieved_rps(step) / offered if offered else math.nan
@@ -107,13 +107,13 @@ def held_share(step: Step) -> float:
 
 def fell_short(step: Step) -> bool:
     """Whether the step responded to less than was offered, by its own word or by its figures."""
-    return step.saturated or held_share(step) < HELD
+    return step.saturated or achieved_share(step) < LEAST_ACHIEVED
 
 
 def was_held_up(step: Step) -> bool:
     """Whether the step fell short although at least half of its seconds kept the rate: a stall, not its capacity."""
     completed = per_second(step)["completed"]
-    return fell_short(step) and len(completed) > 1 and float(completed.median()) >= HELD * offered_rps(step)
+    return fell_short(step) and len(completed) > 1 and float(completed.median()) >= LEAST_ACHIEVED * offered_rps(step)
 
 
 def is_saturated(step: Step) -> bool:
@@ -311,7 +311,7 @@ def judge(step: Step) -> Verdict:
     if step.record.sweep is not None:
         return Verdict(tuple(reasons), saturated=False)  # each of its steps is judged apart
     row = summary.iloc[0]
-    saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < HELD * row["offered_rps"])
+    saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < LEAST_ACHIEVED * row["offered_rps"])
     kept_up = row["kept_up"]
     if not saturated and not pd.isna(kept_up) and not bool(kept_up):
         reasons.append(NOT_KEPT_UP)

@@ -18,8 +18,8 @@ it. A side is open where even the slowest request is not excluded. scipy's `bino
 effective number of requests is none, so the bounds come from the regularised incomplete beta function that it uses
 itself.
 
-What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
-tell of an event that it did not see.
+What it assumes: what happens in the run happens in others too, and dependence is short against a fifth of it. One run
+can't tell of an event that it did not see.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Bounded:
 
     @property
     def holds_zero(self) -> bool:
-        """Whether a difference can't be seen: its interval is known, and holds zero."""
+        """Whether a difference is inconclusive: its interval is known and contains zero."""
         return self.bounded and self.low <= 0 <= self.high
 
     @property
@@ -224,11 +224,11 @@ def _high(blocks: Blocks, level: float) -> float:
     the last of a stall look as if they came alone.
     """
     expected, last = 1 - level, len(blocks.values_us) - 1
-    worth_of_all = math.inf
+    effective_of_all = math.inf
 
     def too_high(column: int) -> bool:
         share, independent = _beyond(blocks, column) if column < last else (0.0, math.inf)
-        independent = min(independent, worth_of_all)
+        independent = min(independent, effective_of_all)
         slower = share * independent
         return bool(betainc(slower + 1, independent - slower, expected) > 1 - TAIL)
 
@@ -236,7 +236,7 @@ def _high(blocks: Blocks, level: float) -> float:
     while column < last and not too_high(column):
         share, independent = _beyond(blocks, column)
         if share * blocks.total >= FEWEST_SLOWER:
-            worth_of_all = min(worth_of_all, independent)
+            effective_of_all = min(effective_of_all, independent)
         before, column = column, min(max(blocks.index(1 - share / 2), column + 1), last)
     if column == last and not too_high(last):
         return math.nan

@@ -10,13 +10,13 @@ and fewer, are taken by the same curve.
 limit, or of the shortfall of the achieved rate where that is further), y = g(x) + noise. The curve rises from a floor
 -l below the knee k through zero at k to a ceiling above it, both exponentially over a width w:
 g = -l (1 - exp((x - k) / w)) below, h (1 - exp((k - x) / w)) above, as a queue's response time does near saturation.
-The server of one step is a little faster or slower than the typical one: k differs from step to step by a normal
+The server of one step is a little faster or slower than the mean one: k differs from step to step by a normal
 deviate of unknown size, integrated out by Gauss-Hermite quadrature. Noise is Student's t with 4 degrees of freedom (K.
 Lange, R. Little and J. Taylor, 1989, *Robust statistical modeling using the t distribution*, JASA 84), and a share of
 the steps, unknown too, lies anywhere above the curve: a stall of the machine makes a step slower and never faster.
 
 **Starts.** Two starts of one server differ more than two steps do. Where the steps are of several starts, the knee of
-each start lies around the typical one by a normal deviate of unknown size, integrated out too; several servers of one
+each start lies around the mean one by a normal deviate of unknown size, integrated out too; several servers of one
 search share that size, so that what tells of it is pooled over all of them. With one start the interval is that of this
 process alone, and a ratio is no ground for a verdict.
 
@@ -228,7 +228,7 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
     places = np.linspace(rates.min() - math.log(BEYOND), rates.max() + math.log(BEYOND), PLACES)
     found = np.empty((*map(len, (FLOORS, WIDTHS, JITTERS, SCALES, SPOILT, starts)), PLACES))
     for (w, width), (j, jitter) in product(enumerate(WIDTHS), enumerate(JITTERS)):
-        # the server of a step is a little faster or slower than the typical one: the curve is moved along the rate
+        # the server of a step is a little faster or slower than the mean one: the curve is moved along the rate
         apart = rates[None, :, None] - places[:, None, None] - jitter * math.sqrt(2) * NODES[None, None, :]
         bend, is_below = np.expm1(-np.abs(apart) / width), apart < 0
         for f, floor in enumerate(FLOORS):
@@ -250,7 +250,7 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(found: Floats, places: Floats, spread: float) -> Floats:
-    """Log likelihoods of the typical knee, from those of each start's own knee, which lies around it by a deviate.
+    """Log likelihoods of the mean knee, from those of each start's own knee, which lies around it by a deviate.
 
     Rows, starts, places to rows, places. What lies beyond the first or the last place counts as lying there.
     """
@@ -384,7 +384,7 @@ def points(step: Step, objective: Objective) -> list[Point]:
     """Judge each rate of a step: one, or each short one of a load whose rate changes."""
     if step.record.sweep is None:
         levels = [(level, value.value) for level in LEVELS if (value := facts.at(step, level)) is not None]
-        achieved, lost = facts.held_share(step), lost_share(step, objective)
+        achieved, lost = facts.achieved_share(step), lost_share(step, objective)
         achieved = achieved if write.known(achieved) else 0.0
         whole = RateStep(facts.offered_rps(step), tuple(levels), achieved, lost, start=_start(step))
         return [Point(whole, meets(step, objective), step, facts.samples(step))]
@@ -441,20 +441,20 @@ def _short_by_itself(step: Step) -> bool:
     if not write.known(latest_us):
         latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
     lag_s, length_s = latest_us / 1e6, (step.record.duration_s or 0.0)
-    missing = 1 - facts.held_share(step)
-    return lag_s >= 0 and length_s > 0 and missing > 1 - facts.HELD + lag_s / length_s
+    missing = 1 - facts.achieved_share(step)
+    return lag_s >= 0 and length_s > 0 and missing > 1 - facts.LEAST_ACHIEVED + lag_s / length_s
 
 
 def _judged(step: Step, objective: Objective) -> Met:
     """A step by its figures."""
     if not step.valid and not facts.fell_short(step) and not facts.only_late(step):
         return Met(Outcome.INVALID, (facts.why_not(step),))
-    held = facts.held_share(step)
-    if not write.known(held):
+    share = facts.achieved_share(step)
+    if not write.known(share):
         return Met(Outcome.INVALID, ("no rate was recorded",))
     missed = []
-    if held < objective.achieved:
-        missed.append(f"achieved {write.percent(held)} of what was offered")
+    if share < objective.achieved:
+        missed.append(f"achieved {write.percent(share)} of what was offered")
     for level, limit_us in objective.latencies:
         value = facts.at(step, level)
         if value is None:

@@ -2,7 +2,7 @@
 
 **What may be compared.** Loads of one setting: operation, kind of loop, what the latency is counted from, offered
 rate, connections, threads, duration and tool. A closed loop is never compared with an open one, nor service time with
-response time; the rest may differ where the user says so. A latency is compared where the load was held and met few
+response time; the rest may differ where the user says so. A latency is compared where the rate was achieved and met few
 errors, a percentile where both print it and enough samples lie beyond it; a mean or a maximum stands for none.
 
 **The interval.** Nobody says in which order the files were made, so runs are independent here: the ratio's interval is
@@ -226,7 +226,7 @@ def _latency_refused(output: Output) -> str | None:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
         reached = f"{write.rate(achieved_rps(output))} of {write.rate(output.offered_rps)}"
-        return f"{output.place}: {reached} was achieved, so its latency is that of a load which was not held"
+        return f"{output.place}: {reached} was achieved, so its latency is not that of its rate"
     said = next((text for text in _about(output) if _AVERAGED.search(text)), None)
     if said is not None:
         return f"{output.place}: {said.strip()!r}: an average of percentiles is no percentile"

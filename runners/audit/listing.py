@@ -45,16 +45,16 @@ def as_text(audit: Audit) -> str:
 
 
 def short_lines(audit: Audit) -> Iterator[str]:
-    """One line a theme and document; the highest rate held stands in the line on load, or in one of its own."""
-    held = dict(_held(audit))
+    """One line a theme and document; the highest rate achieved stands in the line on load, or in one of its own."""
+    highest = dict(_highest_rates(audit))
     for digest in audit.digests:
         document = digest.gravest.output.group
-        yield _line(digest, held.pop(document, "") if digest.theme == "load" else "")
-    yield from (f"{document}: {text}" for document, text in held.items())
+        yield _line(digest, highest.pop(document, "") if digest.theme == "load" else "")
+    yield from (f"{document}: {text}" for document, text in highest.items())
 
 
-def _line(digest: Digest, held: str) -> str:
-    """`place: theme severity: text - remedy; highest rate held: ... [CODE in 3 runs, CODE; also conditions]`."""
+def _line(digest: Digest, highest: str) -> str:
+    """`place: theme severity: text - remedy; highest rate achieved: ... [CODE in 3 runs, CODE; also conditions]`."""
     first = digest.gravest
     runs = Counter(remark.code for remark in digest.remarks)
     codes = [first.code, *(code for code in runs if code != first.code)]
@@ -62,7 +62,7 @@ def _line(digest: Digest, held: str) -> str:
     also = f"; also {write.listed(digest.also)}" if digest.also else ""
     return (
         f"{first.output.place}: {digest.theme} {first.severity.value}: {first.seen.text} - {first.rule.remedy}"
-        f"{f'; {held}' if held else ''} [{counted}{also}]"
+        f"{f'; {highest}' if highest else ''} [{counted}{also}]"
     )
 
 
@@ -111,37 +111,37 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """The highest rate that was held of each operation, and the outputs whose latency was taken above it."""
-    held: dict[str, float] = {}
+    """The highest rate that was achieved of each operation, and the outputs whose latency was taken above it."""
+    highest: dict[str, float] = {}
     for output in group:
         rate = output.offered_rps
         if rate and achieved_rps(output) is not None and not fell_short(output):
-            held[_operation(output)] = max(rate, held.get(_operation(output), 0.0))
+            highest[_operation(output)] = max(rate, highest.get(_operation(output), 0.0))
     above = [
         output.place
         for output in group
-        if output.offered_rps and output.offered_rps > held.get(_operation(output), math.inf) and fell_short(output)
+        if output.offered_rps and output.offered_rps > highest.get(_operation(output), math.inf) and fell_short(output)
     ]
-    return {"document": group[0].group, "highest_held_rps": held, "latency_above_it": above}
+    return {"document": group[0].group, "highest_achieved_rps": highest, "latency_above_it": above}
 
 
-def held_lines(audit: Audit) -> Iterator[str]:
-    """Summarise each document: the highest rate held per operation, and the latencies that were taken above it."""
-    yield from (f"{document}: {text}" for document, text in _held(audit))
+def highest_rate_lines(audit: Audit) -> Iterator[str]:
+    """Summarise each document: the highest rate achieved per operation, and the latencies that were taken above it."""
+    yield from (f"{document}: {text}" for document, text in _highest_rates(audit))
 
 
-def _held(audit: Audit) -> Iterator[tuple[str, str]]:
+def _highest_rates(audit: Audit) -> Iterator[tuple[str, str]]:
     for group in groups(audit.outputs):
         known = _document(group)
-        held, above = known["highest_held_rps"], known["latency_above_it"]
-        if held:
-            rates = write.listed(f"{name} {write.rate(rate)}" for name, rate in sorted(held.items()))
+        highest, above = known["highest_achieved_rps"], known["latency_above_it"]
+        if highest:
+            rates = write.listed(f"{name} {write.rate(rate)}" for name, rate in sorted(highest.items()))
             first = (
                 f"; above it: the latency of {write.several(len(above), 'run')}, {', '.join(above[:SHOWN])}"
                 if above
                 else ""
             )
-            yield known["document"], f"highest rate held: {rates}{first}{' ...' if len(above) > SHOWN else ''}"
+            yield known["document"], f"highest rate achieved: {rates}{first}{' ...' if len(above) > SHOWN else ''}"
 
 
 def _operation(output: Output) -> str:

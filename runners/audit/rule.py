@@ -86,7 +86,7 @@ class Remark:
         return self.seen.output
 
 
-HELD = 0.99  # a rate is held when at least this share of what was offered was achieved
+LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
 CHECK_S = 2.0  # how often wrk and wrk2 look for connections that wait too long
 LEAST_LOST_S = 0.2  # less is the wait for the last responses
 START_S = 0.5  # what a generator and a server that have just started may lose besides
@@ -108,7 +108,7 @@ def at(output: Output, level: float) -> float | None:
     return finite(output.report.latencies.at(level))
 
 
-def typical_us(output: Output) -> float | None:
+def central_us(output: Output) -> float | None:
     """The median, or the mean where there are no percentiles."""
     median = at(output, 0.5)
     if median is not None:
@@ -135,7 +135,7 @@ def fell_short(output: Output) -> bool:
     """Tell whether less was achieved than was offered, by more than the start of the run explains."""
     offered, achieved = output.offered_rps, responded_rps(output)
     wanted = output.report.transcribed and output.command is not None  # the author gives the rate that he wanted
-    if not (is_open_loop(output) or wanted) or not offered or achieved is None or achieved >= HELD * offered:
+    if not (is_open_loop(output) or wanted) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
         return False
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
@@ -145,7 +145,7 @@ def fell_short(output: Output) -> bool:
         return True  # a quarter of them waited after the calibration for about what was lost
     if lost <= WRK2_WARM_UP_PER_CONNECTION_S * (output.connections or 0) + START_S:
         return False
-    return after is None or after < HELD * offered
+    return after is None or after < LEAST_ACHIEVED * offered
 
 
 def responded_rps(output: Output) -> float | None:

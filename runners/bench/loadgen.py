@@ -132,8 +132,8 @@ def _interleave(rounds: int, *clients: Callable[[], Result]) -> list[list[Result
     """Results of each client. Who goes first changes each round, so that a drift of the machine favours nobody."""
     results: list[list[Result]] = [[] for _ in clients]
     for number in range(rounds):
-        for turn in range(len(clients)):
-            who = (number + turn) % len(clients)
+        for place in range(len(clients)):
+            who = (number + place) % len(clients)
             results[who].append(clients[who]())
     return results
 
@@ -264,7 +264,7 @@ def _lua(clients: Clients) -> Iterator[Row]:
 
 
 def _memory(clients: Clients) -> Iterator[Row]:
-    """Memory with 1000 connections beside its limit and over time, and whether 10 000 connections carry their load."""
+    """Memory with 1000 connections beside its limit and over time, and whether all of 10 000 connections are served."""
     short = _peak(clients.ours(1_000, 5_000, MEMORY_SHORT_S))
     long = _peak(clients.ours(1_000, 5_000, MEMORY_LONG_S))
     many = clients.ours(MANY_CONNECTIONS, 20_000)["requests"]

@@ -29,16 +29,16 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     if facts.is_saturated(step):
         text = (
             f"{name} does not achieve {write.rate(offered)} on {write.connections(step.record.connections)}: it "
-            f"responded to {write.rate(achieved)}, {write.percent(facts.held_share(step))} of what was offered. That "
-            "is saturation, so its response times are the length of a queue and none is quoted"
+            f"responded to {write.rate(achieved)}, {write.percent(facts.achieved_share(step))} of what was offered. "
+            "That is saturation, so its response times are the length of a queue and none is quoted"
         )
         remedy = f"Offer less: {write.given_share(STABLE_SHARE)} of what the closed-loop probe reached."
         return Finding.of("A02", Severity.ERROR, text, evidence, (step.name,), figure, remedy)
     if facts.was_held_up(step):
         text = (
             f"{name} responded to {write.rate(achieved)} of {write.rate(offered)}, "
-            f"{write.percent(facts.held_share(step))}. In most of its seconds it achieved the rate, so it was held up "
-            "for a while rather than out of capacity; no latency is quoted"
+            f"{write.percent(facts.achieved_share(step))}. In most of its seconds it achieved the rate, so it was held "
+            "up for a while rather than out of capacity; no latency is quoted"
         )
         remedy = "Run the step again, on a quieter machine."
         return Finding.of("A06", Severity.ERROR, text, evidence, (step.name,), Anchor.timeline(workload), remedy)

@@ -218,14 +218,14 @@ class Verdict:
 
 def rate(step: Step) -> Verdict:
     """Offered and achieved rate."""
-    offered, achieved, held = facts.offered_rps(step), facts.achieved_rps(step), facts.held_share(step)
-    if not write.known(held):
+    offered, achieved, share = facts.offered_rps(step), facts.achieved_rps(step), facts.achieved_share(step)
+    if not write.known(share):
         return Verdict(None, "the rates are not known")
-    text = f"{write.rate(achieved)} of {write.rate(offered)} ({write.percent(held)})"
+    text = f"{write.rate(achieved)} of {write.rate(offered)} ({write.percent(share)})"
     censored = facts.number(step, "censored")
     if write.known(censored) and censored:
         text += f", {write.several(censored, 'request')} without a response at the end"
-    return Verdict(held >= facts.HELD, text)
+    return Verdict(share >= facts.LEAST_ACHIEVED, text)
 
 
 def samples(step: Step) -> Verdict:
@@ -413,7 +413,7 @@ def cross_checks(run: Run) -> Iterator[Check]:
 
 def _profiled(steps: list[Step]) -> Check:
     """A profile is evidence for a rate only where the load kept it."""
-    bad = [step for step in steps if not facts.held_share(step) >= facts.HELD]
+    bad = [step for step in steps if not facts.achieved_share(step) >= facts.LEAST_ACHIEVED]
     text = f"{write.count(len(steps) - len(bad))} of {write.several(len(steps), 'profiled load')} kept their rate"
     if bad:
         said = [

@@ -291,12 +291,12 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
         text += f"; without that lock they wait {rest}"
     evidence: dict[str, write.Value] = {f"{one.name} client_s": one.client_s for one in found}
     evidence |= {f"{one.name} all_s": one.all_s for one in found}
-    evidence["least_held"] = held = min(facts.held_share(one.step) for one in found)
-    if held < facts.HELD:
-        text += f"; no evidence: a profiled load kept {write.percent(held)} of its offered rate"
+    evidence["least_held"] = least = min(facts.achieved_share(one.step) for one in found)
+    if least < facts.LEAST_ACHIEVED:
+        text += f"; no evidence: a profiled load kept {write.percent(least)} of its offered rate"
     yield Finding.of(
         "H08",
-        Severity.NOTE if held >= facts.HELD else Severity.WARNING,
+        Severity.NOTE if least >= facts.LEAST_ACHIEVED else Severity.WARNING,
         text,
         evidence,
         tuple(one.step.name for one in found),

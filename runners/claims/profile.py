@@ -1,8 +1,8 @@
 """Conclude on profiles: where time and memory go, what the profiler cost, and which frames changed between two.
 
 Each frame's shares are compared by a normal test whose variances know how the shares vary over time (see
-readers/stacks.py). Hundreds of frames are asked at once, so the false discovery rate is held at 5 % (Y. Benjamini and
-Y. Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B 57; it holds under the positive
+readers/stacks.py). Hundreds of frames are asked at once, so the false discovery rate is controlled at 5 % (Y. Benjamini
+and Y. Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B 57; it holds under the positive
 dependence that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, Ann. Stat. 29). Frames that always stand
 together in a stack have the same shares and are one test, called by the name of the deepest.
 
@@ -326,7 +326,11 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
             continue
         change = difference(after, before)
         floored = [instrument.unresolved(step, level, pair.floor) for step in (a, b)] if level > 0.5 else []
-        if why := comparable.in_turn(a, b, level) or comparable.unbounded(change) or next(filter(None, floored), ""):
+        if (
+            why := comparable.why_of_steps(a, b, level)
+            or comparable.unbounded(change)
+            or next(filter(None, floored), "")
+        ):
             refused[level] = why
         else:
             _add(parts, evidence, write.level(level), change)

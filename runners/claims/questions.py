@@ -215,7 +215,7 @@ MOST = 0.5
 CHANCE = 0.05
 
 
-def carries_published(workloads: Sequence[str]) -> Answering:
+def reaches_published_rate(workloads: Sequence[str]) -> Answering:
     """Does a closed loop on as many connections as published reach the published rate here?"""
 
     def answer(evidence: Evidence) -> Answer | None:

@@ -290,8 +290,8 @@ def _latencies(output: Output) -> list[float]:
 
 
 def _met(output: Output) -> bool:
-    """Whether an output held its rate, as far as it tells, without latencies that only a queue has."""
+    """Whether an output achieved its rate, as far as it tells, without latencies that only a queue has."""
     offered, achieved = output.offered_rps, output.report.requests_per_s
-    if offered and achieved and achieved < facts.HELD * offered:
+    if offered and achieved and achieved < facts.LEAST_ACHIEVED * offered:
         return False
     return max(_latencies(output), default=0.0) <= QUEUE_US

@@ -147,7 +147,7 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
                 if short
                 else f"against {facts.latency_text(low, 0.99)} at {at}"
             )
-            if why := "" if short else comparable.in_turn(low, high):
+            if why := "" if short else comparable.why_of_steps(low, high):
                 text += f"; they are not compared, for {why}"
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}
         ladder = f"ladder-{high.record.ladder.name if high.record.ladder else ''}"

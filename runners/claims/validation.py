@@ -226,8 +226,10 @@ def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> It
     yield Check("generators", None if missing else True, write.sentence(text))
     steps = [step for floor in found for step in floor.rounds]
     bad = [step for step in steps if not facts.quotable(step) and write.known(facts.offered_rps(step))]
-    held = min((facts.held_share(step) for step in steps if write.known(facts.held_share(step))), default=math.nan)
-    text = f"{write.count(len(steps))} rounds, each achieved {write.percent(held)} of its rate or more"
+    least = min(
+        (facts.achieved_share(step) for step in steps if write.known(facts.achieved_share(step))), default=math.nan
+    )
+    text = f"{write.count(len(steps))} rounds, each achieved {write.percent(least)} of its rate or more"
     if bad:
         text += "; left out: " + "; ".join(_left_out(found))
     yield Check("rounds", not bad, write.sentence(text), tuple(step.name for step in bad))

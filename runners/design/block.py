@@ -299,8 +299,8 @@ class Interleaved:
         """Every start: each treatment is in `starts` of them, and the baseline in all."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
-        for turn in range(self.starts):
-            chosen = in_random_order(others, self.seed, turn, "groups") if most < len(others) else tuple(others)
+        for start in range(self.starts):
+            chosen = in_random_order(others, self.seed, start, "groups") if most < len(others) else tuple(others)
             for at in range(0, len(chosen), most):
                 number += 1
                 yield self._start(number, (first, *chosen[at : at + most]), rate)

@@ -66,7 +66,7 @@ def errors_are_the_keys(finding: Finding) -> Answer:
 
 
 QUESTIONS = answered_by("01", {
-    "rate": questions.carries_published(WORKLOADS),
+    "rate": questions.reaches_published_rate(WORKLOADS),
     "store-cpu": questions.store_is_most(WORKLOADS, "rocksdb"),
     "sockets": questions.sockets_over_store(WORKLOADS, "rocksdb"),
     "merge-tail": questions.tail_by("compaction", "put-rocksdb"),

@@ -120,7 +120,7 @@ def lock_waits(finding: Finding) -> Answer:
     effect = f"{write.seconds(own)} of the {write.seconds(every)} that threads wait for locks in each second"
     held = number(finding, "least_held")
     verdict, needed = (Verdict.YES if own > 0 else Verdict.NO), ""
-    if held < facts.HELD:
+    if held < facts.LEAST_ACHIEVED:
         verdict, needed = Verdict.INCONCLUSIVE, f"profiled loads that keep their rate; one kept {write.percent(held)}"
     return Answer(verdict, effect, "one profiled load each", needed, finding)
 

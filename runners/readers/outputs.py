@@ -29,7 +29,7 @@ from runners.storage.schema import read_record
 LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
 BAR_SHIFT = 3  # characters by which the bar between two consoles may move from line to line
-HELD_NEARLY = 0.995  # of a round rate
+NEARLY_ACHIEVED = 0.995  # of a round rate
 MOST_SHOWN = 2  # outputs in a page that explains a tool
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _OF_A_RATE = re.compile(r"\bwrk2\b|(?<![\w-])(?:-R|--rate)[ =]?\d|Thread calibration")
@@ -434,9 +434,9 @@ def _rate_before(
 
 
 def _is_round(rate: float) -> bool:
-    """Tell whether a rate is a number of two digits and zeros, as near as a rate is held."""
+    """Tell whether a rate is a number of two digits and zeros, as near as a rate is achieved."""
     digit = 10.0 ** (math.floor(math.log10(rate)) - 1) if rate > 0 else 1.0
-    return abs(rate - round(rate / digit) * digit) <= (1 - HELD_NEARLY) * rate
+    return abs(rate - round(rate / digit) * digit) <= (1 - NEARLY_ACHIEVED) * rate
 
 
 def _is_wrks(report: ConsoleReport) -> bool:

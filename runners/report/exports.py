@@ -23,7 +23,7 @@ from runners.analysis.interleaved import QUANTITIES, Comparison
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALPHA, Quantity, Row, absolute
 from runners.audit.audit import Audit, page
-from runners.audit.listing import held_lines, written
+from runners.audit.listing import highest_rate_lines, written
 from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
 from runners.claims.between import Compared, Judgement, Outcome
 from runners.claims.conclusion import Check
@@ -156,7 +156,7 @@ def _levels(found: Comparison) -> Iterator[tuple[Quantity, Bounded]]:
 
 
 def data(one: Compared) -> pd.DataFrame:
-    """A row a quantity: typical values of A and B, and the difference as a share of A with its bounds."""
+    """A row a quantity: geometric means of A and B, and the difference as a share of A with its bounds."""
     rows = [
         (r.quantity.name, r.baseline_value, r.treatment_value, r.ratio - 1, r.low - 1, r.high - 1)
         for r in one.differences
@@ -168,7 +168,7 @@ def figure(one: Compared) -> style.Picture:
     """The differences of a pair. Those of single runs are drawn without a judgement."""
     a, b = one.pair.names
     counts = f"{write.count(len(one.pair.a))} and {write.count(len(one.pair.b))} runs"
-    note = f"{b} against {a}: diamonds and bars are the typical run and its interval, of {counts}"
+    note = f"{b} against {a}: diamonds and bars are the geometric mean and its interval, of {counts}"
     heading = one.heading + (": one run on a side is no verdict" if one.single else "")
     if one.single:
         note = f"{b} against {a}: bars hold what the requests of one run tell, not what differs between runs"
@@ -225,7 +225,7 @@ def as_html(audit: Audit) -> str:
             (path, [(output, found[id(output)]) for output in outputs])
             for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
         ],
-        held=list(held_lines(audit)),
+        highest_rates=list(highest_rate_lines(audit)),
         row=_row,
         head=HEAD,
         pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],

@@ -196,7 +196,7 @@ def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Me
         (~late & ~still, style.INK, "o"), (~late & still, style.QUIET, "+"), (late, style.QUIET, "x"),
     ):  # fmt: skip
         axes.scatter(x[chosen], share[chosen], 16, color=colour, marker=marker, zorder=3)
-    least = (found.objective.achieved if found.objective else facts.HELD) * 100
+    least = (found.objective.achieved if found.objective else facts.LEAST_ACHIEVED) * 100
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
     known = share[np.isfinite(share)]
     axes.set_ylim(max(0.0, min([least, *known]) - 5), 102)
@@ -444,10 +444,10 @@ def _rate(published_rps: float, output: Output) -> str:
 
 def _there(output: Output) -> tuple[str, str, str]:
     report = output.report
-    middle = report.latencies.at(0.5)
-    mean = report.latency.mean if report.latency else None
-    typical = tables.latency(middle) if middle is not None else f"mean {tables.latency(mean)}"
-    return tables.rate(report.requests_per_s), typical, tables.latency(report.latencies.at(0.99))
+    median_us = report.latencies.at(0.5)
+    mean_us = report.latency.mean if report.latency else None
+    middle = tables.latency(median_us) if median_us is not None else f"mean {tables.latency(mean_us)}"
+    return tables.rate(report.requests_per_s), middle, tables.latency(report.latencies.at(0.99))
 
 
 def _here(step: Step | None) -> tuple[str, str, str]:

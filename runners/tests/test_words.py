@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from runners.tests.words import ALLOWED, GLOSSARY, ROOT, TERMS, counted, excess, found_in, shrunk, tracked
 
 
@@ -26,6 +28,23 @@ def test_a_replaced_word_is_found_with_its_line_and_term() -> None:
         (3, "Typically", "geometric mean, median of rounds"),
     ]
     assert [word for _, word, _ in found_in("published_rungs = rungs_of(ladder)")] == ["rungs", "rungs"], "identifiers"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "questions.carries_published(LOADS)", "connections carry their load", "for turn in range(starts):",
+        "(0..count).map(move |turn| turn)", "// Whole turns of all targets.", "_is_a_turn(output)", "worth_of_all = 3",
+        "the typical run and its interval", "typical_us(output)", "highest rate held: put", "held_share(step)",
+        "share < facts.HELD", "least_held = 1", "Whether a difference can't be seen",
+    ],
+)  # fmt: skip
+def test_names_that_were_found_by_a_reader_are_kept_out(name: str) -> None:
+    assert len(found_in(name)) == 1
+
+
+def test_keys_of_recorded_results_keep_their_words() -> None:
+    assert found_in('{"least_held": 1.0, "highest_carried_rps": 5}') == []
 
 
 def test_an_answer_is_a_response_where_nothing_else_is_answered() -> None:

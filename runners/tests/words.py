@@ -26,22 +26,26 @@ LEFT_OUT = (
 )  # fmt: skip
 
 #: What is not said, as a pattern, by the term that is said in its place. "answer" stands for that of a question too.
+#: Keys in quotes that recorded results have keep their names.
 TERMS: dict[str, str] = {
-    "inconclusive": r"can't be told from|no difference seen|that can be seen",
-    "interleaved trials, randomised blocks": r"\btak(?:e|es|ing) turns\b|\btook turns\b|\bby turns\b|\bin turns\b",
+    "inconclusive": r"can't be told from|no difference seen|that can be seen|\bdifferences? can't be seen\b",
+    "interleaved trials, randomised blocks": r"\btak(?:e|es|ing) turns\b|\btook turns\b|\b(?:by|in|of|whole) turns\b"
+    r"|\bfor turn in\b|\bmove \|turn\||\bis a turn\b",
     "rate step": r"\brungs?\b",
     "experiment analyser, claim": r"\btellers?\b|\btellings?\b|\b(?:re|un)?told\b",
     "latency spike": r"\bexcursions?\b",
     "permutation test": r"\bshift by chance\b",
-    "geometric mean, median of rounds": r"\btypically\b",
-    "effective sample size": r"\bworth independent\b",
+    "geometric mean, median of rounds": r"\btypically\b|\btypical (?:runs?|values?|us|rps|one|knee)\b",
+    "effective sample size": r"\bworth (?:independent|fewer|of all)\b",
     "run-to-run variability": r"\bwavering\b|\bwavers?\b",
     "JIT compilation unfinished": r"\babout to go\b|\bstill compiling\b",
     "load-generator validation": r"\bproving\b",
     "benchmark fixture": r"\bbench stands?\b",
     "offered rate": r"\basked rate\b|\brate asked\b",
     "requests per second": r"\b(?:requests|responses|reads|writes) a second\b",
-    "achieved rate": r"\brates?\b[^.;:]{0,40}\bcarr(?:y|ies|ied)\b|\bcarr(?:y|ies|ied) (?:\d|the rate)",
+    "achieved rate": r"\brates?\b[^.;:]{0,40}\bcarr(?:y|ies|ied)\b"
+    r"|\bcarr(?:y|ies|ied) (?:\d|the rate|their load|published)|(?<!\"highest )carried rps\b|\bheld share\b"
+    r"|(?<!\")(?:least|highest) held\b|\brates? (?:(?:that )?(?:is|are|was|were) )?held\b|\b(?-i:facts\.HELD)\b",
     "maximum throughput under an SLO": r"\bwhat it holds\b|\bwhat it carries\b",
     "response": r"\banswers a second\b|\banswer time\b|\b(?:slow|late|failed|good) answers?\b",
 }

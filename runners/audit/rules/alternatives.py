@@ -1,7 +1,7 @@
 """Which runs of one load were made on different things, by what names them: headings, captions, hosts, scripts, ports.
 
 No sentence is needed: two consoles of the same threads, connections, duration, rate and path, under `### warp` and
-`### actix`, compare the two. What says only how the load was made names nothing: its numbers, its turn, its requests.
+`### actix`, compare the two. What says only how the load was made names nothing: its numbers, its number, its requests.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _QUANTITY = re.compile(
     r"[\d.,:/x_-]*\d[\d.,:/x_-]*(?:[a-z\u0400-\u04ff%]{1,2}|gbe|gbit|min|sec|мин|сек|мкс|rps|threads?|conn|clients"
     r"|users)?"
 )
-#: Words that name a load, its requests, its turn or what is measured; in Russian their beginnings.
+#: Words that name a load, its requests, its number or what is measured; in Russian their beginnings.
 _OF_A_LOAD = re.compile(
     r"^(?:(?:an|and|of|on|in|at|the|for|to|from|by|with|without|no|per|using|via|after|before|when|is|its|my|our|head"
     r"|ab|hey|ms|port|min|sec|run|rate|rps|code|text|json|html|http|https|api|url|db|kb|mb|gb|tcp|udp|cpu|vu|log|cmd|sh"

@@ -19,10 +19,10 @@ from runners.audit.rules.sentences import (
     claims,
     explained_by_jit,
     gains,
-    held,
     miscounted,
     quotes,
     sentences,
+    sustained,
 )
 from runners.audit.rules.subjects import bests, overturned, subjects, verdicts
 from runners.audit.rules.tables import Change, changes, figure, level_of, read, reckoned
@@ -49,7 +49,7 @@ REACH_LINES = 20  # a conclusion stands below the runs that it is of
 LESS_DONE = 0.9
 MOSTLY, FEW = 0.5, 0.1  # shares of errors
 SAME_PERCENT = 0.15  # a summary rounds what its section says by less
-TYPICAL_LEVELS = (0.5, 0.9, 0.99)
+COMPARED_LEVELS = (0.5, 0.9, 0.99)
 MOST_COMPARED = 60
 
 
@@ -230,14 +230,16 @@ def _overturned(group: Group) -> Iterator[Seen]:
             if against := _against(claim, before, after):
                 text = f"line {claim.line} calls the new state {'faster' if claim.faster else 'slower'}: {against}"
                 yield Seen(after, text, {"said_at_line": claim.line, "before": before.place})
-    for line, rate, _ in held(said):
+    for line, rate, _ in sustained(said):
         at_rate = [
             output for output in group if output.offered_rps and abs(output.offered_rps / rate - 1) <= SAME_FIGURE
         ]
         if at_rate and all(fell_short(output) or has_queue(output) for output in at_rate):
             last = at_rate[-1]
             reached = f"{write.rate(achieved)} were achieved" if (achieved := achieved_rps(last)) else "a queue grew"
-            yield Seen(last, f"line {line} says that {write.rate(rate)} are held: {reached}", {"said_at_line": line})
+            yield Seen(
+                last, f"line {line} says that {write.rate(rate)} are sustained: {reached}", {"said_at_line": line}
+            )
     yield from _compared_with_errors(group, said)
     own = (*_against_tables(group, said, compared), *_against_itself(said), *miscounted(said))
     for line, text in (*own, *limits.contradicted(group, said)):
@@ -292,7 +294,7 @@ def _against_tables(
 
 def _changes(before: Output, after: Output) -> Iterator[Change]:
     """Give the changes that a pair of outputs shows, as its author could have put them into a table."""
-    for level in TYPICAL_LEVELS:
+    for level in COMPARED_LEVELS:
         was, became = at(before, level), at(after, level)
         if was and became:
             yield Change(after.line, write.level(level), True, level, was, became)
@@ -312,10 +314,10 @@ def _named(latency: bool, level: float | None) -> str:
 
 def _against_itself(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     """Two places of one text that can't both be true: of one rate, and of how one figure moved."""
-    for line, rate, of in held(said):
-        for other, same, what in held(said, holds=False):
+    for line, rate, of in sustained(said):
+        for other, same, what in sustained(said, holds=False):
             if rate == same and of == what:
-                yield line, f"says that {write.rate(rate)} are held, line {other} that they are not"
+                yield line, f"says that {write.rate(rate)} are sustained, line {other} that they are not"
     moves = list(gains(said))[:MOST_COMPARED]
     for first, second in combinations(moves, 2):
         if (first.is_latency, first.level, first.of) != (second.is_latency, second.level, second.of):
@@ -362,7 +364,7 @@ def _against(claim: Claim, before: Output, after: Output) -> str | None:
     was, became = achieved_rps(before), achieved_rps(after)
     if claim.faster and was and became and became < LESS_DONE * was:
         return f"it achieved {write.rate(became)} where the old one achieved {write.rate(was)}"
-    levels = (claim.level,) if claim.level else TYPICAL_LEVELS
+    levels = (claim.level,) if claim.level else COMPARED_LEVELS
     known = [(at(before, level), at(after, level), level) for level in levels]
     changes = [(now / then - 1, level, then, now) for then, now, level in known if then and now]
     if not changes or len(changes) < len(levels):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.audit.rule import Group, Seen, achieved_rps, largest_us, typical_us
+from runners.audit.rule import Group, Seen, achieved_rps, central_us, largest_us
 from runners.audit.rules.comparing import NOT_MEASURED
 from runners.audit.rules.sentences import HOPED_FOR, Sentence, called_faultless, called_undegraded
 from runners.audit.rules.subjects import CONCLUDES, named
@@ -370,7 +370,12 @@ def _degraded(group: Group, latency: bool | None) -> tuple[Output, str] | None:
     """
     found = None
     for first, last in _ends(group):
-        was, became, rate, now = typical_us(first), typical_us(last), achieved_rps(first), achieved_rps(last)
+        was, became, rate, now = (
+            central_us(first),
+            central_us(last),
+            achieved_rps(first),
+            achieved_rps(last),
+        )
         slower = was and became and became > MUCH_SLOWER * was
         fell = rate and now and now < (LESS_DONE if latency is False else LITTLE_MORE) * rate
         if not (fell if latency is False else slower if latency else slower and fell):

@@ -62,12 +62,12 @@ _TYPED = re.compile(
 _ITEM = re.compile(r"^\d{1,2}[.)]\s+([^\W\d_]\D{0,120})$")
 _BOLD = re.compile(r"^\*{2,3}[^*]+\*{2,3}$")
 #: Which of several runs a caption is of.
-_TURN = re.compile(
+_RUN = re.compile(
     r"(?i)\d+(?:st|nd|rd|th|-?[йяе])?|\b(?:first|second|third|fourth|fifth|again|once more|перв|втор|трет"
     r"|четв[её]рт|пят|ещ[её] раз|повторн)\w*|第.次?"
 )
 #: A caption or a heading that says which of several runs stands below it, and nothing else.
-_TURN_ALONE = re.compile(
+_RUN_ALONE = re.compile(
     r"(?i)^\W*(?:(?:\d{1,2}(?:st|nd|rd|th)?|first|second|third|fourth|fifth) (?:try|run|attempt|round|pass|time)|(?:try"
     r"|run|attempt|round|pass|попытка|прогон|запуск)[ #№]{0,3}\d{1,2}|(?:перв|втор|трет|четв[её]рт|пят)\w+ (?:попытк"
     r"|прогон|запуск|раз)\w*|第[一二三四五六七八九十\d]{1,2}[次轮遍回])\W*$"
@@ -244,7 +244,7 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
     """No run is repeated."""
     if not tells(group) or any(REPEATED.search(line.text) for line in group[0].prose):
         return
-    if sum(1 for output in group if _is_a_turn(output)) > max(1, len(group) / 2):
+    if sum(1 for output in group if _names_only_a_run(output)) > max(1, len(group) / 2):
         return
     named = named_alike(group)
     settings = Counter((*_settings(output), own) for output, own in zip(group, named, strict=True))
@@ -262,10 +262,10 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
     )
 
 
-def _is_a_turn(output: Output) -> bool:
+def _names_only_a_run(output: Output) -> bool:
     """Tell whether the caption or the heading of an output says only which of several runs it is."""
     captions = [output.label, *output.headings[-1:], *captioned(output)]
-    return any(_TURN_ALONE.match(caption) for caption in captions)
+    return any(_RUN_ALONE.match(caption) for caption in captions)
 
 
 def _settings(output: Output) -> tuple[object, ...]:
@@ -280,22 +280,22 @@ def _settings(output: Output) -> tuple[object, ...]:
 
 
 def said_above(output: Output) -> tuple[str, ...]:
-    """Name a setting by the parameters that are listed just above an output, but not by its turn.
+    """Name a setting by the parameters that are listed just above an output, but not by which of its runs it is.
 
     Where no script names what was asked for, the caption does, and where the output does not say.
     """
     above = [text for line in output.text_above[-NEAR_LINES:] if (text := line.text.strip(" \t`*_"))]
     listed = [text for text in above if _PARAMETER.match(text)]
     if output.connections is None:
-        return tuple(_TURN.sub("", caption).lower() for caption in captioned(output))
+        return tuple(_RUN.sub("", caption).lower() for caption in captioned(output))
     last = next((text for text in reversed(above) if not _TYPED.search(text) and text not in listed), "")
     if item := _ITEM.match(last):
-        return (*listed, " ".join(_TURN.sub("", item[1]).lower().rstrip(" :").split()))
+        return (*listed, " ".join(_RUN.sub("", item[1]).lower().rstrip(" :").split()))
     if output.script:
         return tuple(listed)
     bold = any(_BOLD.match(line.text.strip()) for line in output.text_above[-NEAR_LINES:] if last and last in line.text)
     names = bold or last.endswith(":") or (_is_next_to(output, last) and not last.endswith((".", "!", "?", ";", ",")))
-    caption = _TURN.sub("", last).lower() if names and len(last) <= LONGEST_CAPTION else ""
+    caption = _RUN.sub("", last).lower() if names and len(last) <= LONGEST_CAPTION else ""
     return (*listed, " ".join(caption.split()))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from runners.audit.rule import (
-    HELD,
+    LEAST_ACHIEVED,
     Group,
     Seen,
     achieved_rps,
@@ -40,7 +40,7 @@ BURST_US = 20_000.0
 MANY_DROPPED = 1_000  # where it is not known of how many
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
-HELD_AT_FIRST = 0.9
+ACHIEVED_AT_FIRST = 0.9
 COLLAPSED = 0.5
 
 
@@ -63,7 +63,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
         f"{write.rate(achieved)} of {write.rate(offered)} was achieved, {write.percent(achieved / offered)}"
         f" (offered: {output.offered_by})"
     )
-    yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": round(achieved / offered, 4)})
+    yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "share": round(achieved / offered, 4)})
 
 
 def _dropped(output: Output) -> int:
@@ -71,7 +71,7 @@ def _dropped(output: Output) -> int:
     said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
     dropped = round(float(said))
     known = output.report.requests
-    many = dropped > (1 - HELD) * (known + dropped) if known is not None else dropped >= MANY_DROPPED
+    many = dropped > (1 - LEAST_ACHIEVED) * (known + dropped) if known is not None else dropped >= MANY_DROPPED
     return dropped if is_open_loop(output) and many else 0
 
 
@@ -93,8 +93,8 @@ def _never_offered(output: Output) -> Iterator[Seen]:
             f"{write.rate(achieved)} of {write.rate(offered)} was achieved, yet nobody waited longer than "
             f"{write.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
         )
-        held = round(achieved / offered, 4)
-        yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": held, "max_us": largest})
+        share = round(achieved / offered, 4)
+        yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "share": share, "max_us": largest})
     elif is_open_loop(output) and errors and errors.connect and errors.timeout and output.connections:
         live = max(0, output.connections - dead_connections(output))
         text = (
@@ -107,7 +107,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
     "RAT002",
     "saturation-as-latency",
     Severity.ERROR,
-    "quote latency at a rate that is held; above it quote only the rate that was reached",
+    "quote latency at a rate that is achieved; above it quote only the rate that was reached",
 )
 def _saturation(output: Output) -> Iterator[Seen]:
     """The length of a growing queue is reported as latency.
@@ -138,9 +138,9 @@ def _saturation(output: Output) -> Iterator[Seen]:
     "look at the latency over time (lab run 03 does), and name the cause of the bursts before quoting percentiles",
 )
 def _bursts(output: Output) -> Iterator[Seen]:
-    """The server stands still in bursts while the rate is held.
+    """The server stands still in bursts while the rate is achieved.
 
-    A tenth of the requests waits ten times as long as half of them, though the rate was held.
+    A tenth of the requests waits ten times as long as half of them, though the rate was achieved.
     """
     median, upper, high = at(output, 0.5), at(output, 0.9), at(output, 0.99)
     base = median if median is not None else upper
@@ -189,12 +189,12 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 def _collapsed(output: Output) -> Iterator[Seen]:
     """The server collapsed after the calibration.
 
-    The offered rate was held while wrk2 calibrated, and less than half of it afterwards.
+    The offered rate was achieved while wrk2 calibrated, and less than half of it afterwards.
     """
     offered, before, after = output.offered_rps, rate_in_warm_up(output), rate_after_warm_up(output)
     if not offered or before is None or after is None:
         return
-    if before < HELD_AT_FIRST * offered or after > COLLAPSED * min(before, offered):
+    if before < ACHIEVED_AT_FIRST * offered or after > COLLAPSED * min(before, offered):
         return
     text = (
         f"{write.rate(before)} was held during the calibration and {write.rate(after)} after it, of "

@@ -300,8 +300,8 @@ def quotes(said: Sequence[Sentence], short: bool = True) -> Iterator[Quote]:
             yield Quote(sentence.line, None, value, rate_rps=rate)
 
 
-def held(said: Sequence[Sentence], holds: bool = True) -> Iterator[tuple[int, float, frozenset[str]]]:
-    """Find the rates that sentences say are held (or not held): the line, the rate, the operations that are named."""
+def sustained(said: Sequence[Sentence], holds: bool = True) -> Iterator[tuple[int, float, frozenset[str]]]:
+    """Find the rates that sentences say are sustained (or not): the line, the rate, the operations that are named."""
     for sentence in said:
         verb = _HOLDS.search(sentence.text) if holds else _HOLDS_NOT.search(sentence.text)
         if verb and not (holds and _NOT.search(sentence.text)):

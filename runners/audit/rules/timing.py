@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from runners.audit.rule import TICK_US, Seen, at, finite, rule_of_output, typical_us
+from runners.audit.rule import TICK_US, Seen, at, central_us, finite, rule_of_output
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.other_tools import WHOLE_MILLISECONDS
@@ -102,22 +102,22 @@ def _tick(output: Output) -> str | None:
 )
 def _below_resolution(output: Output) -> Iterator[Seen]:
     """A median that is not far above what the generator can resolve."""
-    typical, tick = typical_us(output), None
-    if typical is None or typical > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
+    middle_us, tick = central_us(output), None
+    if middle_us is None or middle_us > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
         return
     upper = at(output, 0.9) or at(output, 0.95)
     if (
-        typical < 0
-        or (typical == 0 and output.tool == "wrk2")
-        or (upper is not None and upper >= BESIDE * (typical or TICK_US))
+        middle_us < 0
+        or (middle_us == 0 and output.tool == "wrk2")
+        or (upper is not None and upper >= BESIDE * (middle_us or TICK_US))
     ):
         return  # true, and beside the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (
-        f"a {which} of {write.latency(typical)} is no more than {NEAR_TICKS:g} {tick}: how much of it is the server "
+        f"a {which} of {write.latency(middle_us)} is no more than {NEAR_TICKS:g} {tick}: how much of it is the server "
         "can't be known"
     )
-    yield Seen(output, text, {f"{which}_us": round(typical, 1), "tick_us": TICK_US})
+    yield Seen(output, text, {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US})
 
 
 @rule_of_output(

@@ -172,7 +172,7 @@ pub fn prepare_workers(
 /// The connections of one of `threads` workers: dealt in turn, as cards are, so that each worker's starts are as even
 /// as those of the whole.
 fn dealt(thread: usize, threads: usize, count: usize) -> impl Iterator<Item = usize> {
-    (0..count).map(move |turn| thread + turn * threads)
+    (0..count).map(move |number| thread + number * threads)
 }
 
 /// A worker before its thread. It is made in its thread, because its sockets never leave it.

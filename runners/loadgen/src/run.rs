@@ -221,14 +221,14 @@ fn begin_logs(logs: &mut Logs, config: &Config, start_unix_us: u64) -> std::resu
 
 /// Targets are held beside each other in stretches of time in which each has its share of the requests.
 fn compare(config: &Config, schedule: &Schedule) -> Comparison {
-    let of_turns = |turn_ns: f64| (LEAST_STRETCH_NS as f64 / turn_ns).ceil().max(1.0) * turn_ns;
+    let of_rounds = |round_ns: f64| (LEAST_STRETCH_NS as f64 / round_ns).ceil().max(1.0) * round_ns;
     let weights: u32 = config.targets.iter().map(|target| target.weight).sum();
     let stretch_ns = match (schedule.sequence(), schedule.slices().and_then(|slices| slices.even_slice_ns())) {
         (Some(sequence), _) => {
             let rate_rps = config.rate.as_ref().map_or(1.0, |rate| rate.mean_rps().max(1e-3));
-            Some(of_turns(sequence.block_slots() as f64 / rate_rps * 1e9))
+            Some(of_rounds(sequence.block_slots() as f64 / rate_rps * 1e9))
         }
-        (None, Some(slice_ns)) => Some(of_turns(slice_ns as f64 * f64::from(weights))),
+        (None, Some(slice_ns)) => Some(of_rounds(slice_ns as f64 * f64::from(weights))),
         (None, None) => None,
     };
     Comparison::new(config.targets.len(), stretch_ns.map(|length| length as u64), schedule.sequence())

@@ -85,10 +85,10 @@ def test_another_setting_is_refused_by_name_and_may_be_allowed() -> None:
     assert any("connections differs, as was allowed" in limit for limit in found.limits)
 
 
-def test_the_latency_of_a_load_that_was_not_held_is_not_compared() -> None:
+def test_the_latency_of_a_rate_that_was_not_achieved_is_not_compared() -> None:
     short = HEALTHY.replace("-R2000", "-R2600")
     refused = dict(one(outputs(short), outputs(short)).refused)
-    assert "was not held" in refused["latency"]
+    assert "is not that of its rate" in refused["latency"]
 
 
 def test_errors_and_time_outs_are_not_compared_with_successes() -> None:

@@ -55,7 +55,7 @@ def test_intervals_hold_the_truth(name: str, seconds: int, memory: float, stalls
     assert min(shares.values()) >= allowed(0.95, count)
 
 
-def test_dependent_requests_are_worth_fewer() -> None:
+def test_dependent_requests_count_for_fewer() -> None:
     random = np.random.default_rng(3)
     alone = blocks(process(random, 30, spread=0.0))
     alike = blocks(process(random, 30, memory=0.9, spread=0.3))

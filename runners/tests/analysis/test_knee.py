@@ -50,7 +50,7 @@ def test_without_the_machine_s_stalls_the_interval_holds_the_knee_and_is_narrow(
     ("between", "count"),
     [(0.04, 3), *(pytest.param(between, 60, marks=pytest.mark.long) for between in (0.0, 0.02, 0.05, 0.1))],
 )
-def test_with_three_starts_the_interval_holds_the_typical_knee_and_that_of_two_settings_their_ratio(
+def test_with_three_starts_the_interval_holds_the_mean_knee_and_that_of_two_settings_their_ratio(
     between: float, count: int
 ) -> None:
     curves = [curve(started_search(seed, 0.4, between, OBJECTIVE), OBJECTIVE) for seed in range(2 * count)]

@@ -381,7 +381,7 @@ def of_an_author(*rows: str) -> str:
     ("rate", "named"),
     [("277 req/s", False), ("258 req/s", False), ("240 req/s", True), ("290 req/s", False), ("310 req/s", True)],
 )
-def test_an_authors_requests_time_and_rate_are_held_against_each_other(rate: str, named: bool) -> None:
+def test_an_authors_requests_time_and_rate_are_checked_against_each_other(rate: str, named: bool) -> None:
     text = of_an_author("Duration | 1 Hour", "Total requests | 1,000,000", f"Throughput | {rate}", "p95 | 4 ms")
     assert ("SUM001" in remarks(text)) is named
 

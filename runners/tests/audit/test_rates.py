@@ -190,7 +190,7 @@ def test_dead_connections_are_counted_by_the_checks_of_two_seconds() -> None:
     assert "about 781 connections of 1\u202f024" in remarks(text)["ERR004"].seen.text
 
 
-def test_a_rate_that_was_held_has_no_growing_queue() -> None:
+def test_a_rate_that_was_achieved_has_no_growing_queue() -> None:
     slow = BARE.replace(" 90.000%    9.30ms", " 90.000%    1.78s ").replace("100.000%   61.31ms", "100.000%   2.33s ")
     text = "$ wrk2 -t1 -c8 -d60 -R2000 -s put.lua -L http://localhost:8080\n" + slow
     found = remarks(text)
@@ -210,24 +210,24 @@ def test_a_median_that_falls_from_output_to_output_is_seen() -> None:
     assert "RAT005" not in remarks(f"{HEALTHY}\n{fast.replace('put.lua', 'get.lua')}")
 
 
-def test_bursts_are_of_a_rate_that_was_held() -> None:
+def test_bursts_are_of_a_rate_that_was_achieved() -> None:
     uneven = replaced(CLOSED, ("50%   10.02ms", "50%    0.10ms"))
     assert "RAT007" not in remarks(uneven)
     k6 = "http_req_duration..............: avg=44ms min=1ms med=1ms max=380ms p(90)=98ms p(95)=99ms\n"
     assert "RAT007" not in remarks(f"{k6}http_reqs......................: 4000   66.6/s\n")
 
 
-def test_each_document_has_its_highest_rate_held_and_what_was_taken_above_it() -> None:
+def test_each_document_has_its_highest_rate_and_what_was_taken_above_it() -> None:
     short = HEALTHY.replace("-R2000", "-R2600")
     text = as_text(audit([outputs_of(text_document(f"{HEALTHY}\n{short}", Path("report.md")))]))
-    assert "highest rate held: put 2 000/s; above it: the latency of 1 run, report.md:" in text
+    assert "highest rate achieved: put 2 000/s; above it: the latency of 1 run, report.md:" in text
 
 
-def test_the_highest_rate_held_stands_in_the_line_on_load() -> None:
+def test_the_highest_rate_achieved_stands_in_the_line_on_load() -> None:
     text = as_text(audit([outputs_of(text_document(f"{HEALTHY}\n{FELL_SHORT}", Path("report.md")))]))
-    (line,) = [line for line in text.splitlines() if "highest rate held" in line]
+    (line,) = [line for line in text.splitlines() if "highest rate achieved" in line]
     assert ": load error: " in line
-    assert "; highest rate held: put" in line
+    assert "; highest rate achieved: put" in line
 
 
 def test_wrk_with_a_rate_is_wrk2_even_where_it_prints_no_percentile() -> None:

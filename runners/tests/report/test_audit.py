@@ -41,7 +41,7 @@ def test_a_line_names_file_line_code_evidence_and_remedy(report: Path) -> None:
 def themes(text: str, path: Path) -> list[str]:
     path.write_text(text, encoding="utf-8")
     lines = [line for line in run(path).stdout.splitlines() if line.startswith(f"{path}:")]
-    lines = [line for line in lines if ": highest rate held: " not in line]
+    lines = [line for line in lines if ": highest rate achieved: " not in line]
     return [line.removeprefix(f"{path}:").split(": ")[1].split(" ")[0] for line in lines]
 
 
@@ -65,11 +65,11 @@ def test_one_run_that_is_given_twice_is_examined_once(tmp_path: Path) -> None:
     assert {Path(finding["file"]).name for finding in document["findings"]} == {"report.md"}
 
 
-def test_json_names_the_highest_rate_held_and_what_was_taken_above_it(tmp_path: Path) -> None:
+def test_json_names_the_highest_rate_and_what_was_taken_above_it(tmp_path: Path) -> None:
     path = tmp_path / "report.md"
     path.write_text(f"{HEALTHY}\n{FAULTY}", encoding="utf-8")
     (document,) = json.loads(run(path, "--format", "json").stdout)["documents"]
-    assert document["highest_held_rps"] == {"put": 2_000}
+    assert document["highest_achieved_rps"] == {"put": 2_000}
     assert [place.rpartition(":")[2] for place in document["latency_above_it"]] == ["34"]
 
 
@@ -173,4 +173,4 @@ def test_the_page_says_what_each_document_holds(tmp_path: Path) -> None:
     path.write_text(f"{HEALTHY}\n{FAULTY}", encoding="utf-8")
     page = run(path, "--format", "html").stdout
     assert "What each document holds" in page
-    assert "highest rate held: put 2" in page
+    assert "highest rate achieved: put 2" in page

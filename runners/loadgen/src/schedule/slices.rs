@@ -35,9 +35,9 @@ impl Slices {
 
     /// The recorded window in as many equal stretches as there are targets.
     pub fn one_after_the_other(targets: usize, warmup_ns: u64, duration_ns: u64) -> Self {
-        // Whole turns of all targets, so that all are warmed alike.
-        let turns = warmup_ns.div_ceil(WARMUP_SLICE_NS * targets as u64);
-        let warmup_slices = turns * targets as u64;
+        // Whole rounds of all targets, so that all are warmed alike.
+        let rounds = warmup_ns.div_ceil(WARMUP_SLICE_NS * targets as u64);
+        let warmup_slices = rounds * targets as u64;
         let order = SliceOrder::OneAfterTheOther {
             warmup_slices,
             warmup_slice_ns: warmup_ns.checked_div(warmup_slices).unwrap_or(0),
