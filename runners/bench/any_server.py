@@ -14,12 +14,13 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from runners.bench.fixture import Fixture, Goal, NoFigure, Row, fixture
 from runners.claims.between import EXIT_FAILED
+from runners.design.session import in_random_order
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
 from runners.toolchain.tools import ROOT
@@ -90,15 +91,16 @@ def compared(on: Fixture, pair: Sequence[Path]) -> Compared:
 
 
 def measured(on: Fixture, ends_s: float, same: int = SAME, slower: int = SLOWER) -> Iterator[Row]:
-    """Compare examples with themselves, and with a tenth more work, languages in turn, until a time of the clock.
+    """Compare examples with themselves, and with a tenth more work, until a time of the clock.
 
-    A row of what was measured by then; what a request takes is known once its language was compared with itself.
+    Each round has the languages in random order. A row of what was measured by then; what a request takes is known once
+    its language was compared with itself.
     """
     alike: dict[str, list[Compared]] = {language: [] for language in PLANTS}
     found: dict[str, list[Compared]] = {language: [] for language in PLANTS}
     targets = {language: planted(language, on.folder / language, 0) for language in PLANTS}
-    in_turn = [language for _ in range(same) for language in PLANTS]
-    for at, language in enumerate(in_turn[:same]):
+    rounds = (in_random_order(PLANTS, "languages", number) for number in range(same))
+    for at, language in enumerate(islice(chain.from_iterable(rounds), same)):
         if time.monotonic() > ends_s:
             break
         pair = (targets[language], targets[language])

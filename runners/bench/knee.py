@@ -25,7 +25,7 @@ from runners.design.block import FixedRate
 from runners.design.ladder import KneeSearch, WarmServer
 from runners.design.load import FIXED_GET, PUT, SIZES, Rate, Shape, Workload
 from runners.design.objective import Objective
-from runners.design.session import ROUND, Session, Trial, step_name
+from runners.design.session import ROUND, Session, Trial, in_random_order, step_name
 from runners.design.setting import Setting
 from runners.targets.lab_server import RunningServer
 
@@ -154,7 +154,7 @@ OVERLOAD_SEARCH_S = 40.0
 LOWEST, HIGHEST = 0.3, 1.3
 SERVED = Objective(latencies=(), errors=0.01)
 MOST_OF_P99 = 3.0
-#: Offers two rates alternately, for so many rounds.
+#: Offers two rates in so many rounds.
 Offer = Callable[[int, int, int], Sequence[tuple[Result, Result]]]
 
 
@@ -195,7 +195,7 @@ def described(result: Result) -> str:
 
 
 def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
-    """Probe the capacity of a server, search its knee, and offer it more and less than that alternately."""
+    """Probe the capacity of a server, search its knee, and offer it more and less than that in each round."""
 
     def loads(offered: Sequence[tuple[str, int, Rate | None]]) -> list[Result]:
         """Measure loads of a name, so many connections and a rate each; what the generator says of them."""
@@ -208,12 +208,17 @@ def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
         return [json.loads(step.folder.load_json.read_text()) for step in measured]
 
     def offer(above: int, below: int, rounds: int) -> list[tuple[Result, Result]]:
-        results = loads([
-            (step_name(name, number), OVERLOAD_CONNECTIONS, Rate(rps, "a multiple of the knee"))
-            for number in range(rounds)
-            for name, rps in (("above", above), ("below", below))
-        ])  # fmt: skip
-        return list(zip(results[::2], results[1::2], strict=True))
+        offered = [
+            (number, rps) for number in range(rounds) for rps in in_random_order((above, below), "overload", number)
+        ]
+        loaded = loads(
+            [
+                (step_name("overload", rps, number), OVERLOAD_CONNECTIONS, Rate(rps, "a multiple of the knee"))
+                for number, rps in offered
+            ]
+        )
+        results = dict(zip(offered, loaded, strict=True))
+        return [(results[number, above], results[number, below]) for number in range(rounds)]
 
     probes = loads([(step_name("capacity", number), FILLING, None) for number in range(TRIES)])
     capacity_rps = int(max(accepted(probe) / probe["elapsed_s"] for probe in probes))

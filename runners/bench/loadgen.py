@@ -1,6 +1,6 @@
 """`make bench-loadgen`: the load generator beside the simplest honest clients, on the server that stores nothing.
 
-Each round runs ours and the peer one after the other under the same pinning, alternating which is first; medians over
+Each round runs ours and the peer one after the other under the same pinning, in random order; medians over
 the rounds are compared. A run that other work disturbed is made again. `ROWS="one many"` runs only these groups.
 
 What is compared are clients, with flags that no block of the lab has, on one server: so they are run here.
@@ -17,12 +17,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from runners.analysis.treatments import Start
 from runners.bench import power
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, Result, Row, asked, fixture
 from runners.bench.power import Design, shared, spinning
 from runners.design.load import SCRIPTS
+from runners.design.session import in_random_order
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import StallLog, read_stall_log
 from runners.readers.wrk_console import read_console
@@ -67,6 +69,7 @@ LATE_US = 100.0
 WITNESS_LIMIT_PERCENT = 2.5
 #: Results of ours and of the peer, round by round.
 Pair = tuple[list[Result], list[Result]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +131,11 @@ def _peak(result: Result) -> float:
     return float(result["generator"]["peak_memory_bytes"])
 
 
-def _interleave(rounds: int, *clients: Callable[[], Result]) -> list[list[Result]]:
-    """Results of each client. Who goes first changes each round, so that a drift of the machine favours nobody."""
-    results: list[list[Result]] = [[] for _ in clients]
+def _interleave(rounds: int, *clients: Callable[[], T]) -> list[list[T]]:
+    """Results of each client. Their order is drawn each round, so that a drift of the machine favours nobody."""
+    results: list[list[T]] = [[] for _ in clients]
     for number in range(rounds):
-        for place in range(len(clients)):
-            who = (number + place) % len(clients)
+        for who in in_random_order(range(len(clients)), "clients", number):
             results[who].append(clients[who]())
     return results
 
@@ -201,9 +203,9 @@ def _aa(clients: Clients) -> Iterator[Row]:
     left_out: list[float] = []
     with spinning(clients.on, 0.0) as server:
         for seed in range(REPEATS):
-            for way, runs in ways.items():
+            for way in in_random_order(ways, "aa", seed):
                 of_shared = left_out if way == "request" else None
-                runs.append(shared(clients.on, (server, server), SHARED, way, seed, of_shared))
+                ways[way].append(shared(clients.on, (server, server), SHARED, way, seed, of_shared))
     for quantity, limit in SPREADS.items():
         if not all(quantity in run for runs in ways.values() for run in runs):
             continue
@@ -238,9 +240,10 @@ def _closed(clients: Clients) -> Iterator[Row]:
     if wrk is None:
         print("wrk is not on this machine (Debian: apt-get install wrk); the closed-loop comparison is left out")
         return
-    pairs = [(float(clients.ours(64, None)["achieved_rps"]), clients.wrk_rps(wrk.path, 64)) for _ in range(ROUNDS)]
-    ours, peer = zip(*pairs, strict=True)
-    yield Row("loadgen/64conn/closed/rps-vs-wrk", "/s", ours, peer, ">=", 1.0)
+    ours, peer = _interleave(
+        ROUNDS, lambda: float(clients.ours(64, None)["achieved_rps"]), lambda: clients.wrk_rps(wrk.path, 64)
+    )
+    yield Row("loadgen/64conn/closed/rps-vs-wrk", "/s", tuple(ours), tuple(peer), ">=", 1.0)
 
 
 def _wrk2(clients: Clients) -> Iterator[Row]:
@@ -249,10 +252,11 @@ def _wrk2(clients: Clients) -> Iterator[Row]:
     if wrk2 is None:
         print("wrk2 is not on this machine; it is left out")
         return
-    ours, peer = [], []
-    for _ in range(WRK2_ROUNDS):
-        ours.append(_latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S, "user")))
-        peer.append(clients.wrk2_p50_us(wrk2.path, 1, 5_000, WRK2_DURATION_S))
+    ours, peer = _interleave(
+        WRK2_ROUNDS,
+        lambda: _latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S, "user")),
+        lambda: clients.wrk2_p50_us(wrk2.path, 1, 5_000, WRK2_DURATION_S),
+    )
     yield Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", tuple(ours), tuple(peer), "<=", 1.0)
 
 
@@ -286,7 +290,7 @@ def _recording(clients: Clients) -> Iterator[Row]:
     witness, stalls = StallWitness(STALL_WITNESS), folder / "stalls.txt"
     used: list[float] = []
     for number in range(RECORDED_ROUNDS):
-        for name, results in sorted(taken.items(), reverse=number % 2 == 1):
+        for name in in_random_order(taken, "recording", number):
             with contextlib.ExitStack() as stack:
                 if name == "recording":
                     recorder.start(clients.server.pid)
@@ -297,7 +301,7 @@ def _recording(clients: Clients) -> Iterator[Row]:
                 elif name == "watching":
                     watched = stack.enter_context(witness.beside(usable_cpus(), stalls))
                 result = clients.ours(1, RECORDED_RPS, RECORDED_S)
-                results.append(result["latency_us"]["response"] | {"late": _late_percent(result)})
+                taken[name].append(result["latency_us"]["response"] | {"late": _late_percent(result)})
             if name == "watching" and watched[0].cpus:
                 used.append(_busiest_percent(read_stall_log(stalls)))
     if used:

@@ -36,6 +36,7 @@ from runners.bench import knee, plants
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, asked, fixture, say
 from runners.design.block import SLICE_S, WRITES_SLICE_S
 from runners.design.load import SCRIPTS
+from runners.design.session import in_random_order
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, pinned, start
@@ -234,13 +235,13 @@ def measured(
             for side in up:
                 closed_rps(on, side, design.warm_s)
             own = seed * 100 + number
-            for interleave, starts in found.items():
+            for interleave in in_random_order(ways, own):
                 if design.quantity == THROUGHPUT:
-                    starts.append(closed(on, up, design, interleave, own))
+                    found[interleave].append(closed(on, up, design, interleave, own))
                     continue
-                starts.append(shared(on, up, design, interleave, own))
+                found[interleave].append(shared(on, up, design, interleave, own))
                 if design.quantity == "":  # all of them
-                    starts[-1] |= closed(on, up, design, interleave, own)
+                    found[interleave][-1] |= closed(on, up, design, interleave, own)
     return found
 
 

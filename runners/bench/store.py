@@ -38,6 +38,7 @@ from runners.bench.knee import Searched
 from runners.bench.programs import FLAGS, Programs, find_witness
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
 from runners.design.load import SCRIPTS, Workload
+from runners.design.session import in_random_order
 from runners.errors import ToolError
 from runners.process.cpu_placement import usable_cpus
 from runners.storage.run_folder import RUNS
@@ -76,7 +77,7 @@ def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS)
     rates: dict[str, list[float]] = {who: [] for who in servers}
     for number in range(rounds):
         say(f"  {work}, round {number + 1} of {rounds}")
-        for who in servers:
+        for who in in_random_order(servers, work, number):
             rates[who].append(float(load(who)["achieved_rps"]))
         knees.append(seek(servers, number))
         say(knee.line(knees[-1]))

@@ -1,8 +1,8 @@
 """What `make bench-store` measures, in groups whose rows are known when their last round has ended.
 
 Each engine runs in Java processes of its own with the same heap, on the same keys. A round measures every engine once,
-so that what the machine does to one it does to all, and begins with another engine each time; medians over the rounds
-are compared. A name is an engine and its variations, as `lab.bench.Engines` knows them.
+so that what the machine does to one it does to all, in random order; medians over the rounds are compared. A name is an
+engine and its variations, as `lab.bench.Engines` knows them.
 
 Stores inside a JVM are no servers that a block of the lab could load: so the rounds are made here.
 """
@@ -13,6 +13,7 @@ import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from runners.bench import programs
 from runners.bench.fixture import Course, Goal, Part, Row, remove
 from runners.bench.programs import Programs, Puts, Recording, Stall
+from runners.design.session import in_random_order
 from runners.errors import MeasureError
 from runners.trial.activity import StallWitness
 
@@ -191,12 +193,6 @@ def label(engine: str) -> str:
     return re.sub(r"cache=\d+", "cache", engine)
 
 
-def rotated(engines: Sequence[str], number: int) -> Iterator[str]:
-    """Give the engines of a round, each round beginning with the next."""
-    first = number % len(engines)
-    yield from (*engines[first:], *engines[:first])
-
-
 def faster(times: float) -> Goal:
     """Give the goal for a ratio of durations: to be so many times as fast is to take so small a part of the time."""
     return "<=", round(1 / times, 4)
@@ -284,14 +280,12 @@ def _values_rows(bench: Bench, value_bytes: int) -> list[Row]:
     size = f"{value_bytes}B"
     for number in range(plan.rounds):
         bench.say(f"values of {size}, round {number + 1} of {plan.rounds}")
-        engines = _fills(plan, value_bytes)
-        stores = {
-            engine: bench.fill(engine, plan.keys, value_bytes, plan.rewrites) for engine in rotated(engines, number)
-        }
+        order = in_random_order(_fills(plan, value_bytes), "fill", number)
+        stores = {engine: bench.fill(engine, plan.keys, value_bytes, plan.rewrites) for engine in order}
         reads = {engine: stores[whose] for engine, whose in _reads(plan, value_bytes)}
-        for engine in rotated(list(reads), number):
+        for engine in in_random_order(reads, "read", number):
             bench.read(engine, reads[engine], plan.keys, value_bytes, _works(engine), "")
-        for engine in rotated(_mixing(plan), number):
+        for engine in in_random_order(_mixing(plan), "mixed", number):
             bench.read(engine, stores[engine], plan.keys, value_bytes, MIXED, "")
         if value_bytes == SMALL_BYTES:
             with bench.course.part("JNI", "a call through JNI alone"):
@@ -323,7 +317,7 @@ def _larger_rows(bench: Bench) -> list[Row]:
     stores = {engine: apart.fill(engine, plan.larger_keys, USUAL_BYTES, 0) for engine in (ours, peer)}
     stores[verifying] = stores[ours]
     for number in range(plan.rounds):
-        for engine in rotated(engines, number):
+        for engine in in_random_order(engines, "larger", number):
             bench.read(engine, stores[engine], plan.larger_keys, USUAL_BYTES, plan.larger_works, "larger-than-cache/")
     for store in (stores[ours], stores[peer]):
         remove(store)
@@ -344,7 +338,7 @@ def _larger_rows(bench: Bench) -> list[Row]:
 def _durable_rows(bench: Bench) -> list[Row]:
     plan = bench.plan
     for number in range(plan.rounds):
-        for engine in rotated((OURS_SYNC, TUNED_SYNC), number):
+        for engine in in_random_order((OURS_SYNC, TUNED_SYNC), "durable", number):
             store = bench.store(engine)
             with bench.course.part("durable", f"durable puts into {engine}, writers: {', '.join(map(str, WRITERS))}"):
                 times = plan.durable_warmup_s, plan.durable_s
@@ -421,7 +415,7 @@ def _tail_run(bench: Bench, engine: str) -> None:
 
 def _tail_rows(bench: Bench) -> list[Row]:
     for number in range(bench.plan.tail_rounds):
-        for engine in rotated(TAIL_ENGINES, number):
+        for engine in in_random_order(TAIL_ENGINES, "tail", number):
             _tail_run(bench, engine)
     found: list[Row] = []
     for peer in TAIL_ENGINES[1:]:
@@ -448,10 +442,10 @@ def _open_rows(bench: Bench) -> list[Row]:
     apart = replace(bench, samples=Samples())  # its puts are no figure of this group
     for name, keys in _open_keys(bench.plan).items():
         stores[name] = apart.fill(OURS, keys, USUAL_BYTES, 0).rename(bench.store(f"open-{name}")), keys
-    for name, store in list(stores.items()) * OPEN_ROUNDS:
+    for name in chain.from_iterable(in_random_order(stores, "open", number) for number in range(OPEN_ROUNDS)):
         with bench.course.part("open", f"open a {name} GiB" if name == "quarter" else "open 1 GiB"):
             opened, resident = (
-                bench.programs.result("Open", OURS, *store, flags=flags) for flags in ((), PLAIN_MEMORY)
+                bench.programs.result("Open", OURS, *stores[name], flags=flags) for flags in ((), PLAIN_MEMORY)
             )
         samples.add(f"open/{name}", OURS, opened["open_s"])
         samples.add(f"beside-heap/{name}", OURS, resident["beside_heap_bytes"] / 1e6)
