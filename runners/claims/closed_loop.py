@@ -226,9 +226,9 @@ def _profiles(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
     """A profile of the processor can't show what waits."""
     parts, evidence, names = [], dict[str, write.Value](), []
     for step in run.find(kind=loops.KIND, profiled=True):
-        counted = step.record.profiler.samples.get("cpu")
+        counted = facts.profile_samples(step, facts.CPU)
         clean = loops.find(found, step.record.loop.stage, step.workload, step.record.connections)
-        if counted is None or not clean or not write.known(clean[0].server_cores):
+        if not counted or not clean or not write.known(clean[0].server_cores):
             continue
         busy = clean[0].server_cores
         parts.append(f"{clean[0].title}: {write.percent(busy)} of a core and {write.count(counted)} samples")

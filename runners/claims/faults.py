@@ -56,6 +56,11 @@ class Outage:
         without = (rows["t_s"] >= self.killed_s) & (rows["t_s"] + 1 <= back_s)
         return rows[{"before": before, "without": without, "after": after, "between": ~before & ~after}[which]]
 
+    @property
+    def wholly(self) -> str:
+        """The seconds that a share of failures counts, in words."""
+        return f"in the {write.several(len(self.part('without')), 'second')} wholly without the node"
+
     def failed(self, which: str) -> tuple[float, float]:
         """Responses that failed in a part of the load, and all responses in it."""
         rows = self.part(which)
@@ -105,15 +110,14 @@ def _cost(each: Outage) -> Finding:
     bad_before, asked_before = each.failed("before")
     bad_after, asked_after = each.failed("after")
     down_s = each.back_s - each.killed_s
-    whole = write.several(len(each.part("without")), "second")
-    length = f"the {whole} wholly without the node"
+    length = each.wholly
     length += f", which was dead for {write.seconds(down_s)}" if write.known(down_s) else ""
     rate = write.rate(facts.offered_rps(each.step))
     text = f"{facts.title(each.step)}, one of three nodes killed at {rate}: "
     if bad:
-        text += f"{write.percent(bad / asked)} of the responses ({write.count(bad)} of {write.count(asked)}) failed in "
+        text += f"{write.percent(bad / asked)} of the responses ({write.count(bad)} of {write.count(asked)}) failed "
     else:
-        text += f"none of {write.several(asked, 'response')} failed in "
+        text += f"none of {write.several(asked, 'response')} failed "
     text += length
     if asked_before:
         text += f"; before, {_failed(bad_before, asked_before)}"

@@ -137,14 +137,15 @@ class FlameGraph:
     def title(self) -> str:
         """What a reader opens."""
         if self.other is None:
-            return f"Flame graph: {style.name_of(self.step)}, {self.event}, {self.samples} samples"
+            at = f" at {write.rate(rate)}" if write.known(rate := facts.achieved_rps(self.step)) else ""
+            return f"Flame graph: {style.name_of(self.step)}{at}, {self.event}, {write.several(self.samples, 'sample')}"
         here, there = names_of(self.step, self.other)
         return f"Shape of {here}: red is more than in {there}, blue less"
 
     @property
-    def samples(self) -> str:
-        """The number of samples as the recording counted it."""
-        return tables.count(self.step.record.profiler.samples.get(self.event))
+    def samples(self) -> int:
+        """The number of samples that are drawn: those of the load, without what else the recording holds."""
+        return facts.profile_samples(self.step, self.event)
 
     def smaller(self, least_share: float) -> FlameGraph:
         """The same without frames narrower than a share of the whole."""

@@ -247,6 +247,7 @@ EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "responds":
 #: A lane says by its colour whether the cause is named; the rest is said by its label.
 NAMED, NOT_NAMED, MARK = style.VERMILION, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
+TITLES = 0.85  # of a column's width, the rest is the axis' labels
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
@@ -312,22 +313,24 @@ def timeline(
     grid_of = figure.subplots(
         len(heights), len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=heights
     )
-    values: list[float] = []
+    values, most = list[float](), 1.0
     for place, (step, rows) in enumerate(shown):
         latency, responses = grid_of[0][place], grid_of[1][place]
         values += _latency(latency, step, rows)
-        _responses(responses, step)
+        most = max(most, _responses(responses, step))
         for at, word in marks.get(step.name, ()):
             _mark(latency, responses, at, word)
         if seen is None:
             heading = titles[place] if titles else timeline_title(step, None)
-            latency.set_title(heading.replace(": ", ":\n", 1) if len(shown) > 1 else heading, fontsize=10)
+            room = TITLES * figure.get_figwidth() / len(shown)
+            latency.set_title("\n".join(style.broken(heading, room)), fontsize=10)
         grid_of[-1][place].set_xlabel("seconds since the start of the measurement")
         grid_of[-1][place].xaxis.set_major_locator(MaxNLocator(8, integer=True))
         latency.set_xlim(float(rows["t_s"].iloc[0]), float(rows["end_s"].iloc[-1]))
     low, high = min([*values, *reach(floor)], default=1.0), max(values, default=1e3)
     style.latency_axis(grid_of[0][0], low, high * (1.6 if marks else 1.0))  # room for the words
     entries = [floor_lines(axes, floor, [step for step, _ in shown]) for axes in grid_of[0]]
+    grid_of[1][0].set_ylim(0, 1.15 * most)  # all columns share it
     grid_of[0][0].set_ylabel("latency (log)")
     grid_of[1][0].set_ylabel("responses/s")
     if seen is not None:
@@ -363,8 +366,8 @@ def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
     return seen
 
 
-def _responses(axes: Axes, step: Step) -> None:
-    """Good and failed responses of each second, and the rate that was offered."""
+def _responses(axes: Axes, step: Step) -> float:
+    """Draw good and failed responses of each second, and the rate that was offered; gives the highest of them."""
     rows = seconds_of(step)
     at, completed = rows["t_s"] + 0.5, np.nan_to_num(rows["completed"].to_numpy(float))
     failed = np.nan_to_num(rows["errors"].to_numpy(float))
@@ -373,9 +376,9 @@ def _responses(axes: Axes, step: Step) -> None:
     offered = tables.value(step.record.offered_rps)
     if np.isfinite(offered):
         axes.axhline(offered, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
-    axes.set_ylim(0, 1.15 * max([1.0, *completed, *([offered] if np.isfinite(offered) else [])]))
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+    return float(max([0.0, *completed, *([offered] if np.isfinite(offered) else [])]))
 
 
 def _mark(latency: Axes, responses: Axes, at: float, word: str) -> None:

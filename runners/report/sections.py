@@ -40,10 +40,13 @@ RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
 
 
 def outage_title(each: Outage) -> str:
-    """The result: which share of the responses failed while the node was away."""
+    """The result: which share of the responses failed in the whole seconds without the node."""
     bad, asked = each.failed("without")
+    name = style.plain(each.name, 24)
+    if not asked:
+        return f"{name}: no whole second without the node"
     share = f"{tables.share(bad / asked)} of the responses fail" if bad else "no response fails"
-    return f"{style.plain(each.name, 24)}: {share}"
+    return f"{name}: {share} {each.wholly}"
 
 
 def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:

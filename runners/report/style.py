@@ -133,7 +133,7 @@ def styled(make: Callable[P, T]) -> Callable[P, T]:
 HEADING, HEADING_X = FontProperties(family=["DejaVu Sans"], size=11, weight="bold"), 0.01
 
 
-def _lines(heading: str, width_in: float) -> list[str]:
+def broken(heading: str, width_in: float) -> list[str]:
     """Break a heading into lines that fit. matplotlib, which could, takes two dollar signs for a formula then."""
     lines = [""]
     for word in heading.split(" "):
@@ -159,7 +159,7 @@ class Picture(Figure):
 
     def headed(self, heading: str, alt: str = "") -> Picture:
         """The same with its result as a heading, and in words: `alt`, or what the heading says."""
-        lines = _lines(heading, (1 - HEADING_X) * self.get_figwidth())
+        lines = broken(heading, (1 - HEADING_X) * self.get_figwidth())
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
         self.alt = alt or f"{heading}."
         return self

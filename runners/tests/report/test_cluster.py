@@ -70,9 +70,18 @@ def test_a_death_is_drawn_by_tenths_with_its_failed_responses_beside(tmp_path: P
     rows = latency_of(found[0].step, tenths(found[0].step.frames["slices"]))
     assert len(rows) == 121 and rows["p99_us"].iloc[0] == 250 and pd.isna(rows["p99_us"].iloc[-1])
     picture = report.outage([each.step for each in found])
-    assert "30.0\u00a0% of the responses fail" in picture.alt and "no response fails" in picture.alt
+    assert "30.0\u00a0% of the responses fail in the 3 seconds wholly without the node" in picture.alt
+    assert "no response fails" in picture.alt
     table = outage_table(found)
     assert table.rows[0][4].startswith("30.0") and table.rows[1][4].startswith("0\u00a0%")
+
+
+def test_every_column_of_a_row_has_room_for_the_highest_rate(tmp_path: Path) -> None:
+    high, low = (outage_of(tmp_path, name, 0.3) for name in ("sharded", "async-2of3"))
+    high = dataclasses.replace(high, record=replace(high.record, offered_rps=5_600.0))
+    panels = report.outage([high, low]).axes[2:]
+    assert [panel.get_ylabel() for panel in panels] == ["responses/s", ""]
+    assert all(panel.get_ylim()[1] > 5_600 for panel in panels), "the last column has a fifth of the first one's rate"
 
 
 def test_nothing_to_draw_is_said_in_the_figure(tmp_path: Path) -> None:

@@ -99,6 +99,14 @@ def test_a_graph_is_one_offline_page_and_names_stay_names(tmp_path: Path) -> Non
         assert 'sandbox="allow-scripts"' in graph.iframe()
 
 
+def test_a_title_counts_the_samples_that_are_drawn_and_says_the_rate(tmp_path: Path) -> None:
+    made = {**steps.profile_frames(["cpu"]), "summary": pd.DataFrame([{"achieved_rps": 5_070.0}])}
+    whole = {"engine": "ctimer", "samples": {"cpu": 9_972}}  # of the recording, warm-up and all
+    step = steps.step(tmp_path, "put-profiled", steps.times(500), frames=made, profiled=["cpu"], profiler=whole)
+    title = flamegraph(step).title.replace("\u202f", " ").replace("\u00a0", " ")
+    assert title == "Flame graph: RocksDB PUT at 5 070/s, cpu, 1 818 samples"
+
+
 def test_a_step_without_a_profile_is_named(tmp_path: Path) -> None:
     first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
     with pytest.raises(ValueError, match="put-rocksdb: no cpu profile"):
