@@ -25,9 +25,10 @@ import yaml
 from runners import __version__
 from runners.audit.audit import RULES
 from runners.cli import lab
-from runners.design import campaign
 from runners.design import target as targets
-from runners.design.experiment import EXPERIMENTS, Parameter
+from runners.design.experiment import Parameter
+from runners.experiments import campaign
+from runners.experiments.registry import EXPERIMENTS
 from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.toolchain.tools import ROOT

@@ -17,14 +17,13 @@ from typing import Any
 import msgspec
 
 from runners.analysis.machine_stalls import stalls_of, windows
-from runners.design.campaign import Job
-from runners.design.experiment import REPORT_S, Value, plan_of
+from runners.design.experiment import REPORT_S, Value
 from runners.design.load import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Outcome, outcome_of
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, Outcome, outcome_of
 from runners.execution.progress import Sink, sink
-from runners.experiments.registry import blocks_of, planned_s
+from runners.experiments.registry import plan_of
 from runners.lab import Lab, circumstances
 from runners.readers.history import machine_class
 from runners.readers.reading import read_step
@@ -50,7 +49,7 @@ class Appraisal:
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
         """Raises PlanError for what can't be measured, ToolError without the JDK that it needs."""
         plan = plan_of(kind)
-        if not blocks_of(plan.number, parameters):
+        if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
         named = {key: self._target(str(value)) for key, value in parameters.items() if key in SERVERS}
         chosen = str(parameters.get("generators", parameters.get("generator", "truepace")))
@@ -59,7 +58,7 @@ class Appraisal:
             "generator": self._generator(chosen), "server": None if foreign(parameters) else self._server(),
         }  # fmt: skip
         text = json.dumps(content, sort_keys=True, ensure_ascii=True)
-        length_s = planned_s(plan, dict(parameters)) - REPORT_S
+        length_s = plan.planned_s(dict(parameters)) - REPORT_S
         sentinel_s = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
         return hashlib.sha256(text.encode()).hexdigest()[:16], length_s + sentinel_s
 

@@ -23,10 +23,9 @@ from runners.analysis.steady_state import judge as judge_sentinel
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
 from runners.claims.conclusion import Conclusion
-from runners.claims.published import published
 from runners.claims.trends import Trend, trends
 from runners.design.block import Block, FixedRate, Interleaved
-from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, experiment, listed, plan_of
+from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.session import FLOOR, LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
@@ -38,15 +37,16 @@ from runners.execution.executor import NOOP, Executor, Servers
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress, Sink, sink
 from runners.experiments import e08_history
-from runners.experiments.registry import blocks_of, planned_s, questions_of_run
+from runners.experiments.references import write_report
+from runners.experiments.registry import experiment, plan_of, questions_of_run
 from runners.fleet.shares import node_hosts, sending
 from runners.generators.load import Sender, run_load
 from runners.readers import write
 from runners.readers.history import History, open_history, sentinel_history
+from runners.readers.published import published
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
 from runners.report.flamegraph import flamegraphs
-from runners.report.references import write_report
 from runners.report.tables import Concluded, draw, in_notebook
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
@@ -72,7 +72,7 @@ class Lab:
         send: Sender = run_load, opened: contextlib.ExitStack | None = None, hosts: Sequence[NodeHost] = (),
     ) -> None:  # fmt: skip
         self.experiment, self.parameters, self.folder = plan, parameters, folder
-        self.blocks = {block.name: block for block in blocks_of(plan.number, parameters)}
+        self.blocks = {block.name: block for block in plan.blocks_of(parameters)}
         self.size = SIZES[str(parameters["size"])]
         self._shop, self._progress = shop, bar
         server_cpus, generator_cpus = machine.pinning()
@@ -116,10 +116,10 @@ class Lab:
         """
         plan = plan_of(number)
         checked = plan.checked(parameters)
-        blocks_of(plan.number, checked)  # refuses what can't be measured, before anything is built
+        plan.blocks_of(checked)  # refuses what can't be measured, before anything is built
         if cls._current is not None:
             cls._current.close()
-        bar = Progress(planned_s(plan, checked), shown_in or sink(notebook=in_notebook()))
+        bar = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
         shop = shop or prepare(
             str(checked.get("generator", "truepace")),
             bar.say,
@@ -372,4 +372,4 @@ class Past:
     def conclude(self) -> Concluded:
         """Write report.html and report.md, and give the conclusion to be shown."""
         self.folder.finish("complete")
-        return _shown(self.folder, write_report(self.folder, e08_history.QUESTIONS))
+        return _shown(self.folder, write_report(self.folder, e08_history.questions()))

@@ -27,9 +27,9 @@ from pathlib import Path
 
 from runners.audit.audit import audit
 from runners.bench.fixture import Row, ending_in_order, keep, scratch
-from runners.claims.published import ROOT
 from runners.readers.finding import Severity
 from runners.readers.outputs import find_outputs
+from runners.readers.published import ROOT
 
 LABELS = Path(__file__).with_name("audit_labels.json")
 Labels = Mapping[str, tuple[str, ...]]

@@ -9,10 +9,10 @@ from runners.analysis import facts, loops
 from runners.analysis.loops import COUNTERS, CURVES, ERRORS, RATES, REPORT, Loop
 from runners.analysis.quantities import factor, signed
 from runners.claims.conclusion import Check, Claims
-from runners.claims.published import published_of
 from runners.design.load import STABLE_SHARE
 from runners.readers import write
 from runners.readers.finding import Finding, Severity
+from runners.readers.published import published_of
 from runners.readers.run import Run, Step
 
 #: The wait and its cure, apart by one flag alone.

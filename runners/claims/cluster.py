@@ -21,16 +21,16 @@ from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.claims import climbing
 from runners.claims.conclusion import Claims
-from runners.claims.published import published_outputs
 from runners.claims.rate_steps import named
-from runners.design.report_5 import CHANGES, NEW, NEW_THREADS, OLD, OLD_THREADS, PUBLISHED_KEYS, get, put
+from runners.design.cluster import CHANGES, NEW, NEW_THREADS, OLD, OLD_THREADS, PUBLISHED_KEYS
 from runners.readers import write
 from runners.readers.finding import Finding, Severity
+from runners.readers.published import columns, published_outputs
 from runners.readers.run import Run, Step
 
 TICK_US = 1_000.0  # wrk2's
 _POOL = re.compile(r"--pool-threads=(\d+)")
-_PUT_COLUMNS, _GET_COLUMNS = put("full").published_rates, get("full").published_rates
+REPORT = "report-5"
 
 
 def analyse(run: Run) -> Claims | None:
@@ -75,7 +75,7 @@ def _missed(run: Run) -> Iterator[Finding]:
         None,
         "Change one thing at a time, in interleaved rounds.",
     )
-    given = list(named([*_PUT_COLUMNS, *_GET_COLUMNS]))
+    given = list(named([*columns(REPORT, "put-ladder"), *columns(REPORT, "get-ladder")]))
     silent = [name for name, output in given if output.report.requests_per_s is None]
     if silent:
         text = (
@@ -99,7 +99,7 @@ def _tick(run: Run) -> Iterator[Finding]:
     """A median that stays while the rate grows is the generator's."""
     flat = [
         (output.offered_rps, us)
-        for _, output in named(_PUT_COLUMNS)
+        for _, output in named(columns(REPORT, "put-ladder"))
         if output.offered_rps and (us := output.report.latencies.at(0.5)) and us > TICK_US
     ]
     own = [
@@ -125,7 +125,7 @@ def _tick(run: Run) -> Iterator[Finding]:
         "published_low_us": medians[0], "published_high_us": medians[-1], "own_low_us": low[1], "own_high_us": high[1],
     }  # fmt: skip
     remedy = "Use a generator that is paced finer than what it measures."
-    yield Finding.of("M13", Severity.WARNING, text, evidence, tuple(_PUT_COLUMNS), None, remedy)
+    yield Finding.of("M13", Severity.WARNING, text, evidence, columns(REPORT, "put-ladder"), None, remedy)
 
 
 KEYS_ANCHOR = "keys"

@@ -12,13 +12,13 @@ from runners.analysis.intervals import difference
 from runners.claims import profile
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
-from runners.claims.published import published_outputs
 from runners.design.ladder import MOST_SHARE
 from runners.design.session import PROFILED_RATE_STEP
 from runners.errors import ReadError
 from runners.readers import write
 from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.outputs import Output
+from runners.readers.published import published_outputs
 from runners.readers.run import Run, Step
 
 EVENTS = ("cpu", "alloc", "lock")

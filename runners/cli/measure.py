@@ -48,9 +48,9 @@ _DURATION = click.option(
 
 
 def _numbers() -> list[str]:
-    from runners.design.experiment import EXPERIMENTS
+    from runners.toolchain.tools import NOTEBOOKS
 
-    return [*EXPERIMENTS]
+    return sorted(path.name[:2] for path in NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
 
 
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
@@ -100,6 +100,7 @@ def run(
     --scheduler a cluster of processes has its first node here, and the others on these hosts.
     """
     from runners.execution.batch import run_notebook
+    from runners.experiments.registry import experiment as plan_of
 
     given = given_parameters(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
@@ -109,7 +110,7 @@ def run(
             from runners.fleet.workers import environment
 
             os.environ.update(environment(joined))
-        folder = run_notebook(experiment, given, resume)
+        folder = run_notebook(plan_of(experiment), given, resume)
     print_report(folder, as_json)
 
 

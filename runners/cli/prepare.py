@@ -51,7 +51,7 @@ def build(force: bool, as_json: bool) -> None:
 @JSON
 def experiments(titles: bool, as_json: bool) -> None:
     """List the experiments' numbers, one a line."""
-    from runners.design.experiment import EXPERIMENTS
+    from runners.experiments.registry import EXPERIMENTS
 
     if as_json:
         fields = ("number", "title", "published", "notebook")
@@ -67,7 +67,7 @@ def questions(as_json: bool) -> None:
     """List the reports' questions, what decides each, and the reference runs' answers."""
     import msgspec
 
-    from runners.experiments.registry import answered_share, table
+    from runners.experiments.question_table import answered_share, table
 
     rows = table()
     if as_json:
@@ -115,7 +115,8 @@ def init(output: Path, name: str | None, command: str, url: str, path: str, as_j
 @click.option("--json", is_flag=True, expose_value=False, help="As always: a schema is JSON.")
 def schema(what: str) -> None:
     """Print the JSON schema of a file, for an editor: `lab schema target > target.schema.json`."""
-    from runners.design import campaign, target
+    from runners.design import target
+    from runners.experiments import campaign
 
     schema_of = campaign.FORM.schema if what == "campaign" else target.FORM.schema
     echo(json.dumps(schema_of(f"{what}.yaml"), indent=1))

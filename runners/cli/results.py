@@ -27,8 +27,8 @@ def report(run_folder: Path, as_json: bool) -> None:
     from runners.storage.run_folder import RunFolder
 
     folder = RunFolder.open(run_folder)  # what is no run folder is refused before what takes seconds to import
+    from runners.experiments.references import write_report
     from runners.experiments.registry import questions_of_run
-    from runners.report.references import write_report
 
     write_report(folder, questions_of_run(folder.manifest()))
     print_report(folder, as_json)
@@ -40,8 +40,8 @@ def report(run_folder: Path, as_json: bool) -> None:
 def keep(run_folder: Path, as_json: bool) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
     from runners.audit.audit import PAGES
+    from runners.experiments.references import keep_reference, refreshed
     from runners.experiments.registry import questions_of_run
-    from runners.report.references import keep_reference, refreshed
     from runners.storage.run_folder import REFERENCE, RunFolder
     from runners.toolchain.tools import ROOT, shown
 

@@ -22,14 +22,16 @@ from runners.audit.listing import plain
 from runners.claims import interleaved
 from runners.claims.between import Compared, Judgement, compared, differing, judge, judge_runs
 from runners.claims.conclusion import Check
-from runners.design.campaign import Job, read_campaign
-from runners.design.experiment import COMMANDS, COMPARE, COMPARE_BLOCK, KNEE, LOAD, SHARES, TARGET_COMPARE
+from runners.design.experiment import SHARES
 from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import MeasureError, PlanError
 from runners.execution.batch import of_plan
-from runners.execution.campaign import Ended, Results, carry_out, plan_lines, table
-from runners.experiments.registry import blocks_of
+from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
+from runners.experiments.campaign import read_campaign
+from runners.experiments.commands import COMMANDS, KNEE, LOAD, TARGET_COMPARE
+from runners.experiments.e09_compare import COMPARE_BLOCK
+from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.jobs import Appraisal, LocalRunner
 from runners.lab import Lab
 from runners.readers import write
@@ -107,7 +109,7 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
     parameters = _resumed(KNEE.number, given, resume)
     plan = "target-knee" if _is_target(parameters.get("setting")) else KNEE.number
     asked = COMMANDS[plan].checked(parameters)  # all of it is checked before anything is built or opened
-    blocks_of(KNEE.number, asked)
+    KNEE.blocks_of(asked)
     return _run(plan, "knee", parameters, resume)
 
 
@@ -163,7 +165,7 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     command = COMMANDS.get(plan, COMPARE)
     parameters = {"minutes": COMPARED_MINUTES, **_resumed(command.number, given, resume)}
     asked = command.checked(parameters)  # all of it, before anything is built or opened
-    blocks_of(COMPARE.number, asked)
+    COMPARE.blocks_of(asked)
     return _run(plan, COMPARE_BLOCK, parameters, resume)
 
 

@@ -36,6 +36,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
 ONE_NIO, JDK_FRONT = "one-nio", "jdk"
 FRONTS = (ONE_NIO, JDK_FRONT)
+#: The JDK of report 2, whose HTTP server waits for an acknowledgement.
+OLD_JDK = 17
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,7 @@ from typing import Any
 
 import psutil
 
-from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, Value, compared, experiment
-from runners.design.ladder import seconds_of_a_batch
-from runners.design.load import Shape
+from runners.design.experiment import Experiment, Value
 from runners.errors import LabError, PlanError
 from runners.execution.progress import ADDRESS, listening, sink
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
@@ -29,17 +27,16 @@ class NotebookError(LabError):
     """A cell that failed."""
 
 
-def run_notebook(number: str, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
+def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Execute an experiment's notebook with these parameters into a new run folder, or go on with one in `resume`.
 
     The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
     Raises PlanError for parameters that can't be or a run that can't be gone on with, NotebookError with the cell's
     own error.
     """
-    plan = experiment(number)
     going_on = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(begun(going_on, plan.number, given) if going_on else given)
-    affordable(plan.number, parameters)
+    plan.blocks_of(parameters)  # refuses what can't be measured, before anything is started
     if going_on:
         same_parameters(going_on, parameters)
     folder = going_on or RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
@@ -103,16 +100,6 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 
 def _going_on(folder: RunFolder) -> str:
     return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
-
-
-def affordable(number: str, asked: Mapping[str, Value]) -> None:
-    """Refuse a plan whose minutes are too few, before anything is built or started. Raises PlanError."""
-    if number in (COMPARE.number, TARGET_COMPARE.number):
-        compared(asked)
-    if number == KNEE.number:
-        low_rps, high_rps = float(asked["low_rps"]), float(asked["high_rps"])
-        shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
-        seconds_of_a_batch(float(asked["minutes"]), shape, low_rps, high_rps)
 
 
 REMEDY = "begin a new run"

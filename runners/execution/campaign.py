@@ -24,7 +24,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from runners.design.campaign import Job
+from runners.design.experiment import Value
 from runners.errors import MeasureError, PlanError
 from runners.execution.progress import Event, Sink
 from runners.readers import write
@@ -36,6 +36,28 @@ JOB_FILE, OUTCOME_FILE = "job.json", "outcome.json"
 #: What a folder that can't be written to says; every later job would end in the same way.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again: what is measured is kept"
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run of a campaign: what the plan of that name (`kind`) measures with these parameters.
+
+    `address` names the result by its content: equal jobs on equal machines have equal addresses, whichever campaign
+    they belong to. `changed` are the parameters that are not at their defaults, for tables.
+    """
+
+    name: str
+    kind: str
+    parameters: dict[str, Value]
+    repeat: int
+    planned_s: float
+    address: str
+    changed: dict[str, Value] = {}
+    report: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The name of the run folder that holds the result."""
+        return f"{self.kind}-{self.address}"
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,8 +25,7 @@ from msgspec.structs import replace
 
 from runners.analysis.facts import judge, line, writes_rps
 from runners.analysis.steady_state import not_warm
-from runners.design.experiment import AROUND_A_LOAD_S
-from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
+from runners.design.load import AROUND_A_LOAD_S, BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
 from runners.design.session import LOAD, Freeze, KillNode, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from runners.analysis import instrument
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, verdict_of
-from runners.claims.validation import FLOORS, OURS
 from runners.design.block import Block, FaultInjection, FixedRate
-from runners.design.experiment import Value, listed
+from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import ROUND, Freeze, Session, Trial
 from runners.design.setting import Setting
 from runners.readers import write
 
-MEDIAN = 0.5
-WHOLE = 0.05  # of the requests that the schedule makes wait
+if TYPE_CHECKING:
+    from runners.claims.questions import Asked
 
-
+#: Named as their drivers are; the simplest clients first.
+GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 NOOP = Setting.of("noop")
 #: A closed loop that counts for nothing: afterwards the server's compiler is done with this request.
 WARMING = Trial("warm-server", "warmup", FIXED_GET, None, Shape(8, 1, 3.0, 0.0), label="warm-up of the server")
@@ -84,71 +83,32 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     )  # fmt: skip
 
 
-def adds(tool: str) -> Answering:
-    """Does a generator add to the median of the simplest client, in interleaved rounds?"""
-
-    def answer(evidence: Evidence) -> Answer | None:
-        found = instrument.floors(evidence.run.steps)
-        parts, lows, highs = [], [], []
-        for connections, rate in instrument.points(found):
-            point = instrument.at_point(found, connections, rate)
-            floor, reference = point.get(tool), instrument.reference_of(point)
-            added = instrument.added(floor, reference, MEDIAN) if floor is not None and reference is not None else None
-            if added is not None:
-                parts.append(f"{added.as_latency} at {write.rate(rate)}")
-                lows.append(added.low)
-                highs.append(added.high)
-        if not parts:
-            return None
-        several = min(len(floor.good) for floor in found if floor.tool == tool and not floor.closed and floor.good)
-        # at one rate at least, or at none
-        verdict = Verdict.YES if max(lows) > 0 else verdict_of(max(lows), max(highs))
-        finding = evidence.first("I03" if tool == OURS else "I04")
-        return Answer(verdict, write.listed(parts), f"at least {several} interleaved rounds", "", finding, FLOORS)
-
-    return answer
+EXPERIMENT = Experiment(
+    "00", "00_instrument.ipynb", "The instrument: what it can resolve, and what it sees of a stall", "report-1",
+    (
+        *common("size"),
+        Parameter("generators", ",".join(GENERATORS), "who sends the load, if found", choices=GENERATORS, several=True),
+        *common("heap_mb", "selectors", "port"),
+    ),
+    blocks,
+    own_servers="it validates load generators, on a server that does nothing",
+)  # fmt: skip
 
 
-def sees_a_stall(code: str, tool: str) -> Answering:
-    """Does a generator count every request that a frozen server makes wait?"""
+def questions() -> tuple[Asked, ...]:
+    """What is asked of the generators, and what answers it."""
+    from runners.claims.questions import Asked, Question
+    from runners.claims.validation import OURS
+    from runners.claims.verdicts import generator_adds, generator_costs, sees_a_stall
 
-    def answer(evidence: Evidence) -> Answer | None:
-        finding = evidence.about(code, f"stall-{tool}")
-        if finding is None or not number(finding, "expected") > 0:
-            return None
-        share = number(finding, "counted") / number(finding, "expected")
-        effect = f"{write.percent(share)} of {write.count(number(finding, 'expected'))} requests"
-        whole = abs(share - 1) <= WHOLE
-        return Answer(Verdict.YES if whole else Verdict.NO, effect, "one load, frozen at known times", finding=finding)
-
-    return answer
-
-
-def costs(evidence: Evidence) -> Answer | None:
-    """Does our generator take less CPU time per request than a plain epoll loop?"""
-    paced = [floor for floor in instrument.floors(evidence.run.steps) if not floor.closed and floor.good]
-    if not paced:
-        return None
-    top = max(paced, key=lambda floor: floor.rate_rps)
-    point = instrument.at_point(paced, top.connections, top.rate_rps)
-    ours, plain = (point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll"))
-    if ours is None or plain is None:
-        return None
-    text = f"{write.seconds(ours.value)} against {write.seconds(plain.value)} per million requests"
-    apart = ours.apart_from(plain)
-    verdict = (Verdict.YES if ours.value < plain.value else Verdict.NO) if apart else Verdict.INCONCLUSIVE
-    needed = "more rounds: the intervals overlap" if not apart else ""
-    confidence = f"{len(point[OURS].good)} interleaved rounds at {write.rate(top.rate_rps)}"
-    return Answer(verdict, text, confidence, needed, evidence.first("I07"))
-
-
-TIMER = "medians of 0.6 to 1.1 ms, taken for the server's"
-QUESTIONS = tuple(Asked(Question(key, text, TIMER if key == "wrk2-adds" else ""), answer) for key, answer, text in (
-    ("ours-adds", adds(OURS), "Does the lab's load generator add to the median of the simplest client?"),
-    ("wrk2-adds", adds("wrk2"), "Does wrk2 add to it?"),
-    ("ours-stall", sees_a_stall("I05", OURS),
-     "Does the lab's generator count every request that a frozen server makes wait?"),
-    ("wrk2-stall", sees_a_stall("I06", "wrk2"), "Does wrk2 count them?"),
-    ("blocking-stall", sees_a_stall("I06", "blocking"), "Does a blocking client count them?"),
-    ("cpu", costs, "Does the lab's generator take less CPU time per request than a plain epoll loop?"),
-))  # fmt: skip
+    reported = {"wrk2-adds": "medians of 0.6 to 1.1 ms, taken for the server's"}
+    return tuple(Asked(Question(key, text, reported.get(key, "")), answer) for key, answer, text in (
+        ("ours-adds", generator_adds(OURS),
+         "Does the lab's load generator add to the median of the simplest client?"),
+        ("wrk2-adds", generator_adds("wrk2"), "Does wrk2 add to it?"),
+        ("ours-stall", sees_a_stall("I05", OURS),
+         "Does the lab's generator count every request that a frozen server makes wait?"),
+        ("wrk2-stall", sees_a_stall("I06", "wrk2"), "Does wrk2 count them?"),
+        ("blocking-stall", sees_a_stall("I06", "blocking"), "Does a blocking client count them?"),
+        ("cpu", generator_costs, "Does the lab's generator take less CPU time per request than a plain epoll loop?"),
+    ))  # fmt: skip

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from runners.claims import interleaved, questions
-from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_rule
 from runners.design.block import Block, FixedRate
-from runners.design.experiment import Value, listed
+from runners.design.experiment import COMMON, TARGET, Experiment, Value, listed
 from runners.design.load import GET, PUT, SIZES, Starts, Workload
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
-from runners.experiments import answered_by
-from runners.readers import write
-from runners.readers.finding import Finding
+
+if TYPE_CHECKING:
+    from runners.claims.questions import Asked
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "gc-tail")
@@ -56,27 +55,35 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return tuple(found)
 
 
-@of_rule("M02")
-def errors_are_the_keys(finding: Finding) -> Answer:
-    """Do the published errors say that the server failed? Not where they agree with a number of absent keys."""
-    expected = f"{write.count(number(finding, 'expected_low'))} to {write.count(number(finding, 'expected_high'))}"
-    effect = f"{write.count(number(finding, 'non_2xx'))} errors; "
-    effect += f"{write.several(number(finding, 'absent_keys'), 'absent key')} would give {expected}"
-    return Answer(Verdict.NO, effect, "computed from the published output", finding=finding)
+EXPERIMENT = Experiment(
+    "01", "01_single_connection.ipynb", "One connection: PUT and GET at a stable rate", "report-1", (*COMMON, TARGET),
+    blocks, (PUT, GET),
+)  # fmt: skip
 
 
-QUESTIONS = answered_by("01", {
-    "rate": questions.reaches_published_rate(WORKLOADS),
-    "store-cpu": questions.store_is_most(WORKLOADS, "rocksdb"),
-    "sockets": questions.sockets_over_store(WORKLOADS, "rocksdb"),
-    "merge-tail": questions.tail_by("compaction", "put-rocksdb"),
-    "median": questions.published_timer(("M01",)),
-    "errors": errors_are_the_keys,
-    "engines": questions.either(
-        interleaved.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
-        questions.medians_apart(WORKLOADS, "rocksdb", "lsm"),
-    ),
-    "gc-tail": questions.tail_by("GC pause", "put-rocksdb"),
-})  # fmt: skip
-#: Of anybody's servers, where there are several.
-TARGET_QUESTIONS = (Asked(Question("servers", "Do the servers' medians differ at one rate?"), questions.servers_apart),)
+def questions() -> tuple[Asked, ...]:
+    """What is asked of the report and of the stores, and what answers it."""
+    from runners.claims import interleaved, verdicts
+    from runners.claims import questions as answers
+    from runners.experiments.question_table import answered_by
+
+    return answered_by("01", {
+        "rate": answers.reaches_published_rate(WORKLOADS),
+        "store-cpu": answers.store_is_most(WORKLOADS, "rocksdb"),
+        "sockets": answers.sockets_over_store(WORKLOADS, "rocksdb"),
+        "merge-tail": answers.tail_by("compaction", "put-rocksdb"),
+        "median": answers.published_timer(("M01",)),
+        "errors": verdicts.errors_are_the_keys,
+        "engines": answers.either(
+            interleaved.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
+            answers.medians_apart(WORKLOADS, "rocksdb", "lsm"),
+        ),
+        "gc-tail": answers.tail_by("GC pause", "put-rocksdb"),
+    })  # fmt: skip
+
+
+def target_questions() -> tuple[Asked, ...]:
+    """What is asked of anybody's servers, where there are several."""
+    from runners.claims.questions import Asked, Question, servers_apart
+
+    return (Asked(Question("servers", "Do the servers' medians differ at one rate?"), servers_apart),)

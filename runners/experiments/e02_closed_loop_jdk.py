@@ -3,16 +3,124 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runners.analysis.quantities import factor
-from runners.claims.questions import Answer, Verdict, number, of_finding, of_rule
-from runners.design import report_2
-from runners.design.block import Block
-from runners.design.experiment import Value, listed
-from runners.experiments import answered_by
-from runners.readers import write
-from runners.readers.finding import Finding
+from runners.design.block import Block, FixedRate
+from runners.design.experiment import Experiment, Value, common, heap_parameter, listed, profile_parameter
+from runners.design.load import SCRIPTS, Shape, Workload
+from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
+from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
 
+if TYPE_CHECKING:
+    from runners.claims.questions import Asked
+
+#: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
+DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
+#: A store is filled over many connections at once: each response takes 44 ms there. The JDK's server closes idle ones
+#: beyond 200 (sun.net.httpserver.maxIdleConnections).
+FILL_CONNECTIONS = 100
+FILL_BOUND_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Requests of one script. The store must hold key1 to key<held> before, and for `get-few` nothing else."""
+
+    name: str
+    script: Path
+    drawn: int
+    held: int = 0
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def workload(self) -> Workload:
+        """What its script sends."""
+        return Workload(self.name, self.script, arguments=(str(self.drawn), *self.arguments))
+
+
+PUT = Loop("put", SCRIPTS / "named_put.lua", DRAWN_KEYS)
+GET = Loop("get", SCRIPTS / "named_get.lua", DRAWN_KEYS, DRAWN_KEYS)
+GET_FEW = Loop("get-few", SCRIPTS / "named_get.lua", DRAWN_KEYS, HELD_KEYS)
+MIXED_ONCE = Loop("mixed-once", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("once",))
+MIXED = Loop("mixed", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Loops on one setting, in their order on one store. `published` maps a loop to the name of its published runs.
+
+    `few` connections only: a control needs no more than one.
+    """
+
+    name: str
+    title: str
+    setting: Setting
+    loops: tuple[Loop, ...]
+    published: dict[str, str] = field(default_factory=dict)
+    profiled: Loop | None = None
+    few: bool = False
+
+
+def _stage_setting(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
+    more = ("--answer-text",) if text else ()
+    return Setting(name, "files", ("--executor", executor, *more), jvm_flags, jdk=jdk, front=JDK_FRONT)
+
+
+NODELAY = "-Dsun.net.httpserver.nodelay=true"
+DELAY = "-Dsun.net.httpserver.nodelay=false"
+POOL = "cached-pool"
+BEFORE = Stage(
+    "before", "JDK 17, dispatcher thread", _stage_setting("before", OLD_JDK, "dispatcher"), (MIXED_ONCE, GET, PUT),
+    {"put": "before-put", "get": "before-get", "mixed-once": "before-mixed"}, MIXED_ONCE,
+)  # fmt: skip
+AFTER = Stage(
+    "after",
+    "JDK 17, cached pool",
+    _stage_setting("after", OLD_JDK, POOL),
+    (GET_FEW, MIXED_ONCE, PUT, GET),  # PUT writes more keys, so it comes after the GETs that must not find them
+    {"put": "after-put", "get-few": "after-get", "mixed-once": "after-mixed"},
+    MIXED_ONCE,
+)
+FLAG = Stage(
+    "nodelay", "JDK 17, cached pool, nodelay", _stage_setting("nodelay", OLD_JDK, POOL, NODELAY), (MIXED, GET, PUT),
+    profiled=MIXED,
+)  # fmt: skip
+NEW_JDK = Stage("jdk25", "JDK 25, cached pool", _stage_setting("jdk25", 0, POOL), (MIXED, GET, PUT), profiled=MIXED)
+#: Controls: the cure taken away from the new JDK, and a response that is one write on the old one.
+DELAYED = Stage(
+    "delayed", "JDK 25, cached pool, delay", _stage_setting("delayed", 0, POOL, DELAY), (GET, PUT), few=True
+)
+ONE_WRITE = Stage(
+    "one-write", "JDK 17, cached pool, one write", _stage_setting("one-write", OLD_JDK, POOL, text=False), (PUT,),
+    few=True,
+)  # fmt: skip
+STAGES = {stage.name: stage for stage in (BEFORE, AFTER, FLAG, NEW_JDK, DELAYED, ONE_WRITE)}
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSize:
+    """Seconds of a loop that was published, and of one that was not; and on how many connections each is run."""
+
+    published_s: float
+    other_s: float
+    connections: tuple[int, ...] = (1, 2, 4)
+
+    def seconds(self, stage: Stage, loop: Loop) -> float:
+        """The length of one loop."""
+        return self.published_s if loop.name in stage.published else self.other_s
+
+    def connections_of(self, stage: Stage) -> tuple[int, ...]:
+        """The numbers of connections of a stage."""
+        return self.connections[:1] if stage.few else self.connections
+
+
+LOOP_SIZES = {
+    "smoke": LoopSize(1.0, 1.0, (1,)),
+    "quick": LoopSize(4.0, 2.5),
+    "full": LoopSize(60.0, 60.0),
+}
 #: What each stage helps to answer.
 _STAGES = {
     "before": ("executor", "wait", "mixed", "profile"), "after": ("executor", "wait", "404", "mixed", "profile"),
@@ -22,82 +130,77 @@ _STAGES = {
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The stages, each on a server of its own: report 2 before and after its change, then what cures the wait."""
-    size, profile = report_2.LOOP_SIZES[str(asked["size"])], listed(asked["profile"])
-    return tuple(report_2.block(stage, size, profile, _STAGES[stage.name]) for stage in report_2.STAGES.values())
+    size, profile = LOOP_SIZES[str(asked["size"])], listed(asked["profile"])
+    return tuple(block(stage, size, profile, _STAGES[stage.name]) for stage in STAGES.values())
 
 
-@of_rule("D01")
-def one_flag(finding: Finding) -> Answer:
-    """Is more to be had from the server with the same code?"""
-    ratios = [number(finding, name) for name in finding.evidence]
-    verdict = Verdict.YES if min(ratios) > 1 else Verdict.NO
-    effect = f"TCP_NODELAY alone: {write.span(ratios, write.count)} times the throughput"
-    return Answer(verdict, effect, f"{len(ratios)} pairs of closed loops", finding=finding)
+def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions: tuple[str, ...] = ()) -> FixedRate:
+    """Each loop of a stage on each number of connections, one of them once more with the profiler, on one server.
+
+    Before a loop whose store must hold more keys than the one before, these keys are written.
+    """
+    trials, held = list[Trial](), 0
+    for loop in stage.loops:
+        if loop.held > held:
+            held = loop.held
+            trials.append(_fill(stage, held))
+        trials += [_trial(stage, loop, connections, size) for connections in size.connections_of(stage)]
+        if loop is stage.profiled and profile:
+            clean = trials[-1]
+            label = f"{clean.label}, profiled"
+            trials.append(
+                replace(clean, name=f"{clean.name}-profiled", label=label, profile=profile, loop=_about(loop))
+            )
+    return FixedRate.known(stage.name, stage.title, (Session(stage.setting, tuple(trials)),), questions)
 
 
-@of_rule("D04")
-def executor(finding: Finding) -> Answer:
-    """Does the cached pool help?"""
-    least, most = number(finding, "least_us"), number(finding, "most_us")
-    effect = f"the median moves by {write.latency(least)} to {write.latency(most)}"
-    verdict = Verdict.NO if least <= 0 <= most else Verdict.INCONCLUSIVE
-    return Answer(verdict, effect, f"{write.count(number(finding, 'pairs'))} pairs of closed loops", finding=finding)
+def _trial(stage: Stage, loop: Loop, connections: int, size: LoopSize) -> Trial:
+    published = stage.published.get(loop.name)
+    return Trial(
+        f"{stage.name}-{loop.name}-{connections}",
+        LOOP,
+        loop.workload,
+        None,
+        Shape(connections, connections, size.seconds(stage, loop), 0.0),
+        label=f"{stage.title}: {loop.name} x {connections}",
+        loop=_about(loop, f"report-2/{published}-{connections}" if published else None),
+    )
 
 
-@of_rule("D02")
-def timer_and_tick(finding: Finding) -> Answer | None:
-    """Is the wait the kernel's delayed-ACK timer and one tick?"""
-    if not write.known(number(finding, "expected_us")):
-        return None
-    low, high, expected = (number(finding, name) for name in ("least_p50_us", "most_p50_us", "expected_us"))
-    verdict = Verdict.YES if max(abs(low - expected), abs(high - expected)) < 0.05 * expected else Verdict.NO
-    effect = f"medians {write.span((low, high), write.latency)}; computed {write.latency(expected)}"
-    return Answer(verdict, effect, "every closed loop that waits; the kernel's counter agrees", finding=finding)
+def _about(loop: Loop, published: str | None = None) -> ClosedLoop:
+    return ClosedLoop(loop.drawn, loop.held, published)
 
 
-@of_rule("D05")
-def newer_jdk(finding: Finding) -> Answer:
-    """Does a newer JDK need the flag?"""
-    p50, delayed = number(finding, "p50_us"), number(finding, "delayed_p50_us")
-    effect = f"JDK 25 p50 {write.latency(p50)}, with nodelay=false {write.latency(delayed)}"
-    verdict = Verdict.NO if delayed < 10_000 else Verdict.YES
-    return Answer(verdict, effect, "one closed loop each", finding=finding)
+def _fill(stage: Stage, keys: int) -> Trial:
+    """Write key1 to key<keys> once each."""
+    workload = Workload("fill", SCRIPTS / "fill.lua", arguments=(str(keys), "own", "1", "key"))
+    shape = Shape(FILL_CONNECTIONS, 1, FILL_BOUND_S, 0.0, requests=keys)
+    return Trial(f"fill-{stage.name}-{keys}", FILL, workload, None, shape, label=f"{stage.name}: fill")
 
 
-@of_rule("D07")
-def of_the_script(finding: Finding) -> Answer:
-    """Do the 404s say anything of the server?"""
-    same = number(finding, "non_2xx") == number(finding, "replayed")
-    effect = f"{write.count(number(finding, 'non_2xx'))} of {write.count(number(finding, 'requests'))} are 404; "
-    effect += f"the script's numbers replayed make {write.count(number(finding, 'replayed'))}"
-    return Answer(Verdict.NO if same else Verdict.INCONCLUSIVE, effect, "counted, and computed", finding=finding)
+EXPERIMENT = Experiment(
+    "02", "02_closed_loop_jdk.ipynb", "Closed loop on the JDK's HTTP server: what the 44 ms are", "report-2",
+    (*common("size"), profile_parameter("cpu"), heap_parameter(1024), *common("port")),
+    blocks,
+    own_servers="it is about the JDK's own HTTP server and its lock",
+)  # fmt: skip
 
 
-@of_rule("D10")
-def mixed(finding: Finding) -> Answer:
-    """Is the mixed script a mix?"""
-    puts, asked = number(finding, "puts"), number(finding, "requests")
-    effect = f"{write.count(puts)} of {write.count(asked)} are PUT"
-    return Answer(Verdict.NO if puts in (0, asked) else Verdict.YES, effect, "counted", finding=finding)
+def questions() -> tuple[Asked, ...]:
+    """What is asked of the report, and what answers it."""
+    from runners.claims import verdicts
+    from runners.claims.questions import Verdict, of_finding
+    from runners.experiments.question_table import answered_by
 
-
-@of_rule("D06")
-def one_write(finding: Finding) -> Answer:
-    """Does a response of one write wait too?"""
-    one, two = number(finding, "one_write_us"), number(finding, "two_writes_us")
-    effect = f"p50 {write.latency(one)} with one write, {write.latency(two)} with two ({factor(two / one)} as long)"
-    return Answer(Verdict.NO if one < two / 2 else Verdict.YES, effect, "one closed loop each", finding=finding)
-
-
-QUESTIONS = answered_by("02", {
-    "more": one_flag,
-    "executor": executor,
-    "wait": timer_and_tick,
-    "one-write": one_write,
-    "jdk25": newer_jdk,
-    "404": of_the_script,
-    "mixed": mixed,
-    "profile": lambda evidence: of_finding(
-        evidence.first("D12"), Verdict.NO, "while a response waits for its acknowledgement, no thread computes"
-    ),
-})  # fmt: skip
+    return answered_by("02", {
+        "more": verdicts.one_flag,
+        "executor": verdicts.executor,
+        "wait": verdicts.timer_and_tick,
+        "one-write": verdicts.one_write,
+        "jdk25": verdicts.newer_jdk,
+        "404": verdicts.of_the_script,
+        "mixed": verdicts.mixed,
+        "profile": lambda evidence: of_finding(
+            evidence.first("D12"), Verdict.NO, "while a response waits for its acknowledgement, no thread computes"
+        ),
+    })  # fmt: skip

@@ -4,102 +4,159 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from runners.analysis import facts, knee
-from runners.claims import interleaved, questions, settings
-from runners.claims.published import with_rates
-from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule
-from runners.design import report_3
 from runners.design.block import Block, Interleaved
-from runners.design.experiment import Value, listed
-from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
-from runners.design.load import SIZES, Shape
+from runners.design.experiment import (
+    EVENTS,
+    LADDER,
+    Experiment,
+    Parameter,
+    Value,
+    connections_parameter,
+    listed,
+    profile_parameter,
+    without,
+)
+from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
+from runners.design.load import SCRIPTS, SIZES, Shape, Starts, Workload, random_gets
 from runners.design.objective import Objective
-from runners.experiments import answered_by
-from runners.readers import write
-from runners.readers.finding import Finding
-from runners.readers.run import Step
+from runners.design.setting import Setting
+from runners.readers.published import columns, with_rates
+
+if TYPE_CHECKING:
+    from runners.claims.questions import Asked
+
+ENGINE = "leveldb"
+VALUE_BYTES = 12
+#: Numbers that keys are drawn from, by size; as published in the full one.
+KEYS = {"smoke": 2_000, "quick": 50_000, "full": 1_000_000}
+CONNECTIONS = 64
+#: Of the comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
+STARTS = {"smoke": Starts(3, 1.0, 0.5, 0.7), "quick": Starts(6, 1.0, 3.0, 2.0), "full": Starts(12, 1.0, 5.0, 15.0)}
+POOL = "pool"
+#: Offered to a pool, as shares of what it reaches in closed loop: once what fits, once what does not.
+OVERLOAD_SHARES = (0.8, 1.5)
+LADDERS = {
+    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
+    "quick": LadderSize(0.38, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1, starts=3),
+    "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3),
+}
+
+
+def _execution(name: str, *flags: str) -> Setting:
+    return Setting(name, ENGINE, flags, all_cores=True)
+
+
+#: As the report says, then what one-nio does by default, then the ways that do not block a selector.
+EXECUTIONS = {
+    setting.name: setting
+    for setting in (
+        _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
+        _execution("blocking-many", "--execution=blocking-pool"),
+        _execution("selector", "--execution=selector"),
+        _execution(POOL, "--execution=pool"),
+        _execution("virtual", "--execution=virtual"),
+    )
+}
+#: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
+_QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
+_TRIED = {"smoke": 1, "quick": 3, "full": len(_QUEUES)}
+
+
+def executions(names: str) -> list[Setting]:
+    """The settings of a comma-separated list, in its order."""
+    return [EXECUTIONS[name] for name in names.split(",")]
+
+
+def queues(size: str) -> list[Setting]:
+    """The pools that a size has time for; all of them in the full one."""
+    return [
+        _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
+        for kind, length in _QUEUES[: _TRIED[size]]
+    ]
+
+
+def put(size: str) -> Workload:
+    """PUT of random keys and values, two draws a request."""
+    outputs = columns("report-3", "-put-")
+    return Workload("put", SCRIPTS / "put_random.lua", arguments=(str(KEYS[size]),), published_rates=outputs)
+
+
+def get(size: str) -> Workload:
+    """GET of random keys that are all there, unlike the published ones."""
+    outputs = tuple(name for name in columns("report-3", "-get-") if not name.endswith("-1conn"))
+    return random_gets(KEYS[size], VALUE_BYTES, outputs)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The hand-over on one connection, the knee of each way to run a request, and pools with more than fits."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
-    plan, put, get = report_3.LADDERS[size.name], report_3.put(size.name), report_3.get(size.name)
-    starts = report_3.STARTS[size.name]
+    plan, puts, gets = LADDERS[size.name], put(size.name), get(size.name)
+    starts = STARTS[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
-    ways = tuple(replace(report_3.EXECUTIONS[name], all_cores=False) for name in ("selector", "blocking-one"))
+    ways = tuple(replace(EXECUTIONS[name], all_cores=False) for name in ("selector", "blocking-one"))
     hand_over = Interleaved(
         "hand-over", "a request on the selector, and handed over to a pool that the selector waits for", ways,
-        "selector", put, replace(size, probe_s=starts.server_s), Shape(1, 1, starts.load_s, starts.warmup_s),
+        "selector", puts, replace(size, probe_s=starts.server_s), Shape(1, 1, starts.load_s, starts.warmup_s),
         starts=starts.count, primary="cpu_us", margin=0.03, solo=False, loops=size.name == "full",
         questions=("hand-over", "median"),
     )  # fmt: skip
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     knees = [
         block
-        for workload, names, questions in (
-            (put, asked["put_executions"], ("pool", "selectors", "virtual", "beyond")),
-            (get, asked["get_executions"], ("get",)),
+        for workload, names, keys in (
+            (puts, asked["put_executions"], ("pool", "selectors", "virtual", "beyond")),
+            (gets, asked["get_executions"], ("get",)),
         )
         for block in AroundTheKnee(
-            plan, objective, connections, with_rates(workload.published_rates), listed(asked["profile"]), questions
+            plan, objective, connections, with_rates(workload.published_rates), listed(asked["profile"]), keys
         ).of_each(
             workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
-            [WarmServer(setting, workload, size) for setting in report_3.executions(str(names))],
+            [WarmServer(setting, workload, size) for setting in executions(str(names))],
         )
     ]  # fmt: skip
-    queues = [
+    overloads = [
         Ladder(
-            setting.name, f"{setting.name}: less and more than fits", WarmServer(setting, put, size),
-            Shape(connections, 1, plan.step_s, plan.probe_warmup_s), shares=report_3.OVERLOAD_SHARES,
+            setting.name, f"{setting.name}: less and more than fits", WarmServer(setting, puts, size),
+            Shape(connections, 1, plan.step_s, plan.probe_warmup_s), shares=OVERLOAD_SHARES,
             questions=("queue",),
         )
-        for setting in report_3.queues(size.name)
+        for setting in queues(size.name)
     ]  # fmt: skip
-    return (hand_over, *knees, *queues)
+    return (hand_over, *knees, *overloads)
 
 
-def handed_over(quantity: str) -> Answering:
-    """Does handing a request over raise a quantity, against running it on the selector?"""
-    return interleaved.differs(("hand-over", "compare"), "blocking-one", quantity)
+ALL = tuple(EXECUTIONS)
+EXPERIMENT = Experiment(
+    "03", "03_executor_and_selectors.ipynb", "Executors and selectors: who runs a request, and what the hand-off costs",
+    "report-3",
+    (
+        *without(LADDER, "rate_rps", "profile", "selectors"),
+        profile_parameter(",".join(EVENTS)),
+        Parameter("put_executions", ",".join(ALL), "ways to run a PUT, first as published", choices=ALL, several=True),
+        Parameter("get_executions", "blocking-one,selector", "ways to run a GET", choices=ALL, several=True),
+        connections_parameter(CONNECTIONS, "connections of the ladders"),
+    ),
+    blocks,
+    own_servers="it varies the executor and the selectors of the lab's server",
+)  # fmt: skip
 
 
-def longer_queue(evidence: Evidence) -> Answer | None:
-    """Does a longer queue refuse less of what does not fit?"""
-    pairs = sorted(settings.overloaded(evidence.run), key=lambda pair: settings.queue_length(pair[1]))
-    if len(pairs) < 2:
-        return None
-    parts = [f"{facts.engine_name(high.subject)}: {_refused(high)}" for _, high in pairs]
-    shares = [knee.refused_share(high) for _, high in pairs]
-    verdict = Verdict.YES if shares[-1] < shares[0] else Verdict.NO
-    return Answer(verdict, "; ".join(parts), "one load each", finding=evidence.first("E03"))
+def questions() -> tuple[Asked, ...]:
+    """What is asked of the report and of its ways to run a request, and what answers it."""
+    from runners.claims import questions as answers
+    from runners.claims import verdicts
+    from runners.experiments.question_table import answered_by
 
-
-def _refused(load: Step) -> str:
-    """The share of a load's requests that the server refused; a connection waits with one request at a time."""
-    text = f"{write.percent(knee.refused_share(load))} refused"
-    connections = load.record.connections or 0
-    if 0 < connections <= settings.queue_length(load):
-        text += f" ({write.count(connections)} connections wait with as many requests at most, and never fill it)"
-    return text
-
-
-@of_rule("M08")
-def misses(finding: Finding) -> Answer:
-    """Are the published errors the server's?"""
-    shares = f"{write.percent(number(finding, 'low'))} to {write.percent(number(finding, 'high'))}"
-    effect = f"{shares} at every rate: keys that were never written"
-    return Answer(Verdict.NO, effect, f"{write.count(number(finding, 'outputs'))} published outputs", finding=finding)
-
-
-QUESTIONS = answered_by("03", {
-    "pool": questions.knees_apart("put", "blocking-one", "selector"),
-    "selectors": questions.knees_apart("put", "blocking-many", "blocking-one"),
-    "hand-over": handed_over("cpu_us"),
-    "median": handed_over("p50_us"),
-    "get": questions.knees_apart("get", "selector", "blocking-one"),
-    "virtual": questions.knees_apart("put", "virtual", "blocking-one"),
-    "queue": longer_queue,
-    "errors": misses,
-    "beyond": questions.beyond_the_knee,
-})  # fmt: skip
+    return answered_by("03", {
+        "pool": answers.knees_apart("put", "blocking-one", "selector"),
+        "selectors": answers.knees_apart("put", "blocking-many", "blocking-one"),
+        "hand-over": verdicts.handed_over("cpu_us"),
+        "median": verdicts.handed_over("p50_us"),
+        "get": answers.knees_apart("get", "selector", "blocking-one"),
+        "virtual": answers.knees_apart("put", "virtual", "blocking-one"),
+        "queue": verdicts.longer_queue,
+        "errors": verdicts.misses,
+        "beyond": answers.beyond_the_knee,
+    })  # fmt: skip

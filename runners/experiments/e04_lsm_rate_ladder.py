@@ -4,28 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from runners.analysis.knee import rate_interval
-from runners.claims import interleaved, profile, questions
-from runners.claims.climbing import ladders
-from runners.claims.published import published_outputs, with_rates
-from runners.claims.questions import Answer, Evidence, Verdict, number, of_rule, verdict_of
-from runners.claims.rate_steps import taken_at
-from runners.design import report_4
-from runners.design.block import Block, FixedRate
-from runners.design.experiment import Value, listed
+from runners.design.block import Block, FixedRate, Interleaved
+from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, connections_parameter, listed
 from runners.design.ladder import LADDERS, AroundTheKnee, WarmServer
-from runners.design.load import SIZES, Workload
+from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload
 from runners.design.objective import Objective
 from runners.design.session import step_name
-from runners.design.setting import Setting
+from runners.design.setting import ENGINES, Setting
 from runners.design.target import shared_workloads, targets_of
-from runners.experiments import answered_by
-from runners.readers import write
-from runners.readers.finding import Finding
+from runners.readers.published import with_rates
 
-#: A share of the CPU samples that has to move before it matters, as the table of questions has it.
-SHARE_MARGIN = 0.02
+if TYPE_CHECKING:
+    from runners.claims.questions import Asked
+
+LARGE_BYTES, SMALL_BYTES = 1_200, 120
+PUBLISHED_RPS = 10_000
+#: Keys in the store and keys that GET asks for, by size: 3 GB in the full one, as published.
+STORED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 2_500_000}
+ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
+_PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
+#: Of a cold server beside a warm one: no warm-up of the load itself, for its first requests are what is compared.
+STARTS = {"smoke": Starts(1, 0.0, 0.5, 0.3), "quick": Starts(3, 0.0, 3.0, 2.0), "full": Starts(6, 0.0, 30.0, 10.0)}
+#: Offered to one connection, of what it reaches in a closed loop, where a request costs less: nobody has to be woken.
+#: At a half, the machine's stalls of the generator make a queue that takes too long to work off.
+SHARE = 0.33
+COMPARED, COLD, MARGIN = "cold-against-warm", "cold", 0.03
+#: Offered to each: so little that a server keeps up with it whose code is interpreted still.
+COLD_RPS = 300.0
+
+
+def _put(name: str, value_bytes: int, published: str | None = None, published_rates: tuple[str, ...] = ()) -> Workload:
+    rate = PUBLISHED_RPS if published else None
+    return Workload(name, _PUT, published, rate, arguments=(str(value_bytes),), published_rates=published_rates)
+
+
+#: The first load of a server that was just started on an empty store, and the same again.
+PUT_COLD = _put("put-cold", LARGE_BYTES, "report-4/put-10000-cold")
+PUT_WARM = _put("put-warm", LARGE_BYTES, "report-4/put-10000-warm")
+PUT_LARGE = _put("put", LARGE_BYTES, published_rates=("report-4/put-10000-warm", "report-4/put-20000"))
+PUT_SMALL = _put("put-small", SMALL_BYTES, published_rates=("report-4/put-30000", "report-4/put-45000"))
+
+
+def get(size: str) -> Workload:
+    """GET of random keys; the store is as large as published in the full size, smaller in the others."""
+    return Workload(
+        "get",
+        _GET,
+        filled_keys=STORED_KEYS[size],
+        filled_value_bytes=LARGE_BYTES,
+        arguments=(str(ASKED_KEYS[size]),),
+        published_rates=("report-4/get-20000", "report-4/get-25000"),
+    )
+
+
+def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
+    """The first requests of a new server and those of a warm one by one schedule, at a rate that both achieve."""
+    plan, cold = STARTS[size.name], replace(warm, name=f"{warm.name}-{COLD}")
+    return Interleaved(
+        COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,
+        PUT_LARGE, replace(size, probe_s=plan.server_s), Shape(connections, 1, plan.load_s, plan.warmup_s),
+        starts=plan.count, rate_rps=COLD_RPS, margin=MARGIN, solo=False, loops=False, cold=(cold.name,),
+        questions=("warm",),
+    )  # fmt: skip
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -50,7 +92,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             rate_rps=float(asked["rate_rps"]),
             connections=connections,
             profile=events,
-            share=report_4.SHARE,
+            share=SHARE,
             cold=cold,
             questions=("flush-tail", "compaction-tail", "cold"),
         )
@@ -69,83 +111,39 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         )
     setting = Setting.of(str(asked["engine"]))
     return (
-        cold_and_warm("PUT of 1200 bytes", (setting,), report_4.PUT_COLD, report_4.PUT_WARM),
-        report_4.cold_against_warm(setting, size, connections),
-        ladder("put", "PUT of 1200 bytes", report_4.PUT_LARGE, setting),
-        ladder("put-small", "PUT of 120 bytes", report_4.PUT_SMALL, setting),
-        ladder("get", "GET on a filled store", report_4.get(size.name), setting),
+        cold_and_warm("PUT of 1200 bytes", (setting,), PUT_COLD, PUT_WARM),
+        cold_against_warm(setting, size, connections),
+        ladder("put", "PUT of 1200 bytes", PUT_LARGE, setting),
+        ladder("put-small", "PUT of 120 bytes", PUT_SMALL, setting),
+        ladder("get", "GET on a filled store", get(size.name), setting),
     )
 
 
-def published_rates(evidence: Evidence) -> Answer | None:
-    """Does one connection keep the objective at the published rates? Those beyond the knee there are none to keep."""
-    parts, enough, figure = [], [], None
-    beyond = {output for found in evidence.all("M07") for output in found.steps}
-    for ladder in ladders(evidence.run):
-        found = ladder.answer
-        there = [name for name in ladder.published if name not in beyond]
-        rates = [float(taken_at(each) or each.offered_rps or 0) for name in there for each in published_outputs(name)]
-        if ladder.base is None or found is None or not write.known(found.high_rps) or not rates:
-            continue
-        figure = figure or ladder.anchor
-        enough.append(verdict_of(found.low_rps - max(rates), found.high_rps - max(rates)))
-        parts.append(f"{ladder.steps[0].workload.upper()} up to {rate_interval(found)} of {write.rate(max(rates))}")
-    if not parts:
-        return None
-    verdict = next((each for each in (Verdict.NO, Verdict.INCONCLUSIVE) if each in enough), Verdict.YES)
-    needed = "longer searches" if verdict == Verdict.INCONCLUSIVE else ""
-    basis = "one search each; another machine"
-    return Answer(verdict, write.listed(parts), basis, needed, evidence.first("R02"), figure)
+EXPERIMENT = Experiment(
+    "04", "04_lsm_rate_ladder.ipynb", "The rate ladder of the LSM store: cold, warm, and beyond the knee", "report-4",
+    (
+        *LADDER,
+        Parameter("engine", "lsm", "the store", choices=tuple(ENGINES)),
+        connections_parameter(1, "connections of the load; 1 as published"),
+        TARGET,
+    ),
+    blocks, (PUT_COLD, PUT_WARM),
+)  # fmt: skip
 
 
-@of_rule("M09")
-def wrong_rate(finding: Finding) -> Answer:
-    """Were the percentiles published for 45 000/s taken at that rate?"""
-    effect = f"taken at {write.rate(number(finding, 'ran_at_rps'))}, beyond the knee"
-    return Answer(Verdict.NO, effect, "the published output", finding=finding)
+def questions() -> tuple[Asked, ...]:
+    """What is asked of the report, and what answers it."""
+    from runners.claims import interleaved, verdicts
+    from runners.claims import questions as answers
+    from runners.experiments.question_table import answered_by
 
-
-@of_rule("M06")
-def cold_start(finding: Finding) -> Answer:
-    """Does the published cold run hold its cold start?"""
-    effect = "wrk2 leaves out the first 10 s; here responses in them take up to "
-    effect += f"{write.latency(number(finding, 'early_max_us'))}"
-    return Answer(Verdict.NO, effect, "wrk2's source; one load", finding=finding)
-
-
-def changes_with_rate(evidence: Evidence) -> Answer | None:
-    """Does the work of a request change with the rate? The profiler's own share does, and is no work of a request.
-
-    No where the intervals leave no category room for a change that matters.
-    """
-    found = [f for f in evidence.all("R01") if "CPU" in f.sentence]
-    if not found:
-        return None
-    changes = [
-        (abs(number(f, name)), f)
-        for f in found
-        for name in f.evidence
-        if name.endswith(" change") and not name.startswith(profile.PROFILER)
-    ]
-    basis = f"{len(found)} ladders, profiled at each rate"
-    most, finding = max(changes, key=lambda each: each[0], default=(0.0, found[0]))
-    if (bound := max(number(f, "at most") for f in found)) < SHARE_MARGIN:
-        text = f"no category of a request's work changes by more than {write.percent(bound)} of the samples"
-        return Answer(Verdict.NO, text, basis, "", finding)
-    if most < SHARE_MARGIN:
-        text = "no category of a request's work is seen to change by more than "
-        text += f"{write.given_share(SHARE_MARGIN)} of the samples"
-        return Answer(Verdict.INCONCLUSIVE, text, basis, "more samples, or rates further apart", finding)
-    return Answer(Verdict.YES, finding.sentence.rstrip("."), basis, "", finding)
-
-
-QUESTIONS = answered_by("04", {
-    "rates": published_rates,
-    "warm": interleaved.differs((report_4.COMPARED,), f"lsm-{report_4.COLD}", "p50_us"),
-    "shares": changes_with_rate,
-    "flush-tail": questions.tail_by("flush", "put-warm-lsm"),
-    "compaction-tail": questions.tail_by("compaction", "put-warm-lsm"),
-    "cold": cold_start,
-    "45k": wrong_rate,
-    "beyond": questions.beyond_the_knee,
-})  # fmt: skip
+    return answered_by("04", {
+        "rates": verdicts.published_rates,
+        "warm": interleaved.differs((COMPARED,), f"lsm-{COLD}", "p50_us"),
+        "shares": verdicts.changes_with_rate,
+        "flush-tail": answers.tail_by("flush", "put-warm-lsm"),
+        "compaction-tail": answers.tail_by("compaction", "put-warm-lsm"),
+        "cold": verdicts.cold_start,
+        "45k": verdicts.wrong_rate,
+        "beyond": answers.beyond_the_knee,
+    })  # fmt: skip

@@ -1,22 +1,20 @@
-"""Compare the stores: what each achieves, writes and takes."""
+"""Set the stores side by side: what each achieves, writes and takes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from runners.analysis import facts
-from runners.claims import interleaved, questions
-from runners.claims.questions import Answer, Answering, Verdict, number, of_rule
 from runners.design.block import Block, FixedRate
-from runners.design.experiment import Value, listed
+from runners.design.experiment import LADDER, Experiment, Parameter, Value, connections_parameter, listed, without
 from runners.design.ladder import AroundTheKnee, LadderSize, WarmServer
 from runners.design.load import SCRIPTS, SIZES, Size, Starts, Workload, random_gets
 from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
-from runners.experiments import answered_by
-from runners.readers import write
-from runners.readers.finding import Finding
+
+if TYPE_CHECKING:
+    from runners.claims.questions import Asked
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
@@ -40,7 +38,6 @@ MARGIN = 0.03
 READ, NOT_WRITTEN = (REFERENCE_STORE, "lsm"), ("memory",)
 #: Two stores whose profiles are set against each other, at one rate.
 PROFILED = (STORES["rocksdb"], STORES["lsm"])
-LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"
 
 
 def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Setting]:
@@ -101,42 +98,36 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return tuple(found)
 
 
-def less(code: str, of: str, against: str, what: str) -> Answering:
-    """Is an amplification of one store lower than that of another?"""
-
-    @of_rule(code)
-    def answer(finding: Finding) -> Answer | None:
-        here, there = (number(finding, facts.engine_name(name)) for name in (of, against))
-        if not (write.known(here) and write.known(there)):
-            return None
-        effect = f"{here:.2f} against {there:.2f} {what}"
-        return Answer(Verdict.YES if here < there else Verdict.NO, effect, "one fill each, counted", finding=finding)
-
-    return answer
-
-
-@of_rule("G06")
-def memory(finding: Finding) -> Answer | None:
-    """Does our store take less memory than RocksDB?"""
-    here, there = (number(finding, f"{facts.engine_name(name)} own_bytes") for name in (LSM, ROCKSDB))
-    if not (write.known(here) and write.known(there)):
-        return None
-    effect = f"{write.size(here)} against {write.size(there)} of its own"
-    return Answer(Verdict.YES if here < there else Verdict.NO, effect, "the most after any load", finding=finding)
-
-
-QUESTIONS = answered_by("06", {
-    "put": questions.knees_apart("put", LSM, ROCKSDB),
-    "get": questions.knees_apart("get", LSM, ROCKSDB),
-    "leveldb": questions.knees_apart("put", LSM, LEVELDB),
-    "nothing": questions.knees_apart("put", NOOP, LSM),
-    "files": questions.knees_apart("put", "files", ROCKSDB),
-    "tuned": questions.knees_apart("put", "rocksdb-tuned", ROCKSDB),
-    "median": questions.either(
-        interleaved.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, LSM),
-        questions.medians_apart(("put", "get"), ROCKSDB, LSM),
+EXPERIMENT = Experiment(
+    "06", "06_storage_engines.ipynb", "The stores side by side: what each sustains, writes and takes", "",
+    (
+        *without(LADDER, "rate_rps"),
+        Parameter("stores", ",".join(STORES), "stores to measure", choices=tuple(STORES), several=True),
+        connections_parameter(64, "connections of every load"),
     ),
-    "written": less("G02", LSM, ROCKSDB, "bytes per byte given"),
-    "room": less("G03", LSM, ROCKSDB, "bytes per live byte"),
-    "memory": memory,
-})  # fmt: skip
+    blocks,
+    own_servers="it compares the storage engines of the lab's server",
+)  # fmt: skip
+
+
+def questions() -> tuple[Asked, ...]:
+    """What is asked of the stores, and what answers it."""
+    from runners.claims import interleaved, verdicts
+    from runners.claims.questions import either, knees_apart, medians_apart
+    from runners.experiments.question_table import answered_by
+
+    return answered_by("06", {
+        "put": knees_apart("put", "lsm", "rocksdb"),
+        "get": knees_apart("get", "lsm", "rocksdb"),
+        "leveldb": knees_apart("put", "lsm", "leveldb"),
+        "nothing": knees_apart("put", "noop", "lsm"),
+        "files": knees_apart("put", "files", "rocksdb"),
+        "tuned": knees_apart("put", "rocksdb-tuned", "rocksdb"),
+        "median": either(
+            interleaved.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, "lsm"),
+            medians_apart(("put", "get"), "rocksdb", "lsm"),
+        ),
+        "written": verdicts.less("G02", "lsm", "rocksdb", "bytes per byte given"),
+        "room": verdicts.less("G03", "lsm", "rocksdb", "bytes per live byte"),
+        "memory": verdicts.memory,
+    })  # fmt: skip

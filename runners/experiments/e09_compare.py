@@ -1,14 +1,51 @@
-"""Compare two treatments by one schedule that they share, over fresh starts of each."""
+"""Compare two treatments by one schedule that they share, over fresh starts of each: `lab compare` too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from runners.analysis.quantities import QUANTITIES, Quantity
-from runners.claims import interleaved
-from runners.claims.questions import Answer, Asked, Evidence, Question
-from runners.design.block import Block
-from runners.design.experiment import Value, compared
+from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
+from runners.design.experiment import ONE_LOAD, Experiment, Parameter, Value, setting_of, workload_of
+from runners.design.load import SIZES, Shape
+from runners.design.objective import PRIMARIES, Until
+from runners.design.target import target_of, whole_path
+from runners.errors import PlanError
+
+if TYPE_CHECKING:
+    from runners.claims.questions import Asked
+
+COMPARE_BLOCK = "compare"
+#: Minutes of all starts together: in the smoke size as many as tell anything at all.
+MINUTES = {"smoke": 1.95, "quick": 5.5, "full": 60.0}
+GENERATOR = "truepace"
+
+
+def compared(asked: Mapping[str, Value]) -> Interleaved:
+    """Two settings compared, over as many starts as the minutes have time for. Raises PlanError."""
+    if str(asked["generator"]) != GENERATOR:
+        cause = "it can't share one schedule over several servers"
+        raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")
+    texts = [str(asked["a"]), str(asked["b"])]
+    workload, (a, b) = workload_of(str(asked["workload"]), texts), map(setting_of, texts)
+    if a.name == b.name:  # the same twice shows what starts alone make
+        b = replace(b, name=f"{b.name[:34]}-again")
+    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["repeat_s"]), COMPARED_WARMUP_S)
+    size = SIZES[str(asked["size"])]
+    until = Until.parse(str(asked["until"]))
+    decides = until or Until(PRIMARIES["p50"], float(asked["see"]))
+    name = next(name for name, primary in PRIMARIES.items() if primary == decides.primary)
+    title = f"{workload.label} of {a.name} and {b.name} by one schedule; primary quantity {name}, margin "
+    title += f"{100 * decides.margin:g} %"
+    first = target_of(texts[0])
+    planned = Interleaved(
+        COMPARE_BLOCK, title, (a, b), a.name, workload, size, shape, rate_rps=float(asked["rate_rps"]),
+        primary=decides.primary, margin=decides.margin, until=until is not None,
+        control=first is None or first.repeatable,
+        questions=("p50_us", "p99_us", "cpu_us", "closed_loop_rps"),
+    )  # fmt: skip
+    return planned.within(float(asked["minutes"]) or MINUTES[size.name])
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -16,14 +53,36 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return (compared(asked),)
 
 
-def differs(quantity: Quantity) -> Asked:
-    """Do the two treatments differ in a quantity?"""
+EXPERIMENT = Experiment(
+    "09", "09_compare.ipynb", "Two settings compared by one schedule", "",
+    (
+        *ONE_LOAD,
+        Parameter(
+            "a", "lsm", "first setting: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of, kept=whole_path
+        ),
+        Parameter("b", "rocksdb", "second setting", read=setting_of, kept=whole_path),
+        Parameter(
+            "rate_rps", 0, "offered rate to each; 0: all at half of the core or less", "requests/s", low=0,
+            high=1_000_000,
+        ),
+        Parameter("minutes", 0.0, "budget of all starts; 0: what the size has for it", "minutes", low=0, high=600),
+        Parameter("see", 0.02, "smallest difference of interest, as a share", low=0.001, high=1.0),
+        Parameter("until", "", "end when this is decided, such as p50+-2%; empty: after all starts", read=Until.parse),
+        Parameter("repeat_s", 5.0, "length of the load of a start, without its warm-up", "s", low=0.5, high=600),
+    ),
+    blocks,
+    own_servers="its two servers are the parameters a and b",
+)  # fmt: skip
 
-    def answer(evidence: Evidence) -> Answer | None:
-        finding = interleaved.finding_on(evidence.findings, quantity.name)
-        return interleaved.answer_of(finding) if finding is not None else None
 
-    return Asked(Question(quantity.name, f"Do the two treatments differ in {quantity.label}?"), answer)
+def questions() -> tuple[Asked, ...]:
+    """Whether the two treatments differ in a quantity: the median, then every other."""
+    from runners.analysis.quantities import QUANTITIES
+    from runners.claims.questions import Asked, Question
+    from runners.claims.verdicts import treatments_differ
 
-
-QUESTIONS = tuple(differs(quantity) for quantity in sorted(QUANTITIES, key=lambda each: each.name != "p50_us"))
+    quantities = sorted(QUANTITIES, key=lambda each: each.name != "p50_us")
+    return tuple(
+        Asked(Question(each.name, f"Do the two treatments differ in {each.label}?"), treatments_differ(each))
+        for each in quantities
+    )

@@ -23,9 +23,9 @@ from msgspec.structs import replace as record_with
 
 from runners import report
 from runners.claims.between import compared, differing
-from runners.design.experiment import EXPERIMENTS, experiment
 from runners.design.load import SIZES
 from runners.errors import LabError
+from runners.experiments.registry import EXPERIMENTS, experiment
 from runners.process.supervisor import Child, start
 from runners.readers.history import open_history
 from runners.readers.reading import read_run

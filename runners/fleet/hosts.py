@@ -32,10 +32,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from runners.design.campaign import Job
 from runners.design.experiment import LISTEN, OF_HOST
 from runners.errors import LabError, MeasureError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Outcome, Results, Watch
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, Outcome, Results, Watch
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import LEASE_S, SERVER, Fleet, Host, environment, lease_over
 from runners.process.supervisor import Child, start

@@ -14,9 +14,9 @@ from runners.analysis.loops import Loop
 from runners.analysis.quantities import factor
 from runners.claims import closed_loop as claims
 from runners.claims.conclusion import Conclusion
-from runners.claims.published import published_of
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
+from runners.readers.published import published_of
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import spectrum

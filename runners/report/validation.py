@@ -18,10 +18,10 @@ from runners.audit.rules import timing
 from runners.audit.rules.timing import TimerFit, fitted_line
 from runners.claims import validation as claims
 from runners.claims.conclusion import Conclusion
-from runners.claims.published import published
 from runners.claims.validation import OURS, ordered
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
+from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.tables import Section, Shown, Table, with_spectra

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from runners.design.ablations import SWITCHES
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
+SCHEMA = "step/2"
 #: What threads do that respond to no request: the server's own, and what observes it.
 OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
 BACKGROUND = (*OWN_BACKGROUND, "profiler")
@@ -286,7 +286,7 @@ class StepRecord(Struct, frozen=True):
     setting. What does not apply to a trial is empty or None.
     """
 
-    schema: str = "step/2"
+    schema: str = SCHEMA
     name: str = ""
     label: str = ""
     block: str = ""
@@ -342,64 +342,16 @@ class StepRecord(Struct, frozen=True):
         return self.interleaved is not None or self.fault is not None or self.outage is not None
 
 
-#: Names of step/1 and what they are now.
-_RENAMED = {"kind": "role", "subject": "treatment", "offered_rate_rps": "offered_rps"}
-_ROLES = {"rung": "rate-step", "rung-profiled": "rate-step-profiled"}
-_LOOP = ("stage", "stage_title", "published", "drawn_keys", "held_keys", "kernel_hz", "tcp")
-_FILL = ("keys", "given_bytes", "live_bytes", "settled_s", "data_bytes")
-
-
 def record_of(document: Mapping[str, Any]) -> StepRecord:
-    """Convert step.json of any version. Raises StoreError where a field has a value that it can't have."""
-    converted = dict(document) if document.get("schema") == "step/2" else _converted(document)
-    converted["role"] = _ROLES.get(str(converted.get("role") or ""), converted.get("role"))
+    """Convert step.json. Raises StoreError where it is of another version, or holds a value that a field can't have."""
+    name = f"step {document.get('name', '')!r}"
+    if (schema := document.get("schema", SCHEMA)) != SCHEMA:
+        cause = f"its record is of {schema}, and this version of the lab reads {SCHEMA}"
+        raise StoreError(name, cause, "run it again, or report it with the version that measured it")
     try:
-        return msgspec.convert({key: value for key, value in converted.items() if value is not None}, StepRecord)
+        return msgspec.convert({key: value for key, value in document.items() if value is not None}, StepRecord)
     except msgspec.ValidationError as error:
-        raise StoreError(
-            f"step {converted.get('name', '')!r}", f"its record can't be read ({error})", "run it again"
-        ) from error
-
-
-def _converted(old: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of step/1 by their present names."""
-    converted = {_RENAMED.get(key, key): value for key, value in old.items()} | {"schema": "step/2"}
-    converted["events_recorded"] = "events_note" in old or bool(old.get("events_recorded"))
-    converted["compiler_on_any_core"] = bool(converted.pop("compiler_threads", None))
-    for name, keys in (("loop", _LOOP), ("fill", _FILL)):
-        part = {key: value for key in keys if (value := converted.pop(key, None)) is not None}
-        if part:
-            converted[name] = part
-    converted["role"] = _ROLES_OF_ROUNDS.get(converted.get("role", ""), converted.get("role", ""))
-    for key in _ROUNDS:
-        if about := converted.pop(key, None):
-            converted["round"] = about.get("round")
-            converted["interleaved"] = _interleaved(key, about, str(converted.get("treatment", "")))
-    return converted
-
-
-#: Kinds of rounds in step/1: of two settings compared, of a switch, of a group of clusters.
-_ROUNDS = ("compare", "ablation", "turn")
-_ROLES_OF_ROUNDS = {"repeat-closed": "alone", "turn-closed": "alone", "repeat": "solo", "turn": "solo"}
-
-
-def _interleaved(kind: str, about: Mapping[str, Any], treatment: str) -> dict[str, Any]:
-    """The block that a load in rounds belongs to, with the treatments that it was compared with."""
-    kept = {key: about[key] for key in ("seed", "rate_rps", "rate_basis") if about.get(key) is not None}
-    kept |= {"planned_rounds": about.get("planned") or 0, "smallest_difference": about.get("see") or 0.05}
-    if kind == "compare":
-        a, b = (about["a"], about["b"]) if about["a"] != about["b"] else (f"{about['a']} (A)", f"{about['b']} (B)")
-        kept |= {"name": kind, "treatments": (a, b), "primary": "p50_us"}
-        return kept | {"arm": a if about["side"] == "a" else b}
-    if kind == "ablation":
-        switch = SWITCHES[about["switch"]]
-        names = tuple(each.name for each in switch.settings)
-        return kept | {"name": switch.name, "treatments": names, "primary": switch.gain, "arm": treatment}
-    names, group = tuple(about["settings"]), str(about["group"])
-    if group == "replication":  # a client that waits against one that does not, for each number of copies
-        copies = treatment.partition("-")[2]
-        names, group = tuple(name for name in names if name.endswith(f"-{copies}")), f"{group}-{copies}"
-    return kept | {"name": group, "treatments": names, "primary": "closed_loop_rps", "arm": treatment}
+        raise StoreError(name, f"its record can't be read ({error})", "run it again") from error
 
 
 def to_document(record: StepRecord) -> dict[str, Any]:

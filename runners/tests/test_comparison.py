@@ -11,11 +11,13 @@ import pytest
 import runners.lab
 from runners.cli import work
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
-from runners.design.experiment import MINUTES, TARGET_COMPARE, experiment, plan_of, validate
+from runners.design.experiment import validate
 from runners.design.load import SIZES, Shape
 from runners.errors import PlanError
 from runners.execution import batch
-from runners.experiments.registry import blocks_of, planned_s
+from runners.experiments.commands import TARGET_COMPARE
+from runners.experiments.e09_compare import MINUTES
+from runners.experiments.registry import experiment, plan_of
 from runners.storage.run_folder import RunFolder
 from runners.toolchain.tools import ROOT
 
@@ -35,7 +37,7 @@ class Asked:
     def __init__(self, number: str, parameters: dict[str, object]) -> None:
         plan = plan_of(number)
         self.parameters = validate(plan.parameters, parameters)
-        self.blocks = {block.name: block for block in blocks_of(plan.number, self.parameters)}
+        self.blocks = {block.name: block for block in plan.blocks_of(self.parameters)}
         self.folder = RunFolder(Path("nowhere"))
         self.asked: list[Any] = [plan.number, self.parameters]
 
@@ -108,13 +110,13 @@ def test_without_a_budget_the_command_takes_its_own_and_the_notebook_the_sizes(b
 def test_every_size_has_the_starts_that_a_verdict_takes_within_its_promised_time() -> None:
     for size, most_s in (("quick", QUICK_S), ("smoke", SMOKE_S)):
         asked = validate(PLAN.parameters, {"size": size})
-        (block,) = blocks_of(PLAN.number, asked)
+        (block,) = PLAN.blocks_of(asked)
         assert isinstance(block, Interleaved) and block.starts >= FEWEST_STARTS
-        assert planned_s(PLAN, asked) <= most_s
+        assert PLAN.planned_s(asked) <= most_s
 
 
 def test_a_setting_against_itself_has_two_names() -> None:
-    (block,) = blocks_of(PLAN.number, validate(PLAN.parameters, {"a": "lsm", "b": "lsm"}))
+    (block,) = PLAN.blocks_of(validate(PLAN.parameters, {"a": "lsm", "b": "lsm"}))
     assert isinstance(block, Interleaved)
     assert [each.name for each in block.treatments] == ["lsm", "lsm-again"]
 
@@ -126,7 +128,7 @@ def test_two_targets_on_one_port_are_refused(tmp_path: Path) -> None:
         )
     given = {"a": f"target={tmp_path / 'old.yaml'}", "b": f"target={tmp_path / 'new.yaml'}"}
     with pytest.raises(PlanError, match="give one of them another port"):
-        blocks_of(TARGET_COMPARE.number, validate(TARGET_COMPARE.parameters, given))
+        TARGET_COMPARE.blocks_of(validate(TARGET_COMPARE.parameters, given))
 
 
 def test_runs_of_before_the_notebook_have_this_plan() -> None:
@@ -139,7 +141,7 @@ def test_a_setting_that_can_not_be_is_refused_by_both_before_a_folder_is_made(
 ) -> None:
     monkeypatch.setattr(batch, "RUNS", tmp_path)
     with pytest.raises(PlanError, match="setting"):
-        batch.run_notebook("09", {"b": text})
+        batch.run_notebook(PLAN, {"b": text})
     with pytest.raises(PlanError, match="setting"):
         work.compare_settings({"b": text})
     with pytest.raises(PlanError, match="setting"):

@@ -13,8 +13,8 @@ import pytest
 from runners import documentation
 from runners.audit.audit import RULES
 from runners.cli import lab
-from runners.design.experiment import EXPERIMENTS
 from runners.documentation import LINK, image_place, images, navigation, pages, relinked
+from runners.experiments.registry import EXPERIMENTS
 from runners.tests.chromium import CHROMIUM, axe_source, browser, grave_findings
 from runners.tests.report.test_browser import visit
 from runners.toolchain.tools import ROOT

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import lab
-from runners.design.campaign import read_campaign
 from runners.design.target import read_target
 from runners.errors import PlanError
+from runners.experiments.campaign import read_campaign
 from runners.tests.cli.test_commands import RUN
 from runners.tests.cli.test_commands import folder as folder  # a fixture
 from runners.tests.cli.test_commands import named as named  # what it needs

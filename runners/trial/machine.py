@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from runners.design.report_2 import OLD_JDK
+from runners.design.setting import OLD_JDK
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
 from runners.targets.lab_server import RunningServer, ServerSpec, launch

@@ -18,9 +18,9 @@ from runners.analysis import instrument
 from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, run_to_run_us, tick_of
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
-from runners.design import ablations, report_5
 from runners.design.load import SENTINEL, SENTINEL_RPS, SIZES
-from runners.experiments import e06_storage_engines
+from runners.experiments import e05_sharded_cluster, e06_storage_engines
+from runners.experiments import e07_ablations as ablations
 from runners.readers.run import Step
 from runners.report import style
 from runners.report.style import floor_lines, reach
@@ -31,7 +31,7 @@ RATE = 12_600.0
 
 def floor(folder: Path, p50_us: list[float], p99_us: list[float], **meta: Any) -> Step:
     """A floor whose seconds have these percentiles."""
-    made = steps.step(folder, "floor-put", steps.times(), kind="floor", engine="noop", **meta)
+    made = steps.step(folder, "floor-put", steps.times(), role="floor", engine="noop", **meta)
     rows = [
         {"t_s": float(second), "kind": "response", "count": 12_600, "p50_us": p50, "p90_us": p50, "p99_us": p99}
         | {"p999_us": p99, "max_us": p99, "errors": 0, "completed": 12_600}
@@ -77,7 +77,7 @@ def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_floors_last_long_enough_to_tell(size: str) -> None:
-    for sized in (ablations.sized, e06_storage_engines.sized, report_5.sized):
+    for sized in (ablations.sized, e06_storage_engines.sized, e05_sharded_cluster.sized):
         assert sized(size).floor_s > FEWEST_REPEATS < SIZES[size].floor_s
 
 
@@ -87,7 +87,7 @@ def test_the_load_before_a_campaign_lasts_long_enough_in_every_size() -> None:
 
 def test_a_tick_is_what_its_generator_resolves(tmp_path: Path) -> None:
     ramp = [20 + 1100 * index / 20_000 for index in range(20_000)]
-    ticking = steps.step(tmp_path, "floor-put", ramp, kind="floor", generator={"tool": "wrk2"})
+    ticking = steps.step(tmp_path, "floor-put", ramp, role="floor", generator={"tool": "wrk2"})
     resolved = of_floor(ticking)
     assert resolved is not None and resolved.p50_us == tick_of(ticking) == pytest.approx(1_100, rel=0.02)
     assert "the tick of wrk2" in resolved.sentence()
@@ -157,12 +157,12 @@ def resolution_of(step: Step) -> Resolution:
     return found
 
 
-@pytest.mark.parametrize("kind", ["rate-step", "repeat", "loop", "turn"])
+@pytest.mark.parametrize("kind", ["rate-step", "solo", "loop", "alone"])
 def test_a_run_without_loads_says_what_the_load_before_it_resolves(tmp_path: Path, kind: str) -> None:
-    ok, text = _said(tmp_path, before(tmp_path), load={"kind": kind})
+    ok, text = _said(tmp_path, before(tmp_path), load={"role": kind})
     assert ok is None and "the fixed load before the campaign" in text
     assert text.endswith("what it resolves at the rates of this run is not known.")
-    assert _said(tmp_path, load={"kind": kind}) == (None, "What this instrument resolves at this rate is not known.")
+    assert _said(tmp_path, load={"role": kind}) == (None, "What this instrument resolves at this rate is not known.")
 
 
 def test_a_floor_of_another_workload_counts_at_the_same_rate_and_connections_alone(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ import pytest
 from scipy.stats import binom
 
 from runners.analysis.treatments import Effects, Start, Verdict, compare, start_from
-from runners.design import ablations, report_5
+from runners.design import cluster
 from runners.design.block import Interleaved
+from runners.experiments import e05_sharded_cluster
+from runners.experiments import e07_ablations as ablations
 from runners.tests.fixtures.queue_model import stalls
 
 Floats = npt.NDArray[np.float64]
@@ -29,8 +31,8 @@ PLANTED = 0.1
 
 READS = ablations.SWITCHES["reads"].block("quick", 64)
 WRITES = ablations.SWITCHES["wal"].block("quick", 64)
-CHANGES = report_5.compared(
-    "changes", "", tuple(report_5.setting(each, 2) for each in report_5.CHANGES), "quick", 120, ()
+CHANGES = e05_sharded_cluster.compared(
+    "changes", "", tuple(cluster.setting(each, 2) for each in cluster.CHANGES), "quick", 120, ()
 )
 
 

@@ -14,8 +14,8 @@ from runners.analysis import comparable
 from runners.analysis.intervals import Bounded, difference, expected_hits
 from runners.analysis.steady_state import steadiness
 from runners.audit.rules.timing import fitted_line
-from runners.claims.published import published
 from runners.readers import write
+from runners.readers.published import published
 from runners.readers.run import Step, complete, frame
 from runners.readers.samples import Samples
 from runners.storage.run_folder import StepFolder

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import Audit, examine
 from runners.audit.listing import as_json, as_text
-from runners.claims.published import ROOT
 from runners.readers.documents import text_document
 from runners.readers.outputs import outputs_of
+from runners.readers.published import ROOT
 from runners.report.exports import as_html
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, key, possible, said
 

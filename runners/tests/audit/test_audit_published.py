@@ -8,9 +8,9 @@ import pytest
 
 from runners.audit.audit import RULES, audit
 from runners.audit.rule import Remark
-from runners.claims.published import ROOT
 from runners.readers.finding import Severity
 from runners.readers.outputs import find_in
+from runners.readers.published import ROOT
 
 #: Codes that must be seen in at least one output of a report; every other code must be seen in none.
 EXPECTED = {

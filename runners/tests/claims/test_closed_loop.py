@@ -15,8 +15,8 @@ from runners.audit.rules.draws import integers
 from runners.claims.closed_loop import analyse
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES
-from runners.claims.published import published_of
-from runners.design.report_2 import AFTER, BEFORE, DELAYED, FLAG, GET_FEW, NEW_JDK, ONE_WRITE, PUT
+from runners.experiments.e02_closed_loop_jdk import AFTER, BEFORE, DELAYED, FLAG, GET_FEW, NEW_JDK, ONE_WRITE, PUT
+from runners.readers.published import published_of
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord
 from runners.tests.fixtures.fake_loops import FAST_US, WAIT_US, loop_of, run_of

@@ -11,7 +11,7 @@ from runners.analysis.interleaved import ROUNDS, THROUGHPUT, comparisons
 from runners.analysis.treatments import Verdict
 from runners.claims import faults
 from runners.claims.conclude import conclude
-from runners.design.report_5 import CHANGES, PUBLISHED_KEYS, REPLICATED
+from runners.design.cluster import CHANGES, PUBLISHED_KEYS, REPLICATED
 from runners.readers.finding import Finding
 from runners.readers.reading import read_run
 from runners.readers.run import Run
@@ -57,7 +57,13 @@ def test_a_round_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None
 
 
 def test_an_asynchronous_client_is_compared_with_the_blocking_one_of_the_same_copies(tmp_path: Path) -> None:
-    two, three = comparisons(run_of(tmp_path, group_of(tmp_path, COPIES, group="replication")))
+    groups = [
+        group_of(
+            tmp_path, {name: rps for name, rps in COPIES.items() if name.endswith(acks)}, group=f"replication-{acks}"
+        )
+        for acks in ("2of3", "3of3")
+    ]
+    two, three = comparisons(run_of(tmp_path, [step for group in groups for step in group]))
     assert [(each.name, each.baseline, each.treatments) for each in (two, three)] == [
         ("replication-2of3", "blocking-2of3", ("async-2of3",)),
         ("replication-3of3", "blocking-3of3", ("async-3of3",)),

@@ -22,9 +22,13 @@ from runners.tests.report import steps
 
 
 def _repeat(folder: Path, number: int, side: str, median_us: float, names: tuple[str, str]) -> Step:
-    about = {"round": number, "side": side, "a": names[0], "b": names[1], "planned": 6, "see": 0.02}
+    pair = names if names[0] != names[1] else (f"{names[0]} (A)", f"{names[1]} (B)")
+    about = {
+        "name": "compare", "treatments": pair, "arm": pair["ab".index(side)], "primary": "p50_us", "planned_rounds": 6,
+        "smallest_difference": 0.02,
+    }  # fmt: skip
     times = steps.times(median_us=median_us, seed=2 * number + (side == "b"))
-    return steps.whole(steps.step(folder, f"r{number}-{side}", times, kind="repeat", compare=about))
+    return steps.whole(steps.step(folder, f"r{number}-{side}", times, role=SOLO, round=number, interleaved=about))
 
 
 def _run(folder: Path, b_us: float, names: tuple[str, str] = ("one", "two")) -> Run:

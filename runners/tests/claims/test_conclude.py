@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES, Conclusion
-from runners.claims.published import published_of
 from runners.design.load import STABLE_SHARE
 from runners.execution.measurement import COMPILER
 from runners.readers.finding import Finding
+from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.storage.schema import OtherProcess

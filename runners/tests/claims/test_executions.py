@@ -11,16 +11,23 @@ import pytest
 from msgspec import structs
 
 from runners.claims.conclude import conclude
-from runners.claims.published import published_names
 from runners.claims.questions import Evidence, Verdict, knees_apart
+from runners.claims.verdicts import longer_queue
 from runners.design import ladder as ladder_4
 from runners.design.block import FEWEST_STARTS, Interleaved
-from runners.design.experiment import EXPERIMENTS, validate
+from runners.design.experiment import validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import SIZES, Shape
-from runners.design.report_3 import EXECUTIONS, LADDERS, OVERLOAD_SHARES, get, put, queues
-from runners.experiments.e03_executor_and_selectors import longer_queue
-from runners.experiments.registry import blocks_of, planned_s
+from runners.experiments.e03_executor_and_selectors import (
+    EXECUTIONS,
+    LADDERS,
+    OVERLOAD_SHARES,
+    get,
+    put,
+    queues,
+)
+from runners.experiments.registry import EXPERIMENTS
+from runners.readers.published import published_names
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render
@@ -132,9 +139,9 @@ def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> No
                 probe = Shape(1, 1, plan.probe_s)
                 assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
         asked = validate(EXPERIMENTS["03"].parameters, {"size": size})
-        hand_over, *_ = blocks_of("03", asked)
+        hand_over, *_ = EXPERIMENTS["03"].blocks_of(asked)
         assert isinstance(hand_over, Interleaved) and hand_over.starts >= FEWEST_STARTS
-        assert size != "quick" or planned_s(EXPERIMENTS["03"], asked) <= QUICK_S
+        assert size != "quick" or EXPERIMENTS["03"].planned_s(asked) <= QUICK_S
     assert next(iter(EXECUTIONS)) == "blocking-one" and OVERLOAD_SHARES[0] < 1 < OVERLOAD_SHARES[1]
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from runners.claims import rate_steps
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
-from runners.claims.published import published, published_names, published_outputs
 from runners.design.ladder import MOST_SHARE, nearest, step_rates
+from runners.readers.published import published, published_names, published_outputs
 from runners.readers.reading import read_run
 from runners.report import render
 from runners.tests.fixtures.fake_run import make_run

@@ -12,12 +12,12 @@ from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.questions import Evidence, knees_apart
 from runners.claims.settings import gain, reference, stores, verdict
-from runners.design.experiment import EXPERIMENTS, validate
+from runners.design.experiment import validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import SIZES, Shape, Workload
 from runners.design.setting import STORES
 from runners.experiments.e06_storage_engines import KEYS, LADDERS, PROFILED, get, put, settings
-from runners.experiments.registry import planned_s
+from runners.experiments.registry import EXPERIMENTS
 from runners.readers import write
 from runners.readers.finding import Finding
 from runners.readers.reading import read_run
@@ -142,7 +142,7 @@ def test_the_plan_fits_and_its_stores_are_known() -> None:
         if plan.knee_minutes:  # a search that has the time for its probes
             probe = Shape(64, 1, plan.probe_s)
             assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
-    assert planned_s(EXPERIMENTS["06"], validate(EXPERIMENTS["06"].parameters, {})) <= QUICK_S
+    assert EXPERIMENTS["06"].planned_s(validate(EXPERIMENTS["06"].parameters, {})) <= QUICK_S
     assert set(PROFILED) <= set(STORES.values())
     memory_full = settings("memory", "full")[0]
     assert memory_full.heap_mb * 2**20 > 2 * KEYS["full"] * 1_200 and settings("memory", "quick")[0].heap_mb == 0

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, TARGET, lab, main
 from runners.design.target import read_target
 from runners.errors import PlanError
-from runners.report import references
+from runners.experiments import references
 from runners.storage import run_folder
 from runners.storage.run_folder import REFERENCE
 from runners.tests.tiers import in_short

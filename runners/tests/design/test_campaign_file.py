@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.cli import lab
-from runners.design.campaign import FORM, CampaignFile, Job, read_campaign
 from runners.design.experiment import Value
 from runners.errors import PlanError
+from runners.execution.campaign import Job
+from runners.experiments.campaign import FORM, CampaignFile, read_campaign
 from runners.jobs import Appraisal
 
 TARGET = "name: a\nurl: http://127.0.0.1:18501\nworkloads:\n  get: {path: /x}\n"

@@ -10,13 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.claims.published import published_of
-from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of, validate
+from runners.design.experiment import COMMON, TARGET, Experiment, validate
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
-from runners.design.report_2 import LOOP_SIZES, STAGES
 from runners.design.setting import ENGINES, Setting
 from runners.errors import PlanError
-from runners.experiments.registry import BLOCKS, QUESTIONS, blocks_of, planned_s, questions_of
+from runners.experiments.e02_closed_loop_jdk import LOOP_SIZES, STAGES
+from runners.experiments.registry import (
+    EXPERIMENTS,
+    experiment,
+    plan_of,
+    questions_of,
+)
+from runners.readers.published import published_of
 from runners.toolchain.tools import ROOT
 
 
@@ -74,12 +79,12 @@ def test_an_experiment_without_targets_says_why_and_which_takes_them(plan: Exper
     with pytest.raises(PlanError) as refusal:
         plan.checked({"target": "a.yaml"})
     assert plan.number in refusal.value.thing and plan.title in refusal.value.thing
-    assert refusal.value.cause == NO_TARGET[plan.number]
+    assert refusal.value.cause == plan.own_servers
     assert all(each.number in refusal.value.remedy for each in ABLE) and "--target" in refusal.value.remedy
 
 
 def test_what_takes_targets_has_no_reason_not_to() -> None:
-    assert NO_TARGET.keys() == EXPERIMENTS.keys() - {plan.number for plan in ABLE}
+    assert [plan for plan in EXPERIMENTS.values() if not plan.own_servers] == ABLE
     with pytest.raises(PlanError, match=r"nowhere\.yaml"):
         ABLE[0].checked({"target": "nowhere.yaml"})
 
@@ -103,7 +108,7 @@ def test_any_input_is_accepted_or_refused_never_a_crash(values: dict[str, object
 def planned(number: str, size: str) -> float:
     """The planned seconds of an experiment in a size, its other parameters as they are by default."""
     plan = experiment(number)
-    return planned_s(plan, validate(plan.parameters, {"size": size}))
+    return plan.planned_s(validate(plan.parameters, {"size": size}))
 
 
 def test_profile_may_be_none() -> None:
@@ -145,10 +150,10 @@ def test_notebooks_are_thin_and_kept_without_outputs(plan) -> None:  # type: ign
             assert not any(word in source for word in ("def ", "class ", "!", "lambda", "%%"))
 
 
-@pytest.mark.parametrize("number", sorted(BLOCKS.keys() & QUESTIONS.keys()))
+@pytest.mark.parametrize("number", EXPERIMENTS)
 def test_the_questions_of_a_block_are_questions_of_its_experiment(number: str) -> None:
     asked = {each.question.key for each in questions_of(number)}
-    for block in blocks_of(number, known_of(plan_of(number))):  # type: ignore[arg-type]
+    for block in plan_of(number).blocks_of(known_of(plan_of(number))):  # type: ignore[arg-type]
         assert block.questions and set(block.questions) <= asked, block.name
 
 

@@ -5,33 +5,34 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.claims.published import published_outputs
-from runners.design import report_5
+from runners.design import cluster
 from runners.design.block import FEWEST_STARTS
-from runners.design.experiment import EXPERIMENTS, validate
+from runners.design.experiment import validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import Shape
-from runners.experiments.registry import planned_s
+from runners.experiments import e05_sharded_cluster
+from runners.experiments.registry import EXPERIMENTS
+from runners.readers.published import published_outputs
 
 QUICK_S = 600.0
 
 
 @given(st.integers(1, 256))
 def test_threads_follow_the_cores_up_to_the_published_ones_in_their_ratio(cores: int) -> None:
-    old, new = report_5.threads(cores)
-    assert 2 <= new <= report_5.NEW_THREADS and new < old <= report_5.OLD_THREADS
-    assert abs(old / new - report_5.OLD_THREADS / report_5.NEW_THREADS) < 0.5 / new + 1e-9
-    if cores >= report_5.NEW_THREADS:
-        assert (old, new) == (report_5.OLD_THREADS, report_5.NEW_THREADS)
+    old, new = cluster.threads(cores)
+    assert 2 <= new <= cluster.NEW_THREADS and new < old <= cluster.OLD_THREADS
+    assert abs(old / new - cluster.OLD_THREADS / cluster.NEW_THREADS) < 0.5 / new + 1e-9
+    if cores >= cluster.NEW_THREADS:
+        assert (old, new) == (cluster.OLD_THREADS, cluster.NEW_THREADS)
 
 
 @given(st.integers(1, 64))
 def test_each_change_alone_differs_from_the_old_state_in_its_own_flags_and_all_add_up_to_the_new(cores: int) -> None:
     def flags(name: str) -> set[str]:
-        return set(report_5.sharded(name, cores).server_flags)
+        return set(cluster.sharded(name, cores).server_flags)
 
-    old, new = flags(report_5.OLD), flags(report_5.NEW)
-    changed = {name: flags(name) ^ old for name in report_5.CHANGES[1:-1]}
+    old, new = flags(cluster.OLD), flags(cluster.NEW)
+    changed = {name: flags(name) ^ old for name in cluster.CHANGES[1:-1]}
     assert {flag.partition("=")[0] for flag in changed["fewer-threads"]} == {"--pool-threads", "--peer-threads"}
     assert changed["no-lock"] == {"--client-lock"}
     assert {flag.partition("=")[0] for flag in changed["murmur3"]} == {"--hashing"}
@@ -39,7 +40,7 @@ def test_each_change_alone_differs_from_the_old_state_in_its_own_flags_and_all_a
 
 
 def test_replicated_settings_differ_in_client_and_copies_only() -> None:
-    by_name = {name: set(report_5.replicated(name, 1).server_flags) for name in report_5.REPLICATED}
+    by_name = {name: set(cluster.replicated(name, 1).server_flags) for name in cluster.REPLICATED}
     for acks in ("2of3", "3of3"):
         differs = by_name[f"blocking-{acks}"] ^ by_name[f"async-{acks}"]
         assert {flag.partition("=")[0] for flag in differs} == {"--client", "--peer-threads"}
@@ -47,25 +48,25 @@ def test_replicated_settings_differ_in_client_and_copies_only() -> None:
 
 
 def test_nodes_that_are_processes_are_not_also_nodes_in_one_jvm_and_keep_a_log() -> None:
-    for name in {name for names in report_5.OUTAGES.values() for name in names}:
-        setting = report_5.apart(name, 2)
+    for name in {name for names in e05_sharded_cluster.OUTAGES.values() for name in names}:
+        setting = cluster.apart(name, 2)
         assert setting.nodes == 1
         assert not [flag for flag in setting.server_flags if flag.startswith(("--nodes", "--wal"))]
 
 
 def test_each_published_rate_is_one_column_at_its_rate() -> None:
-    for workload in (report_5.put("full"), report_5.get("full")):
+    for workload in (e05_sharded_cluster.put("full"), e05_sharded_cluster.get("full")):
         for name in workload.published_rates:
             (output,) = published_outputs(name)
             assert output.offered_rps == float(name.partition("@")[2]) and output.report.latencies.at(0.99)
 
 
 def test_the_plan_fits_its_size() -> None:
-    assert planned_s(EXPERIMENTS["05"], validate(EXPERIMENTS["05"].parameters, {})) <= QUICK_S
+    assert EXPERIMENTS["05"].planned_s(validate(EXPERIMENTS["05"].parameters, {})) <= QUICK_S
     for size in ("quick", "full"):
-        plan = report_5.LADDERS[size]
-        probe = Shape(report_5.CONNECTIONS, 1, plan.probe_s)
+        plan = e05_sharded_cluster.LADDERS[size]
+        probe = Shape(e05_sharded_cluster.CONNECTIONS, 1, plan.probe_s)
         assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
-        assert report_5.STARTS[size].count >= FEWEST_STARTS
-    for outage in report_5.OUTAGE_TIMES.values():
+        assert e05_sharded_cluster.STARTS[size].count >= FEWEST_STARTS
+    for outage in e05_sharded_cluster.OUTAGE_TIMES.values():
         assert 0 < outage.kill_at_s < outage.launch_at_s < outage.load_s

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from runners.cli import lab
 from runners.design.block import FixedRate
-from runners.design.experiment import experiment, validate
+from runners.design.experiment import validate
 from runners.design.ladder import Ladder
 from runners.design.target import FORM, TEMPLATE, TargetFile, read_target, shared_workload
 from runners.errors import PlanError
-from runners.experiments.registry import blocks_of, questions_of
+from runners.experiments.registry import experiment, plan_of, questions_of
 
 LEAST = """\
 name: a
@@ -217,7 +217,7 @@ def test_targets_take_the_place_of_the_stores_of_an_experiment(number: str, name
     first.write_text(BOTH)
     second.write_text(BOTH.replace("name: a", "name: b"))
     asked = in_place_of_stores(number, first, second)
-    blocks = blocks_of(number, asked)  # type: ignore[arg-type]
+    blocks = plan_of(number).blocks_of(asked)  # type: ignore[arg-type]
     assert [block.name for block in blocks] == names
     for block in blocks:
         assert isinstance(block, FixedRate | Ladder)
@@ -244,6 +244,6 @@ def test_targets_that_can_not_stand_beside_each_other_are_refused(tmp_path: Path
         in_place_of_stores("01", first, second)
     second.write_text(LEAST.replace("name: a", "name: b").replace("path: /x", "path: /y"))
     with pytest.raises(PlanError, match="different requests"):
-        blocks_of("01", in_place_of_stores("01", first, second))  # type: ignore[arg-type]
+        experiment("01").blocks_of(in_place_of_stores("01", first, second))  # type: ignore[arg-type]
     with pytest.raises(PlanError, match="can't be read"):
         in_place_of_stores("01", tmp_path / "absent.yaml")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runners.design.experiment import EVERY_GENERATOR as GENERATORS
+from runners.experiments.e00_instrument import GENERATORS as GENERATORS
 from runners.process.supervisor import Child, start
 from runners.readers.wrk_console import read_console
 from runners.tests.e2e.bad_server import EVERY, SPOILT

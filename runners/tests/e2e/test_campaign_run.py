@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.campaign import Job
 from runners.errors import MeasureError
-from runners.execution.campaign import Results
+from runners.execution.campaign import Job, Results
 from runners.execution.progress import LineSink
 from runners.jobs import LocalRunner
 from runners.lab import Lab

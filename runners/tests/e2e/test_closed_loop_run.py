@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from runners.design.report_2 import OLD_JDK, STAGES
+from runners.design.setting import OLD_JDK
+from runners.experiments.e02_closed_loop_jdk import STAGES
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab

@@ -18,11 +18,11 @@ import pytest
 
 from runners.analysis import facts
 from runners.analysis.instrument import Stall, stall
-from runners.design.experiment import EVERY_GENERATOR as GENERATORS
 from runners.design.load import FIXED_GET, SIZES, Rate, Shape
 from runners.design.session import STALL, Freeze, Trial
 from runners.execution.measurement import Measurement, happening
 from runners.execution.progress import Progress
+from runners.experiments.e00_instrument import GENERATORS as GENERATORS
 from runners.generators.load import Generator, LoadFiles, LoadSpec, generators, run_load
 from runners.process.supervisor import start
 from runners.readers.load_json import read_load_json

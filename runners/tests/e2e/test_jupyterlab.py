@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.experiment import EXPERIMENTS
+from runners.experiments.registry import EXPERIMENTS
 from runners.process.supervisor import in_a_row
 from runners.tests.chromium import CHROMIUM, Page, browser
 from runners.tests.fixtures.fake_run import make_run

@@ -13,8 +13,9 @@ import pytest
 from runners.analysis.interleaved import SLICES, comparisons
 from runners.claims import cluster, faults
 from runners.claims.settings import stores
-from runners.design import report_5
 from runners.design.block import FEWEST_STARTS
+from runners.design.cluster import CHANGES, NEW, OLD, SHARDED
+from runners.experiments import e05_sharded_cluster
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.storage.run_folder import RunFolder
@@ -77,16 +78,16 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
 def _is_a_cluster(run: Run, report: str) -> None:
     """Every part of experiment 05 is there, and what the node passed on is what the hashes say."""
     (changes, copies) = comparisons(run)
-    assert (changes.baseline, *changes.treatments) == report_5.CHANGES and changes.form == copies.form == SLICES
+    assert (changes.baseline, *changes.treatments) == CHANGES and changes.form == copies.form == SLICES
     assert (copies.baseline, copies.treatments) == ("blocking-2of3", ("async-2of3",))
-    clusters = [step for step in run.steps if step.subject in report_5.CHANGES and step.record.cluster_after]
+    clusters = [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after]
     for one in cluster.by_treatment(clusters):
         assert one.share == pytest.approx(one.expected, abs=0.05), one.name
     waits = {one.step.subject: one.client_s for one in cluster.of_run(run)}
-    assert waits[report_5.OLD] > 0 and waits[report_5.NEW] == 0
+    assert waits[OLD] > 0 and waits[NEW] == 0
     died = {each.name: each for each in faults.outages(run.steps)}
-    assert set(died) == set(report_5.OUTAGES["smoke"])
-    assert died[report_5.SHARDED].failed("between")[0] > 0
+    assert set(died) == set(e05_sharded_cluster.OUTAGES["smoke"])
+    assert died[SHARDED].failed("between")[0] > 0
     for title in ("Where the keys lie", "The lock around the client", "A node dies"):
         assert title in report
 

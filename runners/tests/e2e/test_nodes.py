@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from runners.design import report_5
+from runners.design import cluster
 from runners.errors import PlanError, ServerError
 from runners.fleet import workers
 from runners.fleet.hosts import FleetHost
@@ -24,7 +24,7 @@ from runners.tests.waiting import LIMIT_S, gone, left_in
 from runners.toolchain.build import prepare
 
 pytestmark = pytest.mark.e2e
-LAST = report_5.NODES - 1
+LAST = cluster.NODES - 1
 KEYS = 30
 #: A node that has ended refuses connections at once; one that is slow, on a busy machine, is waited for.
 PATIENT = "--peer-timeout-ms=10000"
@@ -46,14 +46,14 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[tuple[NodeHost, ...]]:
 @pytest.fixture
 def nodes(tmp_path: Path, hosts: tuple[NodeHost, ...]) -> Iterator[RunningNodes]:
     shop = prepare("truepace", print)
-    setting = report_5.apart("async-2of3", 1)
-    first = in_a_row(report_5.NODES)
+    setting = cluster.apart("async-2of3", 1)
+    first = in_a_row(cluster.NODES)
     running = launch_nodes(
         ServerSpec(
             shop.jdk.java, shop.server.dist, setting.engine, tmp_path / "server", tmp_path / "data",
             server_flags=(*setting.server_flags, PATIENT),
         ),
-        range(first, first + report_5.NODES),
+        range(first, first + cluster.NODES),
         hosts,
     )  # fmt: skip
     yield running

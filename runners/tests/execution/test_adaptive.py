@@ -13,7 +13,7 @@ from runners.analysis.knee import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import between, ladder_of, ladders
 from runners.design.block import FEWEST_STARTS
-from runners.design.experiment import EXPERIMENTS, validate
+from runners.design.experiment import validate
 from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer
 from runners.design.load import GET, PUT, SIZES, Shape, Workload
 from runners.design.objective import Objective
@@ -22,7 +22,7 @@ from runners.design.setting import Setting
 from runners.errors import MeasureError, PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
-from runners.experiments.registry import blocks_of, planned_s
+from runners.experiments.registry import EXPERIMENTS
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
@@ -394,8 +394,12 @@ def test_the_planned_time_of_a_ladder_is_the_sum_over_its_parts(size: str) -> No
 
 def test_experiment_04_is_planned_from_its_blocks_and_fits_its_quick_size() -> None:
     asked = validate(EXPERIMENTS["04"].parameters, {"size": "quick"})
-    assert [block.name for block in blocks_of("04", asked)] == [
+    assert [block.name for block in EXPERIMENTS["04"].blocks_of(asked)] == [
         "cold-and-warm", "cold-against-warm", "put", "put-small", "get"
     ]  # fmt: skip
-    assert 180 <= planned_s(EXPERIMENTS["04"], asked) <= 360
-    assert {each for block in blocks_of("04", asked) for each in block.questions} >= {"rates", "shares", "warm"}
+    assert 180 <= EXPERIMENTS["04"].planned_s(asked) <= 360
+    assert {each for block in EXPERIMENTS["04"].blocks_of(asked) for each in block.questions} >= {
+        "rates",
+        "shares",
+        "warm",
+    }

@@ -13,6 +13,7 @@ from runners import cli, lab
 from runners.errors import PlanError
 from runners.execution import batch
 from runners.execution.batch import KERNEL, NotebookError, execute
+from runners.experiments.registry import experiment
 from runners.storage.run_folder import RunFolder
 
 #: What the kernel itself says of its connection, and of the sockets there while it runs.
@@ -54,7 +55,7 @@ def test_starts_for_which_there_is_no_time_are_refused_before_anything_is_starte
 ) -> None:
     monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
     with pytest.raises(PlanError, match=r"0\.5 minutes: too short for \d+ starts"):
-        batch.run_notebook("09", {"minutes": 0.5})
+        batch.run_notebook(experiment("09"), {"minutes": 0.5})
     monkeypatch.setattr("runners.toolchain.build.prepare", lambda *_: pytest.fail("the workshop was opened"))
     with pytest.raises(PlanError, match="more minutes"):
         lab.Lab.begin("09", minutes=0.5)

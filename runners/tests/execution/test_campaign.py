@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from runners.design.campaign import Job
 from runners.design.experiment import Value
 from runners.errors import MeasureError, PlanError
 from runners.execution.campaign import (
     LOCK,
+    Job,
     Lines,
     LiveTable,
     Outcome,
@@ -45,7 +45,10 @@ class KilledError(BaseException):
 def job(number: int, repeat: int = 1) -> Job:
     parameters: dict[str, Value] = {"size": "smoke", "rate_rps": number}
     address = f"{number:08}{repeat:08}"
-    return Job(name="one", kind="01", parameters=parameters, repeat=repeat, planned_s=PLANNED_S, address=address)
+    return Job(
+        name="one", kind="01", parameters=parameters, repeat=repeat, planned_s=PLANNED_S, address=address,
+        changed=parameters,
+    )  # fmt: skip
 
 
 @dataclass

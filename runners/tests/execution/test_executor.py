@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from runners.design import report_2
 from runners.design.block import FaultInjection, FixedRate
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Workload
-from runners.design.report_2 import HELD_KEYS, MIXED, LoopSize, Stage
 from runners.design.session import LOOP, ROUND, Fault, Freeze, KillNode, Session, Trial
 from runners.design.setting import Setting
 from runners.errors import MeasureError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
+from runners.experiments import e02_closed_loop_jdk as report_2
+from runners.experiments.e02_closed_loop_jdk import HELD_KEYS, MIXED, LoopSize, Stage
 from runners.process.supervisor import start
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder

@@ -15,7 +15,6 @@ from runners.claims.conclusion import Claims
 from runners.claims.interleaved import analyse
 from runners.claims.questions import Evidence
 from runners.claims.questions import Verdict as Answered
-from runners.design import report_4
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Starts
 from runners.design.session import ALONE, SHARED
@@ -23,7 +22,8 @@ from runners.design.setting import Setting
 from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
-from runners.experiments.e04_lsm_rate_ladder import QUESTIONS
+from runners.experiments import e04_lsm_rate_ladder as report_4
+from runners.experiments.e04_lsm_rate_ladder import questions
 from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
@@ -275,6 +275,6 @@ def test_a_server_that_is_to_be_cold_is_not_warmed_and_has_no_closed_loop_of_its
     (found,) = comparisons(run)
     row = found.row("p50_us", "lsm-cold")
     assert row is not None and row.verdict == Verdict.HIGHER and row.low <= 1.3 <= row.high
-    (asked,) = (each for each in QUESTIONS if each.question.key == "warm")
+    (asked,) = (each for each in questions() if each.question.key == "warm")
     answer = asked.answer(Evidence(run, conclude(run, {}).findings))
     assert answer is not None and answer.verdict == Answered.YES and "3 starts of each, by request" in answer.confidence

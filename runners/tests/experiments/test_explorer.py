@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.experiment import EXPERIMENTS
 from runners.experiments import explorer
 from runners.experiments.explorer import Explorer, Index
+from runners.experiments.registry import EXPERIMENTS
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.waiting import until
 from runners.toolchain.tools import NOTEBOOKS

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from runners.errors import LabError
-from runners.experiments import Criterion, Design, criteria, registry
-from runners.experiments.registry import QUESTIONS, answered_share, table
+from runners.experiments import question_table
+from runners.experiments.question_table import Design, answered_share, criteria, table
+from runners.experiments.registry import questions_of
 
 REPORTED = ("01", "02", "03", "04", "05", "06", "07")
 
 
 def test_every_question_of_a_report_is_in_the_table_and_asked_by_its_experiment() -> None:
-    asked = {number: {each.question.key for each in QUESTIONS[number]} for number in REPORTED}
+    asked = {number: {each.question.key for each in questions_of(number)} for number in REPORTED}
     assert {number: set(by_key) for number, by_key in criteria().items()} == asked
 
 
@@ -28,17 +29,15 @@ def test_what_is_counted_or_published_has_no_margin_and_everything_else_has() ->
                 assert 0 < each.margin < each.width <= 1, f"{number}.{key}"
 
 
-def test_a_question_that_nothing_asks_or_nothing_measured_counts_as_unanswered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    criterion = Criterion("p50 of response time", 0.03, 0.06, Design.REQUESTS)
-    fixed = {"01": {"rate": criterion, "gone": criterion}, "02": {"more": criterion}}
-    monkeypatch.setattr(registry, "criteria", lambda: fixed)
+def test_a_question_that_nothing_asks_or_nothing_measured_counts_as_unanswered(tmp_path: Path) -> None:
+    fixed = tmp_path / "questions.toml"
+    rest = 'quantity = "p50 of response time"\nmargin = 0.03\nwidth = 0.06\ndesign = "requests"\n'
+    fixed.write_text("".join(f"[{key}]\n{rest}" for key in ("01.rate", "01.gone", "02.more")))
     (tmp_path / "01").mkdir()
     answers = [{"key": key, "verdict": "yes", "effect": "+5 %"} for key in ("rate", "gone")]
     (tmp_path / "01" / "conclusions.json").write_text(json.dumps({"answers": answers}))
-    rows = table(tmp_path)
-    assert [row.verdict for row in rows] == ["yes", registry.NOT_ASKED, registry.NOT_MEASURED]
+    rows = table(tmp_path, fixed)
+    assert [row.verdict for row in rows] == ["yes", question_table.NOT_ASKED, question_table.NOT_MEASURED]
     assert [row.answered for row in rows] == [True, False, False]
     assert answered_share(rows) == pytest.approx(1 / 3)
 

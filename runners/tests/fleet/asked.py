@@ -12,8 +12,7 @@ from pathlib import Path
 import msgspec
 from distributed import get_worker
 
-from runners.design.campaign import Job
-from runners.execution.campaign import Outcome
+from runners.execution.campaign import Job, Outcome
 from runners.fleet import workers
 from runners.fleet.shares import LostHostError
 

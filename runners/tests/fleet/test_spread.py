@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from runners.design.campaign import Job
 from runners.errors import MeasureError
-from runners.execution.campaign import Outcome, Results
+from runners.execution.campaign import Job, Outcome, Results
 from runners.fleet import hosts, workers
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import Fleet

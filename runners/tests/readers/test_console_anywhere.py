@@ -8,8 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.claims.published import ROOT
 from runners.readers.console_report import ConsoleReport
+from runners.readers.published import ROOT
 from runners.readers.wrk_console import find_reports, read_console
 
 PUT = (ROOT / "report-1" / "put.txt").read_text(encoding="utf-8")

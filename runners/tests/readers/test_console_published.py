@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.claims.published import published, published_names, published_of
 from runners.errors import ReadError
 from runners.readers.console_report import Footer, SpectrumRow, ThreadStats
+from runners.readers.published import published, published_names, published_of
 from runners.readers.wrk_console import read_console
 
 DATA = Path(__file__).parents[1] / "data"

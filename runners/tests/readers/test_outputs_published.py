@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.claims.published import ROOT, published, published_names, published_of, published_outputs
 from runners.errors import ReadError
 from runners.readers.command_line import parse_command
 from runners.readers.outputs import Output, find_in, find_outputs
+from runners.readers.published import ROOT, published, published_names, published_of, published_outputs
 from runners.tests.fixtures.outputs import said
 
 FILES = sorted(ROOT.glob("*/*.txt"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.claims.conclude import conclude
-from runners.claims.published import published_of
-from runners.experiments.e01_single_connection import QUESTIONS
+from runners.experiments.e01_single_connection import questions
+from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report.report import render
 from runners.storage.run_folder import RunFolder
@@ -21,7 +21,7 @@ Made = Callable[[RunFolder], RunFolder]
 def rendered(folder: RunFolder) -> RunFolder:
     """Render a run folder."""
     run, published = read_run(folder), published_of("report-1")
-    render(run, conclude(run, published, QUESTIONS), published)
+    render(run, conclude(run, published, questions()), published)
     return folder
 
 

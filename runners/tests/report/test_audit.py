@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from runners.audit.audit import RULES, page
-from runners.claims.published import ROOT
 from runners.cli import lab
+from runners.readers.published import ROOT
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 from runners.tests.report.outside import Page

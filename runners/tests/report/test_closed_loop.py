@@ -9,7 +9,7 @@ import pytest
 
 from runners import report
 from runners.claims.conclude import conclude
-from runners.design.report_2 import AFTER, BEFORE, DELAYED, NEW_JDK, Stage
+from runners.experiments.e02_closed_loop_jdk import AFTER, BEFORE, DELAYED, NEW_JDK, Stage
 from runners.readers.run import Run
 from runners.report import render
 from runners.tests.fixtures.fake_loops import ALL, run_of

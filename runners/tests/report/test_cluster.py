@@ -13,7 +13,7 @@ from runners import report
 from runners.analysis.latency_spikes import tenths
 from runners.claims import cluster, faults
 from runners.claims.conclude import conclude
-from runners.design.report_5 import NEW, OLD
+from runners.design.cluster import NEW, OLD
 from runners.design.session import LOAD
 from runners.readers.run import Run, Step, frame
 from runners.report import render
@@ -40,7 +40,7 @@ def _run(root: Path) -> Run:
         root, "changes", [OLD, NEW], name, number, {OLD: 5_000.0, NEW: 10_000.0}[name], 200.0, proxied=expected(name)
     )]  # fmt: skip
     made += [_lock_profile(made[0], 6_000_000_000, 200_000_000), _lock_profile(made[-1], 0, 200_000_000)]
-    made += group_of(root, {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0}, group="replication")
+    made += group_of(root, {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0}, group="replication-2of3")
     return run_of(root, [*made, outage_of(root, "sharded", 0.3), outage_of(root, "async-2of3", 0.0)])
 
 

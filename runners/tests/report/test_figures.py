@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from runners.claims.published import published
+from runners.readers.published import published
 from runners.report import style
 from runners.report.closed_loop import probes
 from runners.report.flamegraph import boxes, picture, short, tree
@@ -143,7 +143,7 @@ def test_a_curve_turns_faint_where_fewer_than_ten_samples_lie_beyond() -> None:
 
 
 def test_probes_show_the_chosen_and_the_published_rate() -> None:
-    probe = steps.step(NOWHERE, "probe-put-rocksdb", [1.0], kind="probe")
+    probe = steps.step(NOWHERE, "probe-put-rocksdb", [1.0], role="probe")
     text = svg(probes([probe], 500.0, 700.0))
     for label in ("closed-loop probe", "offered (chosen)", "published", "RocksDB"):
         assert label in text

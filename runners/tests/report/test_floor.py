@@ -30,12 +30,12 @@ BEFORE = "instrument floor at 2\u202f000/s on one connection"
 
 def floor(root: Path) -> Step:
     """At the rate and on the connection of the load."""
-    return steps.step(root, "floor-put", steps.times(median_us=40), kind=FLOOR, engine="noop")
+    return steps.step(root, "floor-put", steps.times(median_us=40), role=FLOOR, engine="noop")
 
 
 def before(root: Path) -> Step:
     """The fixed load before the campaign."""
-    made = steps.step(root, SENTINEL, steps.times(median_us=45), kind=SENTINEL, engine="noop", workload="get")
+    made = steps.step(root, SENTINEL, steps.times(median_us=45), role=SENTINEL, engine="noop", workload="get")
     summary = made.frames["summary"].assign(offered_rps=SENTINEL_RPS, achieved_rps=SENTINEL_RPS)
     return dataclasses.replace(made, frames={**made.frames, "summary": summary})
 

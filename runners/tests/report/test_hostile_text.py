@@ -13,11 +13,11 @@ from markdown_it import MarkdownIt
 
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
-from runners.claims.published import published_of
 from runners.design.target import Ready, Target, TargetWorkload
 from runners.errors import UNPRINTABLE, LabError, ReadError
 from runners.execution.progress import Progress
-from runners.experiments.e01_single_connection import QUESTIONS
+from runners.experiments.e01_single_connection import questions
+from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report.tables import Concluded
 from runners.storage.run_folder import RunFolder
@@ -97,7 +97,7 @@ def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     rendered(folder)
     files = (folder.report_html, folder.report_md, report.report_html, report.report_md)
     texts = [path.read_text(encoding="utf-8") for path in files]
-    return Reports(conclude(read_run(folder), published_of("report-1"), QUESTIONS), *texts)
+    return Reports(conclude(read_run(folder), published_of("report-1"), questions()), *texts)
 
 
 def test_the_page_has_no_element_attribute_or_address_of_a_target(reports: Reports) -> None:

@@ -16,8 +16,8 @@ from markdown_it import MarkdownIt
 from runners.analysis.interleaved import QUANTITIES, comparisons
 from runners.claims import cluster
 from runners.claims.conclude import conclude
-from runners.claims.published import published_of
-from runners.experiments.e01_single_connection import QUESTIONS
+from runners.experiments.e01_single_connection import questions
+from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report import style
 from runners.report.comparison import MOST_ROWS, interleaved_table
@@ -79,7 +79,7 @@ def test_questions_are_answered_before_everything_else(report: RunFolder) -> Non
         < main.index("Validity</h2>")
     )
     rows = re.findall(r"(?m)^\| .*\? .*\| \*\*(?:yes|no|inconclusive)\*\*", markdown_of(report))
-    assert len(rows) == len(QUESTIONS)
+    assert len(rows) == len(questions())
 
 
 def test_a_report_is_short(report: RunFolder, page: Document) -> None:
@@ -233,7 +233,7 @@ def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(m
 @pytest.fixture(scope="module")
 def page(report: RunFolder) -> Document:
     run, published = read_run(report), published_of("report-1")
-    return document(run, conclude(run, published, QUESTIONS), published)
+    return document(run, conclude(run, published, questions()), published)
 
 
 def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: Document) -> None:

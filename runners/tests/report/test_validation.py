@@ -8,7 +8,7 @@ import pytest
 
 from runners import report
 from runners.claims.conclude import conclude
-from runners.claims.published import published
+from runners.readers.published import published
 from runners.report import render
 from runners.tests.fixtures.fake_rounds import run_of
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from runners.audit.audit import audit
+from runners.experiments.references import concluded, keep_reference, write_report
 from runners.readers.history import open_history
 from runners.readers.outputs import find_in
 from runners.readers.reading import archived_content, read_run, store_frames
-from runners.report.references import concluded, keep_reference, write_report
 from runners.report.report import KEPT_FIGURES
 from runners.storage.archive import Archive, Content, steps_jsonl, write_archive
 from runners.storage.run_folder import RunFolder, StoreError

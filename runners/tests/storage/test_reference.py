@@ -11,8 +11,7 @@ import pytest
 from PIL import Image
 
 from runners.audit.audit import PAGES
-from runners.report import render
-from runners.report.references import (
+from runners.experiments.references import (
     ANSWERED,
     AUDITED,
     END,
@@ -26,6 +25,7 @@ from runners.report.references import (
     with_findings,
     write_report,
 )
+from runners.report import render
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError
 from runners.tests.fixtures.first_screen import NUMBER, PICTURE, held_by, shown_of
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden

@@ -15,11 +15,14 @@ from typing import Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta
 
-from runners.design.experiment import EXPERIMENTS, KNEE, LOAD, Value, plan_of
+from runners.design.experiment import Value
 from runners.design.session import in_random_order
 from runners.design.target import AS_TARGET, NAME, read_target
 from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError
+from runners.execution.campaign import Job
+from runners.experiments.commands import KNEE, LOAD
+from runners.experiments.registry import EXPERIMENTS, plan_of
 
 COMPARE = "compare"
 _BY_TARGETS = (LOAD.number, KNEE.number, COMPARE)
@@ -119,33 +122,6 @@ FORM = YamlForm(
 )  # fmt: skip
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run of a campaign: what `plan_of(kind)` measures with these parameters.
-
-    `address` names the result by its content: equal jobs on equal machines have equal addresses, whichever campaign
-    they belong to.
-    """
-
-    name: str
-    kind: str
-    parameters: dict[str, Value]
-    repeat: int
-    planned_s: float
-    address: str
-    report: bool = False
-
-    @property
-    def folder(self) -> str:
-        """The name of the run folder that holds the result."""
-        return f"{self.kind}-{self.address}"
-
-    @property
-    def changed(self) -> dict[str, Value]:
-        """The parameters that are not at their defaults, for tables."""
-        defaults = {parameter.name: parameter.default for parameter in plan_of(self.kind).parameters}
-        return {name: value for name, value in self.parameters.items() if value != defaults[name]}
-
-
 class Appraise(Protocol):
     """Give a job's content address and its planned seconds. Raises PlanError for what can't be measured."""
 
@@ -191,6 +167,7 @@ class CampaignFile:
                     repeat=repeat,
                     planned_s=planned_s,
                     address=address,
+                    changed=plan_of(kind).changed(parameters),
                     report=self.campaign.report,
                 )
                 jobs.setdefault(job.folder, job)

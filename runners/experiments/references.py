@@ -14,13 +14,14 @@ from runners import report
 from runners.audit.audit import audit
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
-from runners.claims.published import ROOT as PUBLISHED
-from runners.claims.published import published
 from runners.claims.questions import Asked
-from runners.design.experiment import EXPERIMENTS, Experiment, plan_of
+from runners.design.experiment import Experiment
 from runners.design.load import Workload
+from runners.experiments.registry import EXPERIMENTS, plan_of
 from runners.readers.console_report import ConsoleReport
 from runners.readers.outputs import find_in
+from runners.readers.published import ROOT as PUBLISHED
+from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
 from runners.readers.run import Run
 from runners.report.report import IN_README

@@ -1,0 +1,82 @@
+"""Set up a cluster: three nodes of the LSM store in one JVM or a process each, sharded or with copies.
+
+Report 5 changed three things at once; each is a treatment of its own here.
+"""
+
+from __future__ import annotations
+
+from runners.design.setting import Setting
+
+ENGINE = "lsm"
+NODES = 3
+#: Ids that the report wrote, from 0 on; its GET asked for random ones of them.
+PUBLISHED_KEYS = 3_710_000
+#: Threads of a node's pool, before and after. The report does not tell its number of cores.
+OLD_THREADS, NEW_THREADS = 20, 6
+THREADS_A_CORE = 2
+QUEUE = 128
+OLD, NEW = "all-old", "all-new"
+#: The report's state before, each of its three changes alone, and its state after.
+CHANGES = (OLD, "fewer-threads", "no-lock", "murmur3", NEW)
+#: How many of three replicas must have responded, and whether a thread of the node waits for each.
+REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
+SHARDED = "sharded"
+
+
+def threads(cores: int) -> tuple[int, int]:
+    """Threads of a node's pool before and after, for a machine with so many cores for the server.
+
+    Two a core and at most as published; the ratio of the two stays as published.
+    """
+    new = min(NEW_THREADS, THREADS_A_CORE * cores)
+    return round(new * OLD_THREADS / NEW_THREADS), new
+
+
+def sharded(name: str, cores: int) -> Setting:
+    """One of CHANGES: three nodes in one JVM, a key on one of them, one-nio's blocking client between them."""
+    old, new = threads(cores)
+    pool = new if name in ("fewer-threads", NEW) else old
+    hashing = "rendezvous" if name in ("murmur3", NEW) else "objects-hash"
+    lock = () if name in ("no-lock", NEW) else ("--client-lock",)
+    flags = (*_node(pool), "--replication-from=1", "--client=one-nio", f"--peer-threads={pool}", *lock)
+    return Setting(name, ENGINE, (*flags, f"--hashing={hashing}"), nodes=NODES, all_cores=True)
+
+
+def replicated(name: str, cores: int) -> Setting:
+    """One of REPLICATED: the same three nodes with a copy of each key on all of them."""
+    client, _, acks = name.partition("-")
+    pool = threads(cores)[1]
+    between = ("--client=one-nio", f"--peer-threads={pool}") if client == "blocking" else ("--client=pipelined",)
+    return Setting(name, ENGINE, (*_node(pool), *_acks(acks), *between), nodes=NODES, all_cores=True)
+
+
+def setting(name: str, cores: int) -> Setting:
+    """Any setting of three nodes in one JVM by its name."""
+    return replicated(name, cores) if name in REPLICATED else sharded(name, cores)
+
+
+def apart(name: str, cores: int) -> Setting:
+    """One of OUTAGES as one node of three processes; where the others are is added when they are started.
+
+    It keeps a log, so that a killed node loses nothing.
+    """
+    whole = sharded(NEW, cores) if name == SHARDED else replicated(name, cores)
+    return Setting(
+        name,
+        ENGINE,
+        tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal"))),
+        processes=NODES,
+        all_cores=True,
+    )
+
+
+def _node(pool: int) -> tuple[str, ...]:
+    """A node as the report had it: a pool with a bounded queue that refuses, and a store that flushes at 1 MiB."""
+    queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
+    store = ("--wal=off", "--flush-threshold-bytes=1048576")
+    return (f"--nodes={NODES}", "--selectors=1", *queue, *store)
+
+
+def _acks(acks: str) -> tuple[str, ...]:
+    ack, _, of = acks.partition("of")
+    return (f"--replication-from={of}", f"--replication-ack={ack}")

@@ -1,0 +1,99 @@
+"""Plan the runs of `lab load`, `lab knee` and `lab compare`: as an experiment's, without a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from runners.design.block import Block, FixedRate
+from runners.design.experiment import (
+    LISTEN,
+    ONE_LOAD,
+    SHARES,
+    Experiment,
+    Parameter,
+    Value,
+    listed,
+    profile_parameter,
+    setting_of,
+    workload_of,
+)
+from runners.design.ladder import SEARCH_STEP_S, KneeSearch, WarmServer, seconds_of_a_batch
+from runners.design.load import SIZES, Shape
+from runners.design.objective import Objective
+from runners.design.target import whole_path
+from runners.experiments.e09_compare import EXPERIMENT as COMPARE
+
+
+def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """A load at one rate, the same on a server that does nothing before it. Raises PlanError."""
+    text, size = str(asked["setting"]), SIZES[str(asked["size"])]
+    setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
+    title = f"{workload.label} of {setting.name} at one rate"
+    size = replace(size, duration_s=float(asked["duration_s"]) or size.duration_s)
+    rate_rps, connections, threads = float(asked["rate_rps"]), int(asked["connections"]), int(asked["threads"])
+    profile = listed(asked["profile"])
+    return (FixedRate("load", title, (setting,), workload, size, rate_rps, connections, threads, profile),)
+
+
+def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """A search for the highest rate that meets an objective. Raises PlanError."""
+    text = str(asked["setting"])
+    server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
+    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
+    low_rps, high_rps, minutes = float(asked["low_rps"]), float(asked["high_rps"]), float(asked["minutes"])
+    seconds_of_a_batch(minutes, shape, low_rps, high_rps)  # refuses too few of them
+    return (
+        KneeSearch(
+            "knee", f"the knee of {server.name}", server, Objective.parse(str(asked["objective"])), minutes, shape,
+            low_rps, high_rps, float(asked["precision"]),
+        ),
+    )  # fmt: skip
+
+
+def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """The same with the workloads that targets describe."""
+    workload = Parameter("workload", "", "a workload of the target; empty: its first")
+    return tuple(workload if each.name == workload.name else each for each in parameters)
+
+
+KNEE = Experiment(
+    "knee", "", "The knee: the highest rate that meets an objective", "",
+    (
+        *ONE_LOAD,
+        Parameter(
+            "setting", "lsm", "the server: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of,
+            kept=whole_path,
+        ),
+        Parameter("objective", Objective().text, "what must be kept", read=Objective.parse),
+        Parameter("minutes", 10.0, "budget of the search", "minutes", low=0.2, high=600),
+        Parameter("low_rps", 100, "lowest rate of interest", "requests/s", low=1, high=1_000_000),
+        Parameter("high_rps", 1_000_000, "highest rate of interest", "requests/s", low=1, high=10_000_000),
+        Parameter("precision", 0.05, "width of the interval to stop at, as a share of the knee", low=0.005, high=1.0),
+        Parameter("probe_s", SEARCH_STEP_S, "length of one short step", "s", low=0.1, high=600),
+        SHARES,
+        LISTEN,
+    ),
+    knee,
+)  # fmt: skip
+#: As on the lab's own servers, with the workloads that the targets describe.
+TARGET_KNEE = replace(KNEE, parameters=_of_targets(KNEE.parameters))
+TARGET_COMPARE = replace(
+    COMPARE, number="compare", notebook="", parameters=(*_of_targets(COMPARE.parameters), SHARES, LISTEN)
+)
+LOAD = Experiment(
+    "load", "", "One load: a constant rate on one server", "",
+    (
+        *_of_targets(ONE_LOAD),
+        Parameter("setting", "", "the server: target=FILE", read=setting_of, kept=whole_path),
+        Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
+        Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
+        profile_parameter("none"),
+        SHARES,
+        LISTEN,
+    ),
+    load,
+)  # fmt: skip
+COMMANDS = {
+    "knee": KNEE, "compare": COMPARE, "load": LOAD, "target-knee": TARGET_KNEE, "target-compare": TARGET_COMPARE,
+}  # fmt: skip

@@ -1,0 +1,73 @@
+"""The published figures: raw console output of the reports, kept as text under data/published/ parsed when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+
+from runners.errors import ReadError
+from runners.readers.command_line import CommandLine
+from runners.readers.console_report import ConsoleReport
+from runners.readers.outputs import Output, find_outputs
+from runners.toolchain.tools import SHARED
+
+ROOT = SHARED / "data" / "published"
+
+
+def published_names() -> list[str]:
+    """What can be asked for, e.g. `report-1/put`."""
+    return sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("*/*.txt"))
+
+
+@cache
+def published_outputs(name: str) -> tuple[Output, ...]:
+    """The outputs of a file, one a column, each with what the index says on it.
+
+    `report-5/put-ladder@20000` is the one column that was taken at that rate. Raises ReadError, with the names there
+    are, for another name.
+    """
+    name, _, rate_rps = name.partition("@")
+    path = ROOT / f"{name}.txt"
+    if name not in (names := published_names()):
+        raise ReadError(path, "is not among the published outputs", f"use one of: {', '.join(names) or 'none'}")
+    found = find_outputs(path).outputs
+    return tuple(output for output in found if not rate_rps or output.offered_rps == float(rate_rps))
+
+
+def columns(report: str, part: str) -> tuple[str, ...]:
+    """The outputs of a report whose files' names hold `part`: of a file of several, each by its rate."""
+    files = [name for name in published_names() if name.startswith(f"{report}/") and part in name]
+    return tuple(
+        name if len(published_outputs(name)) == 1 else f"{name}@{output.offered_rps:.0f}"
+        for name in files
+        for output in published_outputs(name)
+    )
+
+
+def published(name: str) -> ConsoleReport:
+    """The one output published under `name`. Raises ReadError for another name, or one that holds several.
+
+    Where the output has no command of its own, it gets what the index tells of it.
+    """
+    found = published_outputs(name)
+    if len(found) != 1:
+        raise ReadError(
+            ROOT / f"{name}.txt", f"holds {len(found)} outputs instead of one", f"use published_outputs({name!r})"
+        )
+    output, report = found[0], found[0].report
+    if report.command is not None or not output.tool or not output.offered_rps:
+        return report
+    command = CommandLine("", output.tool, output.threads, output.connections, output.duration_s, output.offered_rps)
+    return replace(report, command=command, tool=output.tool, duration_s=output.duration_s)
+
+
+def with_rates(names: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """Those of these outputs whose rate the output or the index tells, each with it."""
+    return tuple((name, rps) for name in names for output in published_outputs(name) if (rps := output.offered_rps))
+
+
+def published_of(report: str) -> dict[str, ConsoleReport]:
+    """All outputs of one report by their full name, e.g. `published_of("report-1")`; files of several are left out."""
+    own = [name for name in published_names() if name.startswith(f"{report}/")]
+    return {name: published(name) for name in own if len(published_outputs(name)) == 1}
