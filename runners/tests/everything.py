@@ -28,9 +28,12 @@ from runners.tests.tiers import LONG, ONLY_LONG
 from runners.toolchain.build import SERVER_STAMP, build_server, build_truepace, source_hash
 from runners.toolchain.tools import CARGO_PROFILE, LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
 
-#: Surefire's line for a whole module; a class's own line goes on with its time.
-SUREFIRE_RESULT = re.compile(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?:\x1b\[[\d;]*m)?\s*$")
-SUREFIRE_CLASS = re.compile(r"Tests run: .* Time elapsed: ([\d.]+) s .*-- in (\S+)")
+#: Surefire's line for a class; that for a module leaves out what is skipped of a class with parameters.
+SUREFIRE_CLASS = re.compile(
+    r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+), Time elapsed: ([\d.]+) s .*-- in (\S+)"
+)
+#: The reports in which a skipped test says why.
+SUREFIRE_REPORTS = "**/target/surefire-reports/TEST-*.xml"
 SUREFIRE_FAILED = re.compile(r"^\[ERROR\] (?!Tests run)(.+?) -- Time elapsed: .* <<< (?:FAILURE|ERROR)!")
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
@@ -128,7 +131,7 @@ def in_memory() -> Path | None:
 def java(part: Part) -> None:
     """Build the servers and test all Maven modules, against the newest JDK here."""
     maven, jdk = require_tool("mvn", "install Maven 3.8 or newer"), require_jdk()
-    sources = source_hash(SERVER_JAVA)
+    sources, began_s = source_hash(SERVER_JAVA), time.time()
     flags = [f"-Dbuild.hash={sources}"]
     env = {**os.environ, "JAVA_HOME": str(jdk.home)}
     with tempfile.TemporaryDirectory(dir=in_memory(), ignore_cleanup_errors=True) as folder:
@@ -137,11 +140,14 @@ def java(part: Part) -> None:
             env["MAVEN_OPTS"] = f"{QUICK_JVM} {env.get('MAVEN_OPTS', '')}".strip()
         code = part.run([str(maven.path), "-B", "-ntp", "-fae", *flags, "verify"], SERVER_JAVA, env)
     # not from the XML files: where two test engines share a class, one overwrites the other's
-    sums = [sum(map(int, numbers)) for numbers in zip(*part.found(SUREFIRE_RESULT), strict=True)] or [0, 0, 0, 0]
-    tests, failures, errors, part.skipped = sums
-    part.passed = tests - failures - errors - part.skipped
+    classes = part.found(SUREFIRE_CLASS)
+    tests, failures, errors, skipped = (sum(int(each[at]) for each in classes) for at in range(4))
+    part.passed = tests - failures - errors - skipped
+    reports = (path for path in SERVER_JAVA.glob(SUREFIRE_REPORTS) if path.stat().st_mtime >= began_s)
+    part.only_long = sum(path.read_text(encoding="utf-8").count(f"failed: {ONLY_LONG}") for path in reports)
+    part.skipped = skipped - part.only_long
     part.failed = [name for (name,) in part.found(SUREFIRE_FAILED)]
-    part.slowest = [(float(seconds), name) for seconds, name in part.found(SUREFIRE_CLASS)]
+    part.slowest = [(float(seconds), name) for *_, seconds, name in classes]
     part.judge(code, failures + errors)
     if part.failed:
         build_server(jdk, part.say)

@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
 final class StoreFlags implements Cloneable {
 
     @Option(names = "--engine", required = true, converter = EngineConverter.class, paramLabel = "ENGINE",
-            description = "Storage engine: lsm, rocksdb, leveldb, files, memory or noop.")
+            description = "Storage engine: ${COMPLETION-CANDIDATES}.")
     private Engine engine;
 
     @Option(names = "--data", paramLabel = "DIR",

@@ -31,6 +31,7 @@ class HttpConformanceTest {
     private RawClient client;
 
     HttpConformanceTest(Mode mode) {
+        mode.assumeInThisForm();
         this.mode = mode;
     }
 

@@ -2,46 +2,55 @@ package lab.server;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.stream.Stream;
 import lab.jdk17.Jdk17Server;
+import lab.server.execution.ExecutionKind;
 import lab.storage.conformance.Length;
 
 /**
  * One way to run the server. Every front, engine and execution mode is tested in the short form too, each with some of
- * the others; all combinations are tested where {@code LAB_LONG=1}.
+ * the others; what is left to {@code make test-long} are the other combinations.
  */
 record Mode(String front, String engine, String execution) {
 
-    private static final List<String> FRONTS = List.of("one-nio", "jdk");
+    private static final String MEMORY = Engine.MEMORY.toString();
     /** The server of report 2, which is another program. */
     private static final String JDK17 = "jdk17";
     private static final List<String> JDK17_EXECUTIONS = List.of("dispatcher", "cached-pool", "fixed", "virtual");
-    private static final List<String> ENGINES = List.of("memory", "lsm", "rocksdb", "leveldb", "files");
-    private static final List<String> EXECUTIONS = List.of("selector", "blocking-pool", "pool", "virtual");
 
     static Stream<Mode> all() {
         List<Mode> modes = new ArrayList<>();
-        for (String front : FRONTS) {
-            for (String engine : ENGINES) {
-                for (String execution : EXECUTIONS) {
-                    Mode mode = new Mode(front, engine, execution);
-                    boolean everyExecution = engine.equals("memory");
-                    boolean everyEngine = execution.equals(front.equals("jdk") ? "virtual" : "pool");
-                    if (Length.LONG || everyExecution || everyEngine) {
-                        modes.add(mode);
-                    }
+        for (String front : named(List.of(FrontKind.values()))) {
+            for (String engine : named(EnumSet.complementOf(EnumSet.of(Engine.NOOP)))) {
+                for (String execution : named(List.of(ExecutionKind.values()))) {
+                    modes.add(new Mode(front, engine, execution));
                 }
             }
         }
         JDK17_EXECUTIONS.forEach(execution -> modes.add(new Mode(JDK17, "files", execution)));
-        modes.add(new Mode(JDK17, "memory", "cached-pool"));
+        modes.add(new Mode(JDK17, MEMORY, "cached-pool"));
         return modes.stream();
+    }
+
+    private static List<String> named(Collection<? extends Enum<?>> flags) {
+        return flags.stream().map(Enum::toString).toList();
+    }
+
+    /** Leaves a combination to the long form whose parts are tested with others. */
+    void assumeInThisForm() {
+        boolean everyExecution = engine.equals(MEMORY);
+        boolean everyEngine = execution.equals(front.equals("jdk") ? "virtual" : "pool");
+        if (!isJdk17() && !everyExecution && !everyEngine) {
+            Length.assumeLong();
+        }
     }
 
     /** Every front and execution mode, with the engine that starts fastest. */
     static Stream<Mode> onMemory() {
-        return all().filter(mode -> mode.engine.equals("memory") && !mode.isJdk17());
+        return all().filter(mode -> mode.engine.equals(MEMORY) && !mode.isJdk17());
     }
 
     /** Every execution mode of one-nio, with the engine that starts fastest. */

@@ -11,12 +11,13 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** The server as its users meet it: a process with flags, a ready line, signals and exit codes. */
 class ProcessTest {
@@ -34,10 +35,10 @@ class ProcessTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"lsm", "rocksdb"})
-    void whatWasAcknowledgedSurvivesSigterm(String engine) throws Exception {
+    @EnumSource(value = Engine.class, mode = EnumSource.Mode.EXCLUDE, names = {"MEMORY", "NOOP"})
+    void whatWasAcknowledgedSurvivesSigterm(Engine engine) throws Exception {
         String data = folder.resolve("data").toString();
-        try (ServerProcess server = start("--engine", engine, "--data", data, "--port", "0")) {
+        try (ServerProcess server = start("--engine", engine.toString(), "--data", data, "--port", "0")) {
             String ready = server.readyLine();
             for (String part : new String[] {"{\"event\":\"ready\",\"instance\":\"", "\"engine\":\"" + engine + "\"",
                     "\"engine_settings\":{", "\"host\":\"127.0.0.1\"", "\"transport\":\"", "\"heap_max_bytes\":",
@@ -54,7 +55,7 @@ class ProcessTest {
             assertEquals("", server.restOfOutput(), "the ready line is all that the standard output gets");
             assertEquals("", server.errorText(), "nothing was wrong, so nothing is said");
         }
-        try (ServerProcess server = start("--engine", engine, "--data", data, "--port", "0");
+        try (ServerProcess server = start("--engine", engine.toString(), "--data", data, "--port", "0");
                 RawClient client = new RawClient(ServerProcess.port(server.readyLine()))) {
             for (int i = 0; i < KEYS; i++) {
                 assertArrayEquals(value(i), client.ask("GET", "/v0/entity?id=key" + i).body());
@@ -115,7 +116,7 @@ class ProcessTest {
 
     @Test
     void wrongFlagsAreExplained() {
-        assertRefused("'fast' is not one of [lsm, rocksdb, leveldb, files, memory, noop]", "--engine", "fast");
+        assertRefused("'fast' is not one of " + Arrays.toString(Engine.values()), "--engine", "fast");
         assertRefused("--data", "--engine", "lsm");
         assertRefused("--port is 70000", "--engine", "noop", "--port", "70000");
         assertRefused("--no-such-flag", "--engine", "noop", "--no-such-flag");

@@ -1,5 +1,7 @@
 package lab.storage.conformance;
 
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
 /** How long a test runs: short by default, as long as the project promises with {@code LAB_LONG=1} in the environment. */
 public final class Length {
 
@@ -12,5 +14,10 @@ public final class Length {
     /** The count of this run. */
     public static int of(int shortCount, int longCount) {
         return LONG ? longCount : shortCount;
+    }
+
+    /** Leaves a test to the long form; the count of those that were is printed. */
+    public static void assumeLong() {
+        assumeTrue(LONG, "make test-long runs it");
     }
 }
