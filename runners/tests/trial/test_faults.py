@@ -12,13 +12,15 @@ from runners.design.session import Freeze
 from runners.process.supervisor import Child, start
 from runners.trial.faults import Freezer
 
-NEVER_S = 60.0
+NEVER_S = 600.0
+#: A wait for what never comes fails the test.
+pytestmark = pytest.mark.timeout(NEVER_S / 2)
 SHORT = Freeze(at_s=0.0, length_s=0.2)
 
 
 @pytest.fixture
 def child() -> Iterator[Child]:
-    child = start([sys.executable, "-c", "import time; time.sleep(120)"])
+    child = start([sys.executable, "-c", f"import time; time.sleep({NEVER_S})"])
     yield child
     child.stop()
 
@@ -38,20 +40,16 @@ def test_each_freeze_is_reported_in_its_order(child: Child) -> None:
 
 def test_a_process_that_died_before_a_freeze_is_not_waited_for(child: Child) -> None:
     freezer = Freezer(child, [SHORT, Freeze(at_s=NEVER_S, length_s=0.2)], lead_s=0.0)
-    began = time.monotonic()
     freezer.begin()
     child.kill()
     assert len(freezer.finish()) <= 1
-    assert time.monotonic() - began < NEVER_S / 2
 
 
 def test_a_process_that_dies_while_it_stands_still_was_not_frozen_for_a_time_that_could_be_known(child: Child) -> None:
     freezer = Freezer(child, [Freeze(at_s=0.0, length_s=NEVER_S)], lead_s=0.0)
-    began = time.monotonic()
     freezer.begin()
     child.kill()
     assert freezer.finish() == ()
-    assert time.monotonic() - began < NEVER_S / 2
 
 
 def test_a_process_that_was_stopped_before_its_freeze_is_left_alone(child: Child) -> None:
