@@ -7,12 +7,22 @@ from __future__ import annotations
 
 from runners.analysis import facts, instrument, knee
 from runners.analysis.facts import grouped
-from runners.analysis.interleaved import comparisons
+from runners.analysis.interleaved import THROUGHPUT, comparisons
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import Quantity, factor
 from runners.claims import faults, interleaved, profile, settings
 from runners.claims.climbing import ladders
-from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, of_rule, verdict_of
+from runners.claims.questions import (
+    Answer,
+    Answering,
+    Evidence,
+    Verdict,
+    either,
+    number,
+    of_finding,
+    of_rule,
+    verdict_of,
+)
 from runners.claims.rate_steps import taken_at
 from runners.claims.trends import JUDGED, SENTINEL, Trend, trends_of
 from runners.claims.validation import FLOORS, OURS
@@ -157,6 +167,12 @@ def one_write(finding: Finding) -> Answer:
     one, two = number(finding, "one_write_us"), number(finding, "two_writes_us")
     effect = f"p50 {write.latency(one)} with one write, {write.latency(two)} with two ({factor(two / one)} as long)"
     return Answer(Verdict.NO if one < two / 2 else Verdict.YES, effect, "one closed loop each", finding=finding)
+
+
+def waits_idle(evidence: Evidence) -> Answer | None:
+    """Does a profile show the wait?"""
+    effect = "while a response waits for its acknowledgement, no thread computes"
+    return of_finding(evidence.first("D12"), Verdict.NO, effect)
 
 
 def handed_over(quantity: str) -> Answering:
@@ -315,6 +331,12 @@ def memory(finding: Finding) -> Answer | None:
         return None
     effect = f"{write.size(here)} against {write.size(there)} of its own"
     return Answer(Verdict.YES if here < there else Verdict.NO, effect, "the most after any load", finding=finding)
+
+
+def switch_raises(setting: str, alone: str) -> Answering:
+    """Does a setting raise GET throughput, in the factorial design or alone?"""
+    factorial = interleaved.differs(("reads",), f"reads-{setting}", THROUGHPUT)
+    return either(factorial, interleaved.differs(("compaction", "bloom"), alone, THROUGHPUT))
 
 
 @of_rule("V04")

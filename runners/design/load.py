@@ -61,17 +61,33 @@ class Workload:
         return digits + self.filled_keys * self.filled_value_bytes
 
 
-def random_gets(keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0) -> Workload:
-    """GET of random keys of a filled store: all that it asks for are there."""
+def sized_puts(keys: int, value_bytes: int) -> Workload:
+    """PUT of random keys of a fixed set, so that a store on the heap has room for all of them."""
+    return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
+
+
+def random_gets(
+    keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0, absent_keys: int = 0
+) -> Workload:
+    """GET of random keys of a filled store, and of as many more that are not there as `absent_keys` says."""
     return Workload(
-        "get",
+        "get-half" if absent_keys else "get",
         SCRIPTS / "get_random.lua",
         filled_keys=keys,
         filled_value_bytes=value_bytes,
-        arguments=(str(keys),),
+        arguments=(str(keys + absent_keys),),
         published_rates=published_rates,
         rewrites=rewrites,
     )
+
+
+def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_percent: int) -> Workload:
+    """GET of random keys of a filled store, `hot_percent` of the requests to its first `hot_keys`."""
+    arguments = (str(keys), str(hot_keys), str(hot_percent))
+    return replace(
+        random_gets(keys, value_bytes, rewrites=rewrites), name="get-hot", script=SCRIPTS / "get_hot.lua",
+        arguments=arguments,
+    )  # fmt: skip
 
 
 #: Report 1: the id counts from 1, the value is its digits.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runners.design.block import Block, FixedRate
@@ -20,8 +19,13 @@ if TYPE_CHECKING:
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
 #: A store is filled over many connections at once: each response takes 44 ms there. The JDK's server closes idle ones
 #: beyond 200 (sun.net.httpserver.maxIdleConnections).
-FILL_CONNECTIONS = 100
-FILL_BOUND_S = 60.0
+FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
+NODELAY, DELAY = "-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.nodelay=false"
+DISPATCHER, POOL = "dispatcher", "cached-pool"
+#: Of each size, seconds of a loop that was published, of one that was not, and the connections of each.
+SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
+    "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "full": (60.0, 60.0, (1, 2, 4)),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,153 +33,103 @@ class Loop:
     """Requests of one script. The store must hold key1 to key<held> before, and for `get-few` nothing else."""
 
     name: str
-    script: Path
+    script: str
     drawn: int
     held: int = 0
     arguments: tuple[str, ...] = ()
 
-    @property
-    def workload(self) -> Workload:
-        """What its script sends."""
-        return Workload(self.name, self.script, arguments=(str(self.drawn), *self.arguments))
+
+PUT = Loop("put", "named_put.lua", DRAWN_KEYS)
+GET = Loop("get", "named_get.lua", DRAWN_KEYS, DRAWN_KEYS)
+GET_FEW = Loop("get-few", "named_get.lua", DRAWN_KEYS, HELD_KEYS)
+MIXED_ONCE = Loop("mixed-once", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("once",))
+MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
-PUT = Loop("put", SCRIPTS / "named_put.lua", DRAWN_KEYS)
-GET = Loop("get", SCRIPTS / "named_get.lua", DRAWN_KEYS, DRAWN_KEYS)
-GET_FEW = Loop("get-few", SCRIPTS / "named_get.lua", DRAWN_KEYS, HELD_KEYS)
-MIXED_ONCE = Loop("mixed-once", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("once",))
-MIXED = Loop("mixed", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
+def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
+    """The JDK's HTTP server on files, as report 2 had it; without `text`, a response is one write."""
+    flags = ("--executor", executor, *(("--answer-text",) if text else ()))
+    return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Loops on one setting, in their order on one store. `published` maps a loop to the name of its published runs.
+    """Loops on one setting, in their order on one store; `published` are those that the report ran too.
 
     `few` connections only: a control needs no more than one.
     """
 
-    name: str
     title: str
     setting: Setting
     loops: tuple[Loop, ...]
-    published: dict[str, str] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
+    published: tuple[Loop, ...] = ()
     profiled: Loop | None = None
     few: bool = False
 
+    @property
+    def name(self) -> str:
+        """What steps and reports call it."""
+        return self.setting.name
 
-def _stage_setting(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    more = ("--answer-text",) if text else ()
-    return Setting(name, "files", ("--executor", executor, *more), jvm_flags, jdk=jdk, front=JDK_FRONT)
+    def output(self, loop: Loop, connections: int) -> str | None:
+        """The published output of a loop, where there is one."""
+        kind = loop.name.partition("-")[0]
+        return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
+    def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
+        """Each loop on each number of connections, one of them once more with the profiler, on one server.
 
-NODELAY = "-Dsun.net.httpserver.nodelay=true"
-DELAY = "-Dsun.net.httpserver.nodelay=false"
-POOL = "cached-pool"
-BEFORE = Stage(
-    "before", "JDK 17, dispatcher thread", _stage_setting("before", OLD_JDK, "dispatcher"), (MIXED_ONCE, GET, PUT),
-    {"put": "before-put", "get": "before-get", "mixed-once": "before-mixed"}, MIXED_ONCE,
-)  # fmt: skip
-AFTER = Stage(
-    "after",
-    "JDK 17, cached pool",
-    _stage_setting("after", OLD_JDK, POOL),
-    (GET_FEW, MIXED_ONCE, PUT, GET),  # PUT writes more keys, so it comes after the GETs that must not find them
-    {"put": "after-put", "get-few": "after-get", "mixed-once": "after-mixed"},
-    MIXED_ONCE,
-)
-FLAG = Stage(
-    "nodelay", "JDK 17, cached pool, nodelay", _stage_setting("nodelay", OLD_JDK, POOL, NODELAY), (MIXED, GET, PUT),
-    profiled=MIXED,
-)  # fmt: skip
-NEW_JDK = Stage("jdk25", "JDK 25, cached pool", _stage_setting("jdk25", 0, POOL), (MIXED, GET, PUT), profiled=MIXED)
-#: Controls: the cure taken away from the new JDK, and a response that is one write on the old one.
-DELAYED = Stage(
-    "delayed", "JDK 25, cached pool, delay", _stage_setting("delayed", 0, POOL, DELAY), (GET, PUT), few=True
-)
-ONE_WRITE = Stage(
-    "one-write", "JDK 17, cached pool, one write", _stage_setting("one-write", OLD_JDK, POOL, text=False), (PUT,),
-    few=True,
-)  # fmt: skip
-STAGES = {stage.name: stage for stage in (BEFORE, AFTER, FLAG, NEW_JDK, DELAYED, ONE_WRITE)}
+        Before a loop whose store must hold more keys than the one before, these keys are written.
+        """
+        published_s, other_s, connections = SIZES[size]
+        trials, held = list[Trial](), 0
+        for loop in self.loops:
+            if loop.held > held:
+                held = loop.held
+                trials.append(self._fill(held))
+            length_s = published_s if loop in self.published else other_s
+            trials += [self._trial(loop, each, length_s) for each in (connections[:1] if self.few else connections)]
+            if loop is self.profiled and profile:
+                clean, about = trials[-1], ClosedLoop(loop.drawn, loop.held)
+                label = f"{clean.label}, profiled"
+                trials.append(replace(clean, name=f"{clean.name}-profiled", label=label, profile=profile, loop=about))
+        return FixedRate.known(self.name, self.title, (Session(self.setting, tuple(trials)),), self.questions)
 
+    def _trial(self, loop: Loop, connections: int, length_s: float) -> Trial:
+        workload = Workload(loop.name, SCRIPTS / loop.script, arguments=(str(loop.drawn), *loop.arguments))
+        return Trial(
+            f"{self.name}-{loop.name}-{connections}", LOOP, workload, None,
+            Shape(connections, connections, length_s, 0.0), label=f"{self.title}: {loop.name} x {connections}",
+            loop=ClosedLoop(loop.drawn, loop.held, self.output(loop, connections)),
+        )  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
-class LoopSize:
-    """Seconds of a loop that was published, and of one that was not; and on how many connections each is run."""
-
-    published_s: float
-    other_s: float
-    connections: tuple[int, ...] = (1, 2, 4)
-
-    def seconds(self, stage: Stage, loop: Loop) -> float:
-        """The length of one loop."""
-        return self.published_s if loop.name in stage.published else self.other_s
-
-    def connections_of(self, stage: Stage) -> tuple[int, ...]:
-        """The numbers of connections of a stage."""
-        return self.connections[:1] if stage.few else self.connections
+    def _fill(self, keys: int) -> Trial:
+        """Write key1 to key<keys> once each."""
+        workload = Workload("fill", SCRIPTS / "fill.lua", arguments=(str(keys), "own", "1", "key"))
+        shape = replace(FILL_SHAPE, requests=keys)
+        return Trial(f"fill-{self.name}-{keys}", FILL, workload, None, shape, label=f"{self.name}: fill")
 
 
-LOOP_SIZES = {
-    "smoke": LoopSize(1.0, 1.0, (1,)),
-    "quick": LoopSize(4.0, 2.5),
-    "full": LoopSize(60.0, 60.0),
-}
-#: What each stage helps to answer.
-_STAGES = {
-    "before": ("executor", "wait", "mixed", "profile"), "after": ("executor", "wait", "404", "mixed", "profile"),
-    "nodelay": ("more", "wait"), "jdk25": ("jdk25",), "delayed": ("jdk25",), "one-write": ("one-write",),
-}  # fmt: skip
+STAGES = {stage.name: stage for stage in (
+    Stage("JDK 17, dispatcher thread", server("before", OLD_JDK, DISPATCHER), (MIXED_ONCE, GET, PUT),
+          ("executor", "wait", "mixed", "profile"), (MIXED_ONCE, GET, PUT), MIXED_ONCE),
+    # PUT writes more keys, so it comes after the GETs that must not find them
+    Stage("JDK 17, cached pool", server("after", OLD_JDK, POOL), (GET_FEW, MIXED_ONCE, PUT, GET),
+          ("executor", "wait", "404", "mixed", "profile"), (GET_FEW, MIXED_ONCE, PUT), MIXED_ONCE),
+    Stage("JDK 17, cached pool, nodelay", server("nodelay", OLD_JDK, POOL, NODELAY), (MIXED, GET, PUT),
+          ("more", "wait"), profiled=MIXED),
+    Stage("JDK 25, cached pool", server("jdk25", 0, POOL), (MIXED, GET, PUT), ("jdk25",), profiled=MIXED),
+    # controls: the cure taken away from the new JDK, and a response that is one write on the old one
+    Stage("JDK 25, cached pool, delay", server("delayed", 0, POOL, DELAY), (GET, PUT), ("jdk25",), few=True),
+    Stage("JDK 17, cached pool, one write", server("one-write", OLD_JDK, POOL, text=False), (PUT,), ("one-write",),
+          few=True),
+)}  # fmt: skip
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The stages, each on a server of its own: report 2 before and after its change, then what cures the wait."""
-    size, profile = LOOP_SIZES[str(asked["size"])], listed(asked["profile"])
-    return tuple(block(stage, size, profile, _STAGES[stage.name]) for stage in STAGES.values())
-
-
-def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions: tuple[str, ...] = ()) -> FixedRate:
-    """Each loop of a stage on each number of connections, one of them once more with the profiler, on one server.
-
-    Before a loop whose store must hold more keys than the one before, these keys are written.
-    """
-    trials, held = list[Trial](), 0
-    for loop in stage.loops:
-        if loop.held > held:
-            held = loop.held
-            trials.append(_fill(stage, held))
-        trials += [_trial(stage, loop, connections, size) for connections in size.connections_of(stage)]
-        if loop is stage.profiled and profile:
-            clean = trials[-1]
-            label = f"{clean.label}, profiled"
-            trials.append(
-                replace(clean, name=f"{clean.name}-profiled", label=label, profile=profile, loop=_about(loop))
-            )
-    return FixedRate.known(stage.name, stage.title, (Session(stage.setting, tuple(trials)),), questions)
-
-
-def _trial(stage: Stage, loop: Loop, connections: int, size: LoopSize) -> Trial:
-    published = stage.published.get(loop.name)
-    return Trial(
-        f"{stage.name}-{loop.name}-{connections}",
-        LOOP,
-        loop.workload,
-        None,
-        Shape(connections, connections, size.seconds(stage, loop), 0.0),
-        label=f"{stage.title}: {loop.name} x {connections}",
-        loop=_about(loop, f"report-2/{published}-{connections}" if published else None),
-    )
-
-
-def _about(loop: Loop, published: str | None = None) -> ClosedLoop:
-    return ClosedLoop(loop.drawn, loop.held, published)
-
-
-def _fill(stage: Stage, keys: int) -> Trial:
-    """Write key1 to key<keys> once each."""
-    workload = Workload("fill", SCRIPTS / "fill.lua", arguments=(str(keys), "own", "1", "key"))
-    shape = Shape(FILL_CONNECTIONS, 1, FILL_BOUND_S, 0.0, requests=keys)
-    return Trial(f"fill-{stage.name}-{keys}", FILL, workload, None, shape, label=f"{stage.name}: fill")
+    return tuple(stage.block(str(asked["size"]), listed(asked["profile"])) for stage in STAGES.values())
 
 
 EXPERIMENT = Experiment(
@@ -189,7 +143,6 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     """What is asked of the report, and what answers it."""
     from runners.claims import verdicts
-    from runners.claims.questions import Verdict, of_finding
     from runners.experiments.question_table import answered_by
 
     return answered_by("02", {
@@ -200,7 +153,5 @@ def questions() -> tuple[Asked, ...]:
         "jdk25": verdicts.newer_jdk,
         "404": verdicts.of_the_script,
         "mixed": verdicts.mixed,
-        "profile": lambda evidence: of_finding(
-            evidence.first("D12"), Verdict.NO, "while a response waits for its acknowledgement, no thread computes"
-        ),
+        "profile": verdicts.waits_idle,
     })  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from runners.design import cluster
@@ -31,12 +31,11 @@ from runners.readers.published import columns, with_rates
 if TYPE_CHECKING:
     from runners.claims.questions import Asked
 
-CONNECTIONS = 120
-VALUE_BYTES = 25
-KEYS = {"smoke": 2_000, "quick": 12_000, "full": PUBLISHED_KEYS}
+Blocks = tuple[Block, ...]
+CONNECTIONS, VALUE_BYTES = 120, 25
 #: Replicated, a request of the first node is two calls; the blocking client has room for cluster.QUEUE of them.
 REPLICATED_CONNECTIONS = 60
-
+KEYS = {"smoke": 2_000, "quick": 12_000, "full": PUBLISHED_KEYS}
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
     "quick": LadderSize(0.23, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
@@ -44,43 +43,19 @@ LADDERS = {
 }
 #: Of each size, the warm-up of a server before its starts are compared, and the lengths of the loads in depth.
 LOADS_S = {"smoke": (0.5, 2.0, 2.0, 0.6), "quick": (1.0, 4.0, 5.0, 2.0), "full": (15.0, 60.0, 60.0, 10.0)}
-STARTS = {
-    "smoke": Starts(3, 0.1, 0.5, 0.6),
-    "quick": Starts(5, 0.4, 2.5, 2.2),
-    "full": Starts(6, 2.0, 15.0, 15.0),
-}
+STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.6), "quick": Starts(5, 0.4, 2.5, 2.2), "full": Starts(6, 2.0, 15.0, 15.0)}
 #: Two treatments are up beside the baseline and its control, four JVMs.
-AT_ONCE = 2
-MARGIN = 0.05
-#: The rate of the loads in depth, of what a closed loop reached: a profile of locks takes a good part of that.
-IN_DEPTH_SHARE = 0.3
-
-
-@dataclass(frozen=True, slots=True)
-class Outage:
-    """A node's death within a load: seconds after the recorded window began."""
-
-    warm_s: float
-    warmup_s: float
-    load_s: float
-    kill_at_s: float
-    launch_at_s: float
-
-
-OUTAGE_TIMES = {
-    "smoke": Outage(1.0, 0.3, 6.0, 1.5, 3.0),
-    "quick": Outage(2.0, 0.5, 6.0, 1.5, 3.0),
-    "full": Outage(10.0, 2.0, 60.0, 15.0, 30.0),
-}
-#: The offered rate with a dying node, of what a closed loop reached: one that two nodes keep too.
-OUTAGE_SHARE = 0.5
-
+AT_ONCE, MARGIN = 2, 0.05
+#: Offered, of what a closed loop reached: in depth, as a profile of locks takes a good part; and what two nodes keep.
+IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: What loses a node: keys on one node each, then copies of which two or all must respond. Each node is a process.
-OUTAGES = {
-    "smoke": (SHARDED,),
-    "quick": (SHARDED, "async-2of3"),
-    "full": (SHARDED, "async-2of3", "async-3of3"),
+OUTAGES = {"smoke": (SHARDED,), "quick": (SHARDED, "async-2of3"), "full": (SHARDED, "async-2of3", "async-3of3")}
+#: Seconds of the warm-up before an outage, of the load's own and of the load, and when in it the node dies and returns.
+OUTAGE_S = {
+    "smoke": (1.0, 0.3, 6.0, 1.5, 3.0),
+    "quick": (2.0, 0.5, 6.0, 1.5, 3.0),
+    "full": (10.0, 2.0, 60.0, 15.0, 30.0),
 }
 
 
@@ -89,28 +64,10 @@ def sized(size: str) -> Size:
     return SIZES[size].lasting(*LOADS_S[size])
 
 
-def compared(
-    name: str, title: str, settings: tuple[Setting, ...], size: str, connections: int, questions: tuple[str, ...]
-) -> Interleaved:
-    """Clusters compared in closed loop by slices, the first of them the baseline.
-
-    A pair of them differs by several times, and has as few starts as there may be.
-    """
-    plan = STARTS[size]
-    servers = min(len(settings), 1 + AT_ONCE) + 1
-    starts = plan.count if len(settings) > 2 or size == "full" else FEWEST_STARTS
-    return Interleaved(
-        name, title, settings, settings[0].name, put(size), sized(size),
-        Shape(connections, 1, plan.server_s * servers, plan.warmup_s), starts=starts, primary="closed_loop_rps",
-        margin=MARGIN, slice_s=WRITES_SLICE_S, at_once=AT_ONCE, questions=questions,
-    )  # fmt: skip
-
-
-def put(size: str) -> Workload:
+def put() -> Workload:
     """PUT of ids that count up, with small values; the same in every size."""
-    return Workload(
-        "put", SCRIPTS / "put.lua", arguments=(str(VALUE_BYTES),), published_rates=columns("report-5", "put-ladder")
-    )
+    outputs = columns("report-5", "put-ladder")
+    return Workload("put", SCRIPTS / "put.lua", arguments=(str(VALUE_BYTES),), published_rates=outputs)
 
 
 def get(size: str) -> Workload:
@@ -118,66 +75,73 @@ def get(size: str) -> Workload:
     return random_gets(KEYS[size], VALUE_BYTES, columns("report-5", "get-ladder"))
 
 
-def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+def compared(
+    name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...]
+) -> Interleaved:
+    """Clusters compared in closed loop by slices, the first of them the baseline.
+
+    A pair of them differs by several times, and has as few starts as there may be.
+    """
+    plan, servers = STARTS[size], min(len(settings), 1 + AT_ONCE) + 1
+    return Interleaved(
+        name, title, tuple(settings), settings[0].name, put(), sized(size),
+        Shape(connections, 1, plan.server_s * servers, plan.warmup_s),
+        starts=plan.count if len(settings) > 2 or size == "full" else FEWEST_STARTS, primary="closed_loop_rps",
+        margin=MARGIN, slice_s=WRITES_SLICE_S, at_once=AT_ONCE, questions=questions,
+    )  # fmt: skip
+
+
+def ladders(workload: Workload, before: Setting, after: Setting, size: str, p99_ms: float, connections: int) -> Blocks:
+    """The knee after the changes with rates around it, and the same rates before."""
+    plan, objective = LADDERS[size], Objective.parse(f"p99<={p99_ms:f}ms")
+    rates = with_rates(workload.published_rates)
+    around = AroundTheKnee(plan, objective, connections, rates, questions=("medians",)).of(
+        workload.name, f"{workload.label} after the changes: the knee, and rates around it",
+        WarmServer(after, workload, SIZES[size]),
+    )  # fmt: skip
+    same = Ladder(
+        f"{workload.name}-before", f"{workload.label} before the changes, at the same rates",
+        WarmServer(before, workload, SIZES[size]), Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
+        like=around, questions=("three-changes",),
+    )  # fmt: skip
+    return around, same
+
+
+def death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
+    """One of three nodes is killed under load, and started again."""
+    warm_s, warmup_s, load_s, kill_at_s, launch_at_s = OUTAGE_S[size]
+    return FaultInjection(
+        f"{name}-death", f"{name}: one of three nodes is killed under load, and started again",
+        cluster.apart(name, cores), put(), (KillNode(cluster.NODES, kill_at_s, launch_at_s),),
+        Shape(connections, 1, load_s, warmup_s), warm_up_s=warm_s, share=OUTAGE_SHARE,
+        questions=(f"{'sharded' if name == SHARDED else 'copies'}-death",),
+    )  # fmt: skip
+
+
+def blocks(asked: Mapping[str, Value]) -> Blocks:
     """PUT and GET by rate after the changes and before, both in depth, each change alone, copies, and a dying node."""
-    name, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
+    size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {each: cluster.setting(each, cores) for each in (*CHANGES, *REPLICATED)}
-    size, plan = SIZES[name], LADDERS[name]
-    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
-    ladders: list[Block] = []
-    for workload in (put(name), get(name)):
-        after = AroundTheKnee(
-            plan, objective, connections, with_rates(workload.published_rates), questions=("medians",)
-        ).of(
-            workload.name, f"{workload.label} after the changes: the knee, and rates around it",
-            WarmServer(settings[NEW], workload, size),
-        )  # fmt: skip
-        before = Ladder(
-            f"{workload.name}-before", f"{workload.label} before the changes, at the same rates",
-            WarmServer(settings[OLD], workload, size), Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
-            like=after, questions=("three-changes",),
-        )  # fmt: skip
-        ladders += [after, before]
+    ends = settings[OLD], settings[NEW]
+    by_rate = [ladders(each, *ends, size, float(asked["p99_ms"]), connections) for each in (put(), get(size))]
     in_depth = FixedRate(
-        "in-depth", "PUT before and after the changes at one rate, with profiles", (settings[OLD], settings[NEW]),
-        put(name), sized(name), connections=connections, profile=listed(asked["profile"]),
-        share=IN_DEPTH_SHARE, questions=("spread", "waits"),
+        "in-depth", "PUT before and after the changes at one rate, with profiles", ends, put(), sized(size),
+        connections=connections, profile=listed(asked["profile"]), share=IN_DEPTH_SHARE, questions=("spread", "waits"),
     )  # fmt: skip
     changes = compared(
-        "changes", "the report's three changes, each alone and all at once",
-        tuple(settings[each] for each in CHANGES), name, connections,
-        ("three-changes", "lock", "threads", "hash"),
+        "changes", "the report's three changes, each alone and all at once", [settings[each] for each in CHANGES],
+        size, connections, ("three-changes", "lock", "threads", "hash"),
     )  # fmt: skip
     copies = [
         compared(
             f"replication-{acks}", f"a client that waits and one that does not, {acks.replace('of', ' of ')} copies",
-            (settings[f"blocking-{acks}"], settings[f"async-{acks}"]), name,
-            min(connections, REPLICATED_CONNECTIONS), (f"async-{acks}",),
+            (settings[f"blocking-{acks}"], settings[f"async-{acks}"]), size, min(connections, REPLICATED_CONNECTIONS),
+            (f"async-{acks}",),
         )
-        for acks in COPIES[name]
+        for acks in COPIES[size]
     ]  # fmt: skip
-    return (
-        *ladders,
-        in_depth,
-        changes,
-        *copies,
-        *(_death(each, name, connections, cores) for each in OUTAGES[name]),
-    )
-
-
-def _death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
-    times = OUTAGE_TIMES[size]
-    return FaultInjection(
-        f"{name}-death",
-        f"{name}: one of three nodes is killed under load, and started again",
-        cluster.apart(name, cores),
-        put(size),
-        (KillNode(cluster.NODES, times.kill_at_s, times.launch_at_s),),
-        Shape(connections, 1, times.load_s, times.warmup_s),
-        warm_up_s=times.warm_s,
-        share=OUTAGE_SHARE,
-        questions=(f"{'sharded' if name == SHARDED else 'copies'}-death",),
-    )
+    deaths = [death(each, size, connections, cores) for each in OUTAGES[size]]
+    return (*itertools.chain(*by_rate), in_depth, changes, *copies, *deaths)
 
 
 #: Three nodes share one JVM, so its heap is larger than a single server's. Ports are free ones in a row.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, connections_parameter, listed, without
 from runners.design.ladder import AroundTheKnee, LadderSize, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Size, Starts, Workload, random_gets
+from runners.design.load import SIZES, Size, Starts, Workload, random_gets, sized_puts
 from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
 
@@ -60,14 +60,9 @@ def settings(names: str, size: str) -> list[Setting]:
     return [replace(each, heap_mb=heap_mb) if each.engine == "memory" else each for each in chosen]
 
 
-def put(size: str) -> Workload:
-    """PUT of random keys of a fixed set, so that a store on the heap has room for all of them."""
-    return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(KEYS[size]), str(VALUE_BYTES)))
-
-
-def get(size: str) -> Workload:
-    """GET of random keys that are all there, in a store where each was written several times."""
-    return random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
+def loads(size: str) -> tuple[Workload, Workload]:
+    """PUT of random keys of a fixed set, and GET of keys that are all there, each written several times before."""
+    return sized_puts(KEYS[size], VALUE_BYTES), random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -75,16 +70,17 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     chosen, found = settings(str(asked["stores"]), size), list[Block]()
+    puts, gets = loads(size)
     for workload, keys in (
-        (put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
-        (get(size), ("get", "written", "room", "memory")),
+        (puts, ("put", "leveldb", "nothing", "files", "tuned", "memory")),
+        (gets, ("get", "written", "room", "memory")),
     ):
         measured = fitting(chosen, workload, size)
         servers = [WarmServer(setting, workload, sized(size)) for setting in measured]
         title = f"{workload.label}: the knees of all stores, by slices in random order"
         knees = AroundTheKnee(LADDERS[size], objective, connections, questions=keys)
         found += knees.of_each(workload.name, title, servers)
-    for workload in (put(size), get(size)):
+    for workload in (puts, gets):
         if profiled := tuple(each for each in PROFILED if each in chosen):
             fixed = FixedRate(
                 f"profiled-{workload.name}", f"{workload.label} of two stores at one rate, with profiles", profiled,

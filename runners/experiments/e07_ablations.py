@@ -1,83 +1,43 @@
 """Measure what the authors proposed for the LSM store, one switch at a time, and those of reads together too.
 
-Every switch starts from the store as reports 4 and 5 had it: no log, no merging, no Bloom filter, no cache, a flush at
-one mebibyte. The first setting of a switch is that store, the others differ from it in this one thing; those of `reads`
-in one thing or in two, a factorial design.
+Every switch starts from the store as reports 4 and 5 had it. Its first setting is that store, the others differ from it
+in this one thing; those of `reads` in one thing or in two, a factorial design.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, connections_parameter, listed, without
-from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload
+from runners.design.load import SIZES, Shape, Size, Starts, Workload, hot_gets, random_gets, sized_puts
 from runners.design.session import FAULT, Session, Trial
 from runners.design.setting import Setting
 
 if TYPE_CHECKING:
-    from runners.claims.questions import Answering, Asked
+    from runners.claims.questions import Asked
 
-VALUE_BYTES = 1_200
+VALUE_BYTES, REWRITES = 1_200, 2
 KEYS = {"smoke": 2_000, "quick": 20_000, "full": 300_000}
-REWRITES = 2
-HOT_SHARE, HOT_PERCENT = 100, 90  # a hundredth of the keys gets nine of ten requests
+WAL, COMPACTION, BLOOM = "--wal", "--compaction", "--bloom-bits-per-key"
+CACHE, FLUSH, WAY = "--cache-bytes", "--flush-threshold-bytes", "--as-published"
 MIB = 1 << 20
-#: The store of reports 4 and 5. A flag that is given again after these counts in their place.
-PUBLISHED = {
-    "--wal": "off", "--compaction": "off", "--bloom-bits-per-key": "0", "--cache-bytes": "0",
-    "--flush-threshold-bytes": str(MIB),
-}  # fmt: skip
-#: What the loads send, in words.
+#: The store of reports 4 and 5: no log, no merging, no Bloom filter, no cache, a flush at one mebibyte.
+PUBLISHED = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB)}
 SENT = {
     "put": "PUT of random keys",
     "get": "GET of keys that are there",
     "get-half": "GET of which every other key is absent",
     "get-hot": "GET of which nine in ten ask for a hundredth of the keys",
 }
-THROUGHPUT, CPU = "closed_loop_rps", "cpu_us"
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """One thing that can be had or not. `what` says what it does, `gain` is the quantity that it is about.
-
-    `workload` names what is sent, `questions` what it answers.
-    """
-
-    name: str
-    title: str
-    what: str
-    workload: str
-    gain: str
-    settings: tuple[Setting, ...]
-    questions: tuple[str, ...] = ()
-
-    def block(self, size: str, connections: int) -> Interleaved:
-        """Its settings compared: throughput by slices, CPU time and latency by request.
-
-        CPU time is counted, so that where time is short there are no loads alone for its level.
-        """
-        plan, slices = STARTS[size], self.gain == THROUGHPUT
-        load_s = plan.server_s * (len(self.settings) + 1) if slices else plan.load_s
-        slice_s = WRITES_SLICE_S if self.workload == "put" else SLICE_S
-        return Interleaved(
-            self.name, f"{self.title}: {self.what}; {SENT[self.workload]}", self.settings, self.settings[0].name,
-            workload(self.workload, size), sized(size), Shape(connections, 1, load_s, plan.warmup_s),
-            starts=plan.count, primary=self.gain, margin=MARGINS[self.gain], slice_s=slice_s if slices else 0.0,
-            solo=size == "full" or self.gain != CPU, questions=self.questions,
-        )  # fmt: skip
-
-
-STARTS = {
-    "smoke": Starts(3, 0.2, 1.0, 0.5),
-    "quick": Starts(4, 0.5, 6.0, 2.5),
-    "full": Starts(5, 1.0, 15.0, 10.0),
-}
+THROUGHPUT, CPU, TAIL = "closed_loop_rps", "cpu_us", "p99_undisturbed_us"
 #: Relative changes that would matter, as the table of questions has them.
-MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, "p99_undisturbed_us": 0.1}
+MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, TAIL: 0.1}
+STARTS = {"smoke": Starts(3, 0.2, 1.0, 0.5), "quick": Starts(4, 0.5, 6.0, 2.5), "full": Starts(5, 1.0, 15.0, 10.0)}
+#: Warm-up and length of the loads at the end, of their floor, and of a closed loop before, in seconds.
+LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.5), "quick": (2.0, 3.0, 4.0, 2.0), "full": (10.0, 120.0, 60.0, 10.0)}
 
 
 def sized(size: str) -> Size:
@@ -85,128 +45,92 @@ def sized(size: str) -> Size:
     return SIZES[size].lasting(*LOADS_S[size])
 
 
-def _setting(name: str, more: dict[str, str] | None = None, jvm: tuple[str, ...] = ()) -> Setting:
-    return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in {**PUBLISHED, **(more or {})}.items()), jvm)
+def workload(name: str, size: str) -> Workload:
+    """What a switch is measured with: one of SENT."""
+    keys = KEYS[size]
+    return {
+        "put": sized_puts(keys, VALUE_BYTES),
+        "get": random_gets(keys, VALUE_BYTES, rewrites=REWRITES),
+        "get-half": random_gets(keys, VALUE_BYTES, rewrites=REWRITES, absent_keys=keys),
+        "get-hot": hot_gets(keys, VALUE_BYTES, REWRITES, keys // 100, 90),
+    }[name]
 
 
-def _values(switch: str, flag: str, values: Iterable[tuple[str, str]]) -> tuple[Setting, ...]:
-    return tuple(_setting(f"{switch}-{label}", {flag: value}) for label, value in values)
+def changed(name: str, flags: Mapping[str, str]) -> Setting:
+    """The published store with these flags in place of its own; those of the JVM begin with one dash."""
+    server = {**PUBLISHED, **{flag: value for flag, value in flags.items() if flag.startswith("--")}}
+    jvm = tuple(flag for flag in flags if not flag.startswith("--"))
+    return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)
 
 
-def _way(switch: str, way: str) -> tuple[Setting, Setting]:
-    return _setting(f"{switch}-published", {"--as-published": way}), _setting(f"{switch}-direct")
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One thing that can be had or not: what it does, what is sent, the quantity that it is about, and its levels.
+
+    `levels` are flags by the ends of the settings' names, `questions` what it answers beyond its cost.
+    """
+
+    name: str
+    title: str
+    what: str
+    workload: str
+    gain: str
+    levels: Mapping[str, Mapping[str, str]]
+    questions: tuple[str, ...] = ()
+
+    def block(self, size: str, connections: int) -> Interleaved:
+        """Its settings compared: throughput by slices, CPU time and latency by request.
+
+        CPU time is counted, so that where time is short there are no loads alone for its level.
+        """
+        settings = tuple(changed(f"{self.name}-{label}", flags) for label, flags in self.levels.items())
+        plan, slices = STARTS[size], self.gain == THROUGHPUT
+        load_s = plan.server_s * (len(settings) + 1) if slices else plan.load_s
+        slice_s = WRITES_SLICE_S if self.workload == "put" else SLICE_S
+        return Interleaved(
+            self.name, f"{self.title}: {self.what}; {SENT[self.workload]}", settings, settings[0].name,
+            workload(self.workload, size), sized(size), Shape(connections, 1, load_s, plan.warmup_s),
+            starts=plan.count, primary=self.gain, margin=MARGINS[self.gain], slice_s=slice_s if slices else 0.0,
+            solo=size == "full" or self.gain != CPU, questions=(*self.questions, "costs"),
+        )  # fmt: skip
 
 
-def _collector(name: str, flag: str) -> Setting:
-    return _setting(f"collector-{name}", jvm=(f"-XX:+Use{flag}",))
-
-
-_COMPACTION, _BLOOM = "--compaction", "--bloom-bits-per-key"
-SWITCHES = {
-    switch.name: switch
-    for switch in (
-        Switch(
-            "reads", "Compaction and Bloom filters", "each alone, and both together", "get-half", THROUGHPUT,
-            (
-                _setting("reads-published"), _setting("reads-size-tiered", {_COMPACTION: "size-tiered"}),
-                _setting("reads-leveled", {_COMPACTION: "leveled"}), _setting("reads-bloom", {_BLOOM: "10"}),
-                _setting("reads-size-tiered-bloom", {_COMPACTION: "size-tiered", _BLOOM: "10"}),
-            ),
-            ("size-tiered", "leveled", "bloom", "costs"),
-        ),
-        Switch(
-            "compaction", "Compaction", "tables are merged in the background", "get", THROUGHPUT,
-            _values("compaction", _COMPACTION, [(mode, mode) for mode in ("off", "size-tiered", "leveled")]),
-            ("costs",),
-        ),
-        Switch(
-            "bloom", "Bloom filters", "a filter of ten bits a key tells which tables need not be searched", "get-half",
-            THROUGHPUT, _values("bloom", _BLOOM, [("off", "0"), ("10-bits", "10")]), ("costs",),
-        ),
-        Switch(
-            "cache", "Row cache", "values that are asked for often are kept on the heap", "get-hot", THROUGHPUT,
-            _values("cache", "--cache-bytes", [("off", "0"), ("32m", str(32 * MIB))]), ("costs",),
-        ),
-        Switch(
-            "flush", "Flush threshold", "the size at which what is in memory becomes a table", "put", THROUGHPUT,
-            _values(
-                "flush", "--flush-threshold-bytes",
-                [("1m", str(MIB)), ("64k", str(64 << 10)), ("16m", str(16 * MIB)), ("128m", str(128 * MIB))],
-            ),
-            ("costs",),
-        ),
-        Switch(
-            "wal", "Log", "each write is logged before its response", "put", THROUGHPUT,
-            _values("wal", "--wal", [(mode, mode) for mode in ("off", "buffered", "sync")]),
-            ("wal-buffered", "wal-sync", "costs"),
-        ),
-        Switch(
-            "keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", "get", CPU,
-            _way("keys", "string-keys"), ("costs",),
-        ),
-        Switch(
-            "copies", "Fewer copies", "a value is copied once, from where it lies to its response", "get", CPU,
-            _way("copies", "copied-values"), ("costs",),
-        ),
-        Switch(
-            "response", "Shared Response", "responses without a body are made once, as bytes", "put", CPU,
-            _way("response", "new-response"), ("response", "costs"),
-        ),
-        Switch(
-            "collector", "Garbage collector", "which collector the JVM runs", "put", "p99_undisturbed_us",
-            (
-                _collector("g1", "G1GC"), _collector("serial", "SerialGC"), _collector("parallel", "ParallelGC"),
-                _collector("z", "ZGC"),
-            ),
-            ("costs",),
-        ),
-    )
-}  # fmt: skip
-#: A response object that all requests share: it is broken, and shown to be instead of compared.
-SHARED_RESPONSE = _setting("response-shared", {"--as-published": "shared-response"})
-RESPONSES = 1_000
-#: The published store and the one with every switch on, which are profiled at the end.
-TOGETHER = (
-    _setting("lsm-as-published"),
-    _setting(
-        "lsm-all-on",
-        {
-            "--wal": "buffered", _COMPACTION: "size-tiered", _BLOOM: "10", "--cache-bytes": str(32 * MIB),
-            "--flush-threshold-bytes": str(64 * MIB),
-        },
-    ),
-)  # fmt: skip
-#: Warm-up and length of the loads at the end, of their floor, and of a closed loop before, in seconds.
-LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.5), "quick": (2.0, 3.0, 4.0, 2.0), "full": (10.0, 120.0, 60.0, 10.0)}
+SWITCHES = {switch.name: switch for switch in (
+    Switch("reads", "Compaction and Bloom filters", "each alone, and both together", "get-half", THROUGHPUT, {
+        "published": {}, "size-tiered": {COMPACTION: "size-tiered"}, "leveled": {COMPACTION: "leveled"},
+        "bloom": {BLOOM: "10"}, "size-tiered-bloom": {COMPACTION: "size-tiered", BLOOM: "10"},
+    }, ("size-tiered", "leveled", "bloom")),
+    Switch("compaction", "Compaction", "tables are merged in the background", "get", THROUGHPUT,
+           {mode: {COMPACTION: mode} for mode in ("off", "size-tiered", "leveled")}),
+    Switch("bloom", "Bloom filters", "a filter of ten bits a key tells which tables need not be searched", "get-half",
+           THROUGHPUT, {"off": {}, "10-bits": {BLOOM: "10"}}),
+    Switch("cache", "Row cache", "values that are asked for often are kept on the heap", "get-hot", THROUGHPUT,
+           {"off": {}, "32m": {CACHE: str(32 * MIB)}}),
+    Switch("flush", "Flush threshold", "the size at which what is in memory becomes a table", "put", THROUGHPUT, {
+        "1m": {}, "64k": {FLUSH: str(MIB // 16)}, "16m": {FLUSH: str(16 * MIB)}, "128m": {FLUSH: str(128 * MIB)},
+    }),
+    Switch("wal", "Log", "each write is logged before its response", "put", THROUGHPUT,
+           {mode: {WAL: mode} for mode in ("off", "buffered", "sync")}, ("wal-buffered", "wal-sync")),
+    Switch("keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", "get", CPU,
+           {"published": {WAY: "string-keys"}, "direct": {}}),
+    Switch("copies", "Fewer copies", "a value is copied once, from where it lies to its response", "get", CPU,
+           {"published": {WAY: "copied-values"}, "direct": {}}),
+    Switch("response", "Shared Response", "responses without a body are made once, as bytes", "put", CPU,
+           {"published": {WAY: "new-response"}, "direct": {}}, ("response",)),
+    Switch("collector", "Garbage collector", "which collector the JVM runs", "put", TAIL,
+           {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
+)}  # fmt: skip
 #: What fits the time of a size; the full one takes all.
 FIT, FITTING = "fit", {"smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "full": tuple(SWITCHES)}
-
-
-def chosen(names: str, size: str) -> list[Switch]:
-    """The switches of a comma-separated list, or those that fit the size."""
-    wanted = FITTING[size] if FIT in names.split(",") else tuple(names.split(","))
-    return [SWITCHES[name] for name in wanted]
-
-
-def workload(name: str, size: str) -> Workload:
-    """What a switch is measured with: `put`, `get`, `get-half` (every other key is absent) or `get-hot`."""
-    keys = KEYS[size]
-    if name == "put":
-        return Workload(name, SCRIPTS / "put_sized.lua", arguments=(str(keys), str(VALUE_BYTES)))
-    script, arguments = {
-        "get": ("get_random.lua", (str(keys),)),
-        "get-half": ("get_random.lua", (str(2 * keys),)),
-        "get-hot": ("get_hot.lua", (str(keys), str(keys // HOT_SHARE), str(HOT_PERCENT))),
-    }[name]
-    return Workload(
-        name, SCRIPTS / script, filled_keys=keys, filled_value_bytes=VALUE_BYTES, arguments=arguments, rewrites=REWRITES
-    )
+#: A response object that all requests share: it is broken, and shown to be instead of compared.
+SHARED_RESPONSE, RESPONSES = changed("response-shared", {WAY: "shared-response"}), 1_000
+ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32 * MIB), FLUSH: str(64 * MIB)}
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Each switch, the response that breaks its client, and the store with every switch on beside the published one."""
-    size, connections = str(asked["size"]), int(asked["connections"])
-    switches = chosen(str(asked["switches"]), size)
+    """Each switch, the response that breaks its client, and the store with every switch on and the published one."""
+    size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
+    switches = [SWITCHES[name] for name in (FITTING[size] if FIT in given else given)]
     length_s = max(1.0, STARTS[size].load_s / 2)
     broken = Trial("fault-response-shared", FAULT, workload("put", size), None, Shape(1, 1, length_s))
     fault = FixedRate.known(
@@ -214,9 +138,9 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         (Session(SHARED_RESPONSE, (broken,), heads=RESPONSES),), ("shared",),
     )  # fmt: skip
     together = FixedRate(
-        "together", "the published store and every switch on, at one rate, with profiles", TOGETHER,
-        workload("get", size), sized(size), connections=connections,
-        profile=listed(asked["profile"]), questions=("costs",),
+        "together", "the published store and every switch on, at one rate, with profiles",
+        (changed("lsm-as-published", {}), changed("lsm-all-on", ALL_ON)), workload("get", size), sized(size),
+        connections=connections, profile=listed(asked["profile"]), questions=("costs",),
     )  # fmt: skip
     shown = (fault,) if any(each.name == "response" for each in switches) else ()
     return (*(each.block(size, connections) for each in switches), *shown, together)
@@ -241,19 +165,13 @@ def questions() -> tuple[Asked, ...]:
     from runners.analysis.treatments import Verdict
     from runners.claims import verdicts
     from runners.claims.interleaved import differs
-    from runners.claims.questions import either
     from runners.experiments.question_table import answered_by
-
-    def of_reads(setting: str, alone: str) -> Answering:
-        """Does a setting raise GET throughput, in the factorial design or alone?"""
-        factorial = differs(("reads",), f"reads-{setting}", THROUGHPUT)
-        return either(factorial, differs(("compaction", "bloom"), alone, THROUGHPUT))
 
     free = (Verdict.HIGHER, Verdict.SAME)
     return answered_by("07", {
-        "size-tiered": of_reads("size-tiered", "compaction-size-tiered"),
-        "leveled": of_reads("leveled", "compaction-leveled"),
-        "bloom": of_reads("bloom", "bloom-10-bits"),
+        "size-tiered": verdicts.switch_raises("size-tiered", "compaction-size-tiered"),
+        "leveled": verdicts.switch_raises("leveled", "compaction-leveled"),
+        "bloom": verdicts.switch_raises("bloom", "bloom-10-bits"),
         "wal-buffered": differs(("wal",), "wal-buffered", THROUGHPUT, free),
         "wal-sync": differs(("wal",), "wal-sync", THROUGHPUT, free),
         "response": differs(("response",), "response-direct", CPU, (Verdict.LOWER,)),

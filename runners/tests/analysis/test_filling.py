@@ -11,7 +11,7 @@ from runners.analysis.facts import achieved_rps, writes_rps
 from runners.design.load import FILL_RPS
 from runners.design.session import FILL
 from runners.design.setting import STORES
-from runners.experiments.e06_storage_engines import get
+from runners.experiments.e06_storage_engines import loads
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import REFERENCE, RunFolder
@@ -47,6 +47,6 @@ def test_another_setting_of_an_engine_is_expected_to_fill_alike(steps: list[Step
 
 
 def test_a_fill_takes_as_long_as_its_writes_take() -> None:
-    workload = get("quick")
+    _, workload = loads("quick")
     writes = (1 + workload.rewrites) * workload.filled_keys
     assert workload.fill_s(writes) == 1.0 and workload.fill_s() == writes / FILL_RPS

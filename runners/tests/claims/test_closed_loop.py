@@ -15,13 +15,17 @@ from runners.audit.rules.draws import integers
 from runners.claims.closed_loop import analyse
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES
-from runners.experiments.e02_closed_loop_jdk import AFTER, BEFORE, DELAYED, FLAG, GET_FEW, NEW_JDK, ONE_WRITE, PUT
+from runners.experiments.e02_closed_loop_jdk import GET_FEW, PUT, STAGES
 from runners.readers.published import published_of
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord
 from runners.tests.fixtures.fake_loops import FAST_US, WAIT_US, loop_of, run_of
 from runners.tests.fixtures.fake_rounds import with_summary
 from runners.tests.report import steps
+
+BEFORE, AFTER, FLAG, NEW_JDK, DELAYED, ONE_WRITE = (
+    STAGES[name] for name in ("before", "after", "nodelay", "jdk25", "delayed", "one-write")
+)
 
 
 def of_loop(step: Step, **fields: object) -> StepRecord:

@@ -16,7 +16,7 @@ from runners.design.experiment import validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import SIZES, Shape, Workload
 from runners.design.setting import STORES
-from runners.experiments.e06_storage_engines import KEYS, LADDERS, PROFILED, get, put, settings
+from runners.experiments.e06_storage_engines import KEYS, LADDERS, PROFILED, loads, settings
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers import write
 from runners.readers.finding import Finding
@@ -129,14 +129,14 @@ def test_a_ladder_without_such_fills_tells_no_stores(tmp_path: Path) -> None:
 
 def test_filled_bytes_are_digits_and_values() -> None:
     for keys in (1, 9, 10, 123, 2_000):
-        workload = Workload("get", put("smoke").script, filled_keys=keys, filled_value_bytes=7)
+        workload = Workload("get", loads("smoke")[0].script, filled_keys=keys, filled_value_bytes=7)
         assert workload.filled_bytes == sum(len(str(key)) + 7 for key in range(1, keys + 1))
 
 
 def test_the_plan_fits_and_its_stores_are_known() -> None:
     for size in SIZES:
-        scripts = (put(size).script, get(size).script)
-        assert all(script is not None and script.is_file() for script in scripts) and get(size).rewrites
+        puts, gets = loads(size)
+        assert all(each.script is not None and each.script.is_file() for each in (puts, gets)) and gets.rewrites
         plan = LADDERS[size]
         assert plan.shares or plan.knee_minutes
         if plan.knee_minutes:  # a search that has the time for its probes

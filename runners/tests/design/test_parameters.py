@@ -14,7 +14,8 @@ from runners.design.experiment import COMMON, TARGET, Experiment, validate
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.setting import ENGINES, Setting
 from runners.errors import PlanError
-from runners.experiments.e02_closed_loop_jdk import LOOP_SIZES, STAGES
+from runners.experiments.e02_closed_loop_jdk import SIZES as LOOP_SIZES
+from runners.experiments.e02_closed_loop_jdk import STAGES
 from runners.experiments.registry import (
     EXPERIMENTS,
     experiment,
@@ -191,7 +192,7 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
         assert planned(number, "quick") <= 600, number
     for number, most_s in (("01", 80), ("02", 90), ("06", 200)):
         assert planned(number, "smoke") <= most_s, number
-    assert LOOP_SIZES["full"].published_s == 60
+    assert LOOP_SIZES["full"][0] == 60
 
 
 #: "smoke (2 min)", "full (as published, 2 h 20 min)"
@@ -242,10 +243,10 @@ def test_a_notebook_that_lists_engines_lists_all() -> None:
 
 def test_every_published_run_of_report_2_has_a_loop() -> None:
     planned = {
-        f"report-2/{name}-{count}"
+        stage.output(loop, count)
         for stage in STAGES.values()
-        for name in stage.published.values()
-        for count in LOOP_SIZES["quick"].connections
+        for loop in stage.published
+        for count in LOOP_SIZES["quick"][2]
     }
     assert planned == set(published_of("report-2"))
 

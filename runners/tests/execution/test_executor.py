@@ -16,8 +16,7 @@ from runners.design.setting import Setting
 from runners.errors import MeasureError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
-from runners.experiments import e02_closed_loop_jdk as report_2
-from runners.experiments.e02_closed_loop_jdk import HELD_KEYS, MIXED, LoopSize, Stage
+from runners.experiments.e02_closed_loop_jdk import HELD_KEYS, MIXED, Stage
 from runners.process.supervisor import start
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
@@ -167,22 +166,21 @@ def test_what_this_machine_lacks_is_left_out(bench: Bench) -> None:
 
 
 def test_a_closed_loop_is_kept_with_its_stage_and_a_fill_must_be_whole(bench: Bench) -> None:
-    size = LoopSize(1.0, 1.0, (1,))
-    stage = Stage("lsm", "LSM", Setting.of("lsm"), (MIXED,), {"mixed": "mixed"})
-    fill, loop = bench.session().run(report_2.block(stage, size))
+    stage = Stage("LSM", Setting.of("lsm"), (MIXED,), published=(MIXED,))
+    fill, loop = bench.session().run(stage.block("smoke"))
     assert (fill.name, fill.record.fill.keys) == ("fill-lsm-1000", HELD_KEYS)
     about = loop.record.loop
     assert (about.stage, about.stage_title, about.held_keys) == ("lsm", "LSM", HELD_KEYS)
-    assert about.published == "report-2/mixed-1" and loop.record.label == "LSM: mixed x 1"
+    assert about.published == "report-2/lsm-mixed-1" and loop.record.label == "LSM: mixed x 1"
     bench.machine.servers["lsm"] = Server(5.0)
     with pytest.raises(MeasureError, match="not all of 1000 keys"):
-        bench.session().run(dataclasses.replace(report_2.block(stage, size), name="again", sessions=(
+        bench.session().run(dataclasses.replace(stage.block("smoke"), name="again", sessions=(
             Session(Setting.of("lsm"), (dataclasses.replace(fill_of(stage), name="fill-again"),)),
         )))  # fmt: skip
 
 
 def fill_of(stage: Stage) -> Trial:
-    return report_2.block(stage, LoopSize(1.0, 1.0, (1,))).sessions[0].trials[0]
+    return stage.block("smoke").sessions[0].trials[0]
 
 
 def faults(*injected: Fault, **more: Any) -> FaultInjection:

@@ -9,10 +9,12 @@ import pytest
 
 from runners import report
 from runners.claims.conclude import conclude
-from runners.experiments.e02_closed_loop_jdk import AFTER, BEFORE, DELAYED, NEW_JDK, Stage
+from runners.experiments.e02_closed_loop_jdk import STAGES, Stage
 from runners.readers.run import Run
 from runners.report import render
 from runners.tests.fixtures.fake_loops import ALL, run_of
+
+BEFORE, AFTER, NEW_JDK, DELAYED = (STAGES[name] for name in ("before", "after", "jdk25", "delayed"))
 
 TITLES = ("Where the responses lie", "Threads, connections, executors", "The kernel's evidence")
 
