@@ -8,6 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from runners.analysis import facts
@@ -22,7 +25,7 @@ from runners.analysis.interleaved import (
     Comparison,
     comparisons,
 )
-from runners.analysis.quantities import Floats, Row, absolute, signed
+from runners.analysis.quantities import Floats, Row, Verdict, absolute, signed
 from runners.claims.conclusion import Conclusion
 from runners.claims.interleaved import anchor
 from runners.readers import write
@@ -32,8 +35,8 @@ from runners.report.tables import Section, Shown, Table
 
 #: By quantity and treatment, the ratio to the baseline in each round.
 Dots = Mapping[tuple[str, str], Sequence[float]]
-BETTER, WORSE = style.BLUE, style.VERMILION
-MOST_ROWS = 6  # of a report
+BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
+NOTE_WIDTH = 5.6  # inches of the text below an axis
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
 MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end, with an arrow and its edge in words
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
@@ -42,23 +45,32 @@ TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
 @style.styled
 def drawn(
     rows: Sequence[Row], margin: float, heading: str, note: str, *, dots: Dots | None = None,
-    labels: Sequence[str] = (), judged: bool = True,
+    labels: Sequence[str] = (), judged: bool = True, changes: bool = False,
+    unit: str = "start",
 ) -> style.Picture:  # fmt: skip
     """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from the same.
 
     `dots`: by quantity and treatment, the ratio in each round; `labels` in place of the quantities' own; not `judged`:
-    no colour says better or worse.
+    no colour says better or worse; `changes`: each is written beside its bar, and the values are left to a table.
     """
-    figure = style.Picture(8.4, 1.7 + 0.55 * max(1, len(rows)))
+    figure = style.Picture(8.4, 1.8 + (0.36 if changes else 0.55) * max(1, len(rows)))
     axes = figure.add_subplot()
     axes.axvline(1, color=style.INK, linewidth=1.0)
-    axes.axvspan(1 / (1 + margin), 1 + margin, color=style.GRID, alpha=0.6, linewidth=0)
+    axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
     own = [np.array((dots or {}).get((row.quantity.name, row.treatment), ())) for row in rows]
     side = _side(rows, own)
     for index, (row, values) in enumerate(zip(rows, own, strict=True)):
+        colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
+        if changes:
+            said = row.said if row.machine else row.change
+            axes.annotate(
+                said, (1.0, index), (5, 0), axes.get_yaxis_transform(), "offset points", va="center", fontsize=7.5,
+                color=colour, annotation_clip=False,
+            )  # fmt: skip
+        if row.machine:
+            continue  # what is not compared has no bar
         lift = np.linspace(-0.16, 0.16, len(values)) if len(values) > 1 else np.zeros(len(values))
         axes.scatter(values, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2)
-        colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         if write.known(row.low) and write.known(row.high):
             ends = [max(row.low, 1e-9), row.high]
             axes.plot(ends, [index, index], color=colour, linewidth=4, zorder=3)
@@ -69,30 +81,47 @@ def drawn(
             for below, bounds in far.items():  # one label a side: both bounds where both lie beyond it
                 at, mark, turned = (side**-0.985, "<", "left") if below else (side**0.985, ">", "right")
                 axes.plot(at, index, mark, color=colour, markersize=8, zorder=3)
+                if changes:
+                    continue
                 text = f"{bounds[0]} to {bounds[1]}" if len(set(bounds)) == 2 else f"to {bounds[0]}"
                 axes.text(at, index - 0.2, text, ha=turned, va="bottom", fontsize=8, color=style.INK)
         if 1 / side <= row.ratio <= side:
             axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
     axes.set_xscale("log")
     axes.set_xlim(1 / side, side)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(side)))
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(side, 4 if changes else 6)))
     axes.xaxis.set_minor_locator(FixedLocator([]))
-    values_of = (f"{absolute(r.quantity, r.baseline_value)} → {absolute(r.quantity, r.treatment_value)}" for r in rows)
+    values_of = (
+        "" if changes else f"\n{absolute(r.quantity, r.baseline_value)} → {absolute(r.quantity, r.treatment_value)}"
+        for r in rows
+    )
     named = labels or [row.quantity.label for row in rows]
-    texts = [f"{name}\n{value}" for name, value in zip(named, values_of, strict=True)]
+    texts = [f"{name}{value}" for name, value in zip(named, values_of, strict=True)]
     axes.set_yticks(range(len(rows)), texts, fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
-    axes.set_xlabel(f"{note}\ngrey is too small to matter", fontsize=8)
-    return figure.headed(heading, f"Differences with their intervals. {heading}.")
+    axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
+    style.legend(figure, 5, 8, _legend(margin, judged, unit if any(map(len, own)) else ""))
+    each = ". ".join(f"{name} {row.said if row.machine else row.change}" for name, row in zip(named, rows, strict=True))
+    return figure.headed(heading, f"Differences with their intervals. {heading}." + (f" {each}." if changes else ""))
 
 
-def _ticks(side: float) -> list[float]:
-    """Ratios to label, a sixth of each side apart or more so that their labels are, and their reciprocals."""
+def _legend(margin: float, judged: bool, unit: str) -> list[Artist]:
+    """What colours, band and dots of the figure say."""
+    kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
+    handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]
+    handles.append(Patch(color=BAND, label=f"within {write.given_share(margin)}: would not matter"))
+    if unit:
+        handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label=f"a {unit}"))
+    return handles
+
+
+def _ticks(side: float, most: int) -> list[float]:
+    """Ratios to label, at most so many a side and evenly apart so that their labels are, and their reciprocals."""
     up = [1.0]
     for tick in TICKS:
-        if tick <= side and math.log(tick / up[-1]) >= math.log(side) / 6:
+        if tick <= side and math.log(tick / up[-1]) >= math.log(side) / most:
             up.append(tick)
     return sorted([*up, *(1 / tick for tick in up[1:])])
 
@@ -134,8 +163,8 @@ TEXTS = {
     ),
 }
 INTERVALS = (
-    "Intervals are over {unit}s, with the variance of all treatments and Dunnett's bounds; the primary quantity keeps "
-    "its error rate, the others stand beside it."
+    "Intervals are over {unit}s, with the variance of all treatments and Dunnett's bounds; the primary quantity "
+    "keeps its error rate; those of the others do not account for their number."
 )
 RESPONDING = (
     "CPU per request is that of the threads that respond; that of the background (compilers, collectors, flushes, "
@@ -174,10 +203,10 @@ def interleaved_title(found: Comparison) -> str:
 def interleaved(steps: Sequence[Step], run: Run) -> style.Picture:
     """Draw the comparison that these steps of a run hold."""
     found = comparisons(replace(run, steps=tuple(steps)))
-    return interleaved_picture(found[0]) if found else style.empty("nothing to compare")
+    return interleaved_picture(found[0], offered_rps(found[0], steps)) if found else style.empty("nothing to compare")
 
 
-def interleaved_picture(found: Comparison) -> style.Picture:
+def interleaved_picture(found: Comparison, rate_rps: float = math.nan) -> style.Picture:
     """Draw each row: the starts as dots, the interval as a bar, the control below its quantity."""
     primary, others = (
         [row for row in found.rows if (row.quantity.name == found.primary) == first] for first in (True, False)
@@ -192,57 +221,89 @@ def interleaved_picture(found: Comparison) -> style.Picture:
             label if single and name != "control" else f"{name}: {label}"
             for name, label in zip(names, labels, strict=True)
         ]
-    note = (
-        "against the baseline; diamonds and bars: geometric mean of the starts and its 95 % interval, dots the starts"
-    )
-    return drawn(rows, found.margin, interleaved_title(found), note, dots=found.dots, labels=labels)
+    at = f" at {write.rate(rate_rps)} each" if write.known(rate_rps) else ""
+    note = f"against the baseline{at}; diamonds and bars: geometric mean of the {found.unit}s and its 95 % interval"
+    heading, dots = interleaved_title(found), found.dots
+    return drawn(rows, found.margin, heading, note, dots=dots, labels=labels, changes=True, unit=found.unit)
 
 
-def interleaved_table(found: Comparison, most: int = 99) -> Table:
-    """A row a quantity and treatment: values, ratio, verdict, control, and what a server reads that does nothing.
+def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int = 99) -> Table:
+    """Tabulate what the figure of the changes does not show, a row a quantity: values, verdicts, control, reference.
 
-    Of more than so many rows the primary quantity's stand first, then the main ones, then those that differ.
+    `rate_rps` is what each server was offered. Of more than so many rows the primary quantity's stands first, then the
+    main ones, then those that differ.
     """
-    head = ("quantity", "baseline", "treatment", "change (95 %)", "verdict", "control", "reference target")
     controls = {row.quantity.name: row for row in found.control}
-    shown = found.rows
-    if len(shown) > most:
-        first = list(dict.fromkeys((found.primary, *MAIN)))
-        ranks = {name: rank for rank, name in enumerate(first)}
-        shown = tuple(sorted(shown, key=lambda row: (ranks.get(row.quantity.name, len(first)), not row.decided)))[:most]
+    head = ["quantity", *map(facts.engine_name, (found.baseline, *found.treatments))]
+    head += ["control"] * bool(controls) + ["reference target"] * bool(found.reference)
+    by_quantity = facts.grouped(found.rows, lambda row: row.quantity.name)
+    first = list(dict.fromkeys((found.primary, *MAIN)))
+    ranks = {name: rank for rank, name in enumerate(first)}
+    order = sorted(
+        by_quantity, key=lambda name: (ranks.get(name, len(first)), not any(map(_decided, by_quantity[name])))
+    )
 
-    def marks(row: Row, name: str) -> str:
-        return "*" if (row.quantity.name, name) in found.inside else ""
+    def marks(quantity: str, name: str) -> str:
+        return "*" if (quantity, name) in found.inside else ""
 
-    def cells(row: Row) -> tuple[str, ...]:
-        control, idle = controls.get(row.quantity.name), found.reference.get(row.quantity.name)
-        return (
-            row.quantity.label,
-            f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}{marks(row, row.baseline)}",
-            f"{facts.engine_name(row.treatment)} {absolute(row.quantity, row.treatment_value)}"
-            f"{marks(row, row.treatment)}",
-            write.DASH if row.machine else row.change,
-            row.said,
-            control.change if control else write.DASH,
-            absolute(row.quantity, idle) if idle is not None else write.DASH,
-        )
+    def cells(name: str) -> Iterator[str]:
+        rows = {row.treatment: row for row in by_quantity[name]}
+        one = by_quantity[name][0]
+        yield one.quantity.label
+        yield f"{absolute(one.quantity, one.baseline_value)}{marks(name, found.baseline)}"
+        for treatment in found.treatments:
+            row = rows.get(treatment)
+            value = (
+                f"{absolute(row.quantity, row.treatment_value)}{marks(name, treatment)}, {_said(row)}" if row else ""
+            )
+            yield value or write.DASH
+        if controls:
+            yield controls[name].change if name in controls else write.DASH
+        if found.reference:
+            yield absolute(one.quantity, found.reference[name]) if name in found.reference else write.DASH
 
+    shown = order[:most]
     note = f"The primary quantity stands first; a change within {write.given_share(found.margin)} would not matter."
+    note += " The changes are in the figure."
+    if controls:
+        note += " Control: a second process of the baseline against the first."
     if found.reference:
         note += " The reference target is a server that does nothing, loaded beside the others."
-    if any(marks(row, name) for row in shown for name in (row.baseline, row.treatment)):
+    if any(marks(name, each) for name in shown for each in (found.baseline, *found.treatments)):
         note += " * not above the reference target beyond noise: then a difference is what the other side adds."
-    if len(shown) < len(found.rows):
-        note += f" {write.several(len(found.rows) - len(shown), 'more row')}: see the data of the figure."
+    if len(shown) < len(order):
+        note += f" {write.several(len(order) - len(shown), 'more row')}: see the data of the figure."
     if write.known(found.between_starts):
         part = write.percent(found.between_starts)
         note += f" Of the variance of the primary quantity {part} lies between starts, the rest between requests."
     if write.known(found.without_stalls):
         note += f" The p99 without the machine's stalls leaves out {write.percent(found.without_stalls)} of the time."
     title = f"{found.name}: {write.several(len(found.starts), found.unit)}"
-    if (most := max((row.starts for row in found.rows), default=0)) < len(found.starts):
-        title += f", a treatment in {write.count(most)} of them"
-    return Table(title, head, tuple(map(cells, shown)), note)
+    if (repeats := max((row.starts for row in found.rows), default=0)) < len(found.starts):
+        title += f", a treatment in {write.count(repeats)} of them"
+    if write.known(rate_rps):
+        title += f"; each server is offered {write.rate(rate_rps)}"
+    return Table(title, tuple(head), tuple(tuple(cells(name)) for name in shown), note)
+
+
+def _decided(row: Row) -> bool:
+    return row.decided
+
+
+def _said(row: Row) -> str:
+    return "the same" if row.verdict == Verdict.SAME and not row.machine else row.said
+
+
+def offered_rps(found: Comparison, steps: Sequence[Step]) -> float:
+    """The rate that each server was offered where its latency was taken; NaN in closed loop."""
+    rates = []
+    for step in (step for step in steps if step.name in found.steps):
+        if found.form == REQUESTS:
+            rates += list(step.frames["targets"]["offered_rps"])
+        elif found.form == ROUNDS:
+            rates.append(facts.offered_rps(step))
+    known = [rate for rate in rates if write.known(rate)]
+    return float(np.median(known)) if known else math.nan
 
 
 def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
@@ -253,12 +314,13 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
             fresh = [text for text in _texts(found) if text not in said]
             said.update(fresh)
             place = anchor(found.name)
-            figures = (Shown(place, interleaved_picture(found), interleaved_data(found)),)
+            rate_rps = offered_rps(found, run.steps)
+            figures = (Shown(place, interleaved_picture(found, rate_rps), interleaved_data(found)),)
             yield Section(
                 f"{place}-section",
                 f"Treatments {FORMS[found.form]}: {found.name}",
                 " ".join(fresh),
                 conclusion.about(place),
                 figures,
-                tables=(interleaved_table(found, MOST_ROWS),),
+                tables=(interleaved_table(found, rate_rps),),
             )

@@ -51,7 +51,7 @@ def comment(found: Comparison, judgements: Sequence[Judgement], checks: Sequence
             (f"{_ICONS[each.outcome]} {each.outcome.value}", each.limit.text, each.reason) for each in judgements
         )
         lines += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
-    lines += [fenced(picture(found, judgements)), "", as_table(interleaved_table(found, MOST_VALUES)), ""]
+    lines += [fenced(picture(found, judgements)), "", as_table(interleaved_table(found, most=MOST_VALUES)), ""]
     weak = [check for check in checks if not check.ok]
     lines += [f"- {bold(check.name)}: {escape(check.text)}" for check in weak[:MOST_WARNINGS]]
     if not weak:

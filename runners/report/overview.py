@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
 from runners.analysis import facts, instrument
 from runners.analysis.interleaved import REQUESTS, comparisons
+from runners.analysis.knee import MOST_STALLED
 from runners.analysis.quantities import of_step
 from runners.claims import profile
 from runners.claims.climbing import ladders
@@ -29,24 +30,57 @@ MOST_BARS = 14
 LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 OF_ONE = ("load", "rate-step", "round", "loop")
+COLUMNS = ["unit", "step", "treatment", "workload", "throughput_rps", "p99_us", "unresolved"]
+UNITS = ("load", "start", "round", "probe")
+MOST_MISSING = 8  # names of a figure
 
 
 def points(run: Run) -> pd.DataFrame:
-    """Collect a row a load: `treatment`, `workload`, `throughput_rps`, `p99_us`, `unresolved` (why, or empty).
+    """Collect a row a load: `step`, `unit`, `treatment`, `workload`, `throughput_rps`, `p99_us`, `unresolved` (why).
 
-    Treatments of one schedule have a row a `start`. Treatments loaded one after the other are all offered one rate, so
-    their throughput is that of the closed loop of the same round. Of these and of loads alone, that which holds more
-    treatments is taken.
+    A `unit` is a load, a start of one schedule, or a probe of a search, each at the rate at which its p99 was taken.
+    Treatments loaded one after the other (`round`) are all offered one rate, so that their throughput is that of the
+    closed loop of the same round; where a run has such, they stand alone, for no other point has two rates.
     """
-    columns = ["step", "treatment", "workload", "throughput_rps", "p99_us", "unresolved"]
-    paired = pd.DataFrame(_interleaved(run), columns=columns)
-    shared = pd.DataFrame(_of_starts(run), columns=[*columns, "start"])
-    alone = pd.DataFrame(
-        [_row(run, s, facts.achieved_rps(s)) for s in run.steps if s.kind in OF_ONE and s.record.sweep is None],
-        columns=columns,
+    paired = [("round", *row) for row in _interleaved(run)]
+    alone = [s for s in run.steps if s.kind in OF_ONE and s.record.sweep is None]
+    loads = [("load", *_row(run, step, facts.achieved_rps(step))) for step in alone]
+    starts = [("start", *row) for row in _of_starts(run)]
+    probes = [("probe", *row) for row in _of_searches(run)]
+    rows = pd.DataFrame(paired or [*loads, *starts, *probes], columns=COLUMNS)
+    return rows.dropna(subset=["throughput_rps", "p99_us"]).reset_index(drop=True)
+
+
+def missing(run: Run, rows: pd.DataFrame) -> list[str]:
+    """Name what was loaded and has no point: loads by slices or with few responses have no p99 to quote."""
+    seen = set(zip(rows["treatment"], rows["workload"], strict=True))
+    loaded = [(step.subject, step.workload) for step in run.steps if step.kind in (*OF_ONE, SOLO)]
+    for found in comparisons(run):
+        workload = next((step.workload for step in run.steps if step.name in found.steps), "")
+        loaded += [(name, workload) for name in (found.baseline, *found.treatments)]
+    left = [each for each in dict.fromkeys(loaded) if each not in seen]
+    names = [style.engine_name(name) for name, _ in left]
+    several = {name for name in names if names.count(name) > 1} | {style.engine_name(name) for name, _ in seen}
+    return list(
+        dict.fromkeys(
+            f"{name} {style.plain(workload.upper(), 12)}" if name in several else name
+            for name, (_, workload) in zip(names, left, strict=True)
+        )
     )
-    found = [frame.dropna(subset=["throughput_rps", "p99_us"]) for frame in (paired, shared, alone)]
-    return max(found, key=lambda rows: rows["treatment"].nunique())
+
+
+def _of_searches(run: Run) -> Iterator[tuple[object, ...]]:
+    """A row a probe of each search that says something of its server, without those that the machine's stalls hit."""
+    for ladder in ladders(run):
+        leaves_out = 0 < ladder.left_out < 1
+        for point in ladder.points if ladder.search is not None else ():
+            few = point.samples * (1 - TAIL) < facts.ENOUGH_BEYOND
+            if few or not point.counts or (leaves_out and point.rate_step.stalled > MOST_STALLED):
+                continue
+            step, achieved_rps = point.step, point.rps * point.rate_step.achieved
+            why = instrument.unresolved(step, TAIL, instrument.own_floor(run.steps, step))
+            p99_us = point.rate_step.at(TAIL)
+            yield step.name, step.subject, step.workload, achieved_rps, p99_us if write.known(p99_us) else math.nan, why
 
 
 def _of_starts(run: Run) -> Iterator[tuple[object, ...]]:
@@ -59,8 +93,8 @@ def _of_starts(run: Run) -> Iterator[tuple[object, ...]]:
             rates = [
                 rows.loc[rows["target"] == name, "achieved_rps"].mean() for rows in (s.frames["targets"] for s in steps)
             ]
-            for start, p99_us in enumerate(found.values.get(("p99_us", name), ()), 1):
-                yield steps[0].name, name, steps[0].workload, float(np.nanmean(rates)), p99_us, why, start
+            for p99_us in found.values.get(("p99_us", name), ()):
+                yield steps[0].name, name, steps[0].workload, float(np.nanmean(rates)), p99_us, why
 
 
 def _interleaved(run: Run) -> list[tuple[object, ...]]:
@@ -89,8 +123,8 @@ def _row(run: Run, step: Step, throughput_rps: float) -> tuple[object, ...]:
 
 @style.styled
 def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
-    """Draw throughput against p99, a point a load, with the objective as a line."""
-    figure = style.Picture(8.4, 4.8)
+    """Draw throughput against p99, a point a load, start or probe, with the objective as a line."""
+    figure = style.Picture(8.4, 5.2)
     axes = figure.add_subplot()
     treatments = list(dict.fromkeys(rows["treatment"]))
     workloads = list(dict.fromkeys(rows["workload"]))
@@ -98,14 +132,19 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
     for place, workload in enumerate(workloads):
         marker = MARKERS[place % len(MARKERS)]
         for name in treatments:
-            own = rows[(rows["treatment"] == name) & (rows["workload"] == workload)]
-            if own.empty:
-                continue
-            label = style.engine_name(name) + (f" {style.plain(workload.upper(), 12)}" if workload else "")
-            good, rest = own[own["unresolved"] == ""], own[own["unresolved"] != ""]
-            drawn: dict[str, Any] = {"color": colours[name], "marker": marker, "linestyle": "none", "markersize": 5}
-            axes.plot(good["throughput_rps"], good["p99_us"], label=label, alpha=0.8, **drawn)
-            axes.plot(rest["throughput_rps"], rest["p99_us"], label=f"_{label}", fillstyle="none", **drawn)
+            whole = rows[(rows["treatment"] == name) & (rows["workload"] == workload)]
+            title = style.engine_name(name) + (f" {style.plain(workload.upper(), 12)}" if workload else "")
+            for small in (False, True):
+                own = whole[(whole["unit"] == "probe") == small]
+                if own.empty:
+                    continue
+                label = f"{title}, probes" if small else title
+                good, rest = own[own["unresolved"] == ""], own[own["unresolved"] != ""]
+                size = 2.5 if small else 5.5
+                drawn: dict[str, Any] = {"color": colours[name], "marker": marker, "linestyle": "none"}
+                drawn |= {"markersize": size, "zorder": 2 if small else 3}
+                axes.plot(good["throughput_rps"], good["p99_us"], label=label, alpha=0.6 if small else 0.85, **drawn)
+                axes.plot(rest["throughput_rps"], rest["p99_us"], label=f"_{label}", fillstyle="none", **drawn)
     objectives = {
         limit for each in ladders(run) if each.objective for level, limit in each.objective.latencies if level == TAIL
     }
@@ -121,8 +160,18 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_minor_locator(FixedLocator([]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
-    axes.set_xlabel("throughput (requests per second)")
+    lost = missing(run, rows)
+    label = "throughput (requests per second)"
     axes.set_ylabel("p99 of the response time (log)")
+    if (rows["unit"] == "round").all():
+        taken = {facts.offered_rps(step) for step in run.steps if step.name in set(rows["step"])}
+        at = f" at {tables.rate(taken.pop())}" if len(taken) == 1 else ", at one rate for all in a round"
+        label = "throughput in closed loop (requests per second)"
+        axes.set_ylabel(f"p99 of the response time{at} (log)")
+    if lost:
+        named = f"{', '.join(lost[:MOST_MISSING])}" + (" and others" if len(lost) > MOST_MISSING else "")
+        label += "\n" + "\n".join(style.broken(f"no p99 to quote: {named}", 7.0))
+    axes.set_xlabel(label)
     handles = [_key(colours[name], "o", style.engine_name(name)) for name in treatments]
     if len(workloads) > 1:
         for place, workload in enumerate(workloads):
@@ -132,10 +181,12 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
     if objectives:
         handles.append(Line2D([], [], color=style.INK, linestyle=(0, (5, 3)), label="objective"))
     style.legend(figure, 6, 8, handles)
-    unit = "start" if "start" in rows else "load"
+    *units, last = [unit for unit in UNITS if (rows["unit"] == unit).any()]
+    unit = f"{', '.join(units)} or {'small one per ' if last == 'probe' else ''}{last}" if units else last
     heading = f"Throughput against p99, a point per {unit}: {write.several(len(treatments), 'treatment')}"
     heading += ", no p99 is resolved" if (rows["unresolved"] != "").all() else ""
-    return figure.headed(heading, f"{heading}. {write_names(treatments)}.")
+    without = f" No p99 to quote: {write.listed(lost)}." if lost else ""
+    return figure.headed(heading, f"{heading}. {write_names(treatments)}.{without}")
 
 
 def _key(colour: str, marker: str, label: str, *, hollow: bool = False) -> Line2D:

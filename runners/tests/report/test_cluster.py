@@ -14,10 +14,12 @@ from runners.analysis.latency_spikes import tenths
 from runners.claims import cluster, faults
 from runners.claims.conclude import conclude
 from runners.design.cluster import NEW, OLD
-from runners.design.session import LOAD
+from runners.design.session import LOAD, SOLO
+from runners.readers import write
 from runners.readers.run import Run, Step, frame
 from runners.report import render
 from runners.report.latency import latency_of
+from runners.report.overview import points, throughput
 from runners.report.sections import outage_table
 from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of
 
@@ -82,6 +84,16 @@ def test_every_column_of_a_row_has_room_for_the_highest_rate(tmp_path: Path) -> 
     panels = report.outage([high, low]).axes[2:]
     assert [panel.get_ylabel() for panel in panels] == ["responses/s", ""]
     assert all(panel.get_ylim()[1] > 5_600 for panel in panels), "the last column has a fifth of the first one's rate"
+
+
+def test_a_closed_loop_and_a_p99_at_another_rate_say_so_on_their_axes(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    rows = points(run)
+    assert set(rows["unit"]) == {"round"}
+    (axes,) = throughput(run, rows).axes
+    assert axes.get_xlabel().startswith("throughput in closed loop")
+    (rate,) = {step.record.offered_rps for step in run.steps if step.kind == SOLO}
+    assert axes.get_ylabel() == f"p99 of the response time at {write.rate(rate)} (log)"
 
 
 def test_nothing_to_draw_is_said_in_the_figure(tmp_path: Path) -> None:

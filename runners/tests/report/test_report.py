@@ -19,8 +19,8 @@ from runners.claims.conclude import conclude
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
-from runners.report import style
-from runners.report.comparison import MOST_ROWS, interleaved_table
+from runners.report import overview, style
+from runners.report.comparison import interleaved_table
 from runners.report.document import MOST_TEXT, Document, document, figures_and_prose
 from runners.report.document import _cut as cut
 from runners.report.document import _limited as limited
@@ -123,6 +123,15 @@ def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
     (touched,) = [touched for check, touched in page.wrong if check.name == "steady"]
     assert touched == "no answer by itself", "GET was not steady, and the answers rest on PUT"
     assert "generator kept up (up to p90 only in" in page.well
+
+
+def test_the_first_figure_joins_loads_and_starts_and_names_what_has_no_point() -> None:
+    run, *_ = concluded("01")
+    rows = overview.points(run)
+    assert set(rows["unit"]) == {"load", "start"} and len(set(rows["throughput_rps"].round(-2))) == 3
+    assert overview.missing(run, rows) == []
+    lost = overview.missing(run, rows[rows["treatment"] == "lsm"])
+    assert lost == ["RocksDB PUT", "RocksDB GET"]
 
 
 def test_a_percentile_with_few_samples_beyond_it_is_not_printed() -> None:
@@ -351,8 +360,9 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
 def test_the_primary_quantity_stands_first_in_a_table_of_few_rows(number: str) -> None:
     run, _, _ = concluded(number)
     for found in comparisons(run):
-        table = interleaved_table(found, MOST_ROWS)
-        assert table.rows[0][0] == QUANTITIES[found.primary].label and len(table.rows) <= MOST_ROWS
+        table = interleaved_table(found, 1_800.0)
+        assert table.rows[0][0] == QUANTITIES[found.primary].label and table.caption.endswith("1\u202f800/s")
+        assert not any(row.change in cell for row in found.rows for cells in table.rows for cell in cells)
         labels = [row[0] for row in table.rows]
         assert labels.index("CPU per request") < max(
             (i for i, name in enumerate(labels) if "service" in name), default=9
@@ -369,4 +379,4 @@ def test_points_at_one_rate_are_all_in_the_curves_of_a_browser() -> None:
     page = document(*concluded("01"))
     points = next(shown for shown in page.figures if shown.anchor == "throughput-p99")
     (chart,) = json.loads(charts(points.picture))
-    assert sum(len(set(one["x"])) for one in chart["series"]) == len(points.data) == 12
+    assert sum(len(set(one["x"])) for one in chart["series"]) == len(points.data) == 16
