@@ -1,4 +1,4 @@
-"""Take the folders into the package that a checkout has beside it. All else is in pyproject.toml."""
+"""Take the folders into the package that a checkout has next to it. All else is in pyproject.toml."""
 
 import shutil
 from pathlib import Path

@@ -78,7 +78,7 @@ def _server() -> str:
 
 
 class LocalRunner:
-    """Measures jobs in this process, one after the other. `say` is given what a user should know beside the outcome."""
+    """Measures jobs in this process, in order. `say` is given what a user should know besides its outcome."""
 
     def __init__(self, shown_in: Sink, say: Callable[[str], None]) -> None:
         self._shown_in, self._say = shown_in, say

@@ -167,21 +167,23 @@ class Lab:
         """
         return self._servers.start(Setting.of(setting), keep_data)
 
-    def _idle(self, name: str, beside: bool = False) -> Target:
+    def _idle(self, name: str, keep_others: bool = False) -> Target:
         """Start a server that does nothing: the lab's own, or the generator's where a run needs none of the lab's."""
-        return self.launch(Setting(name, NOOP)) if self._servers.has_own else self._servers.start_idle(name, beside)
+        if self._servers.has_own:
+            return self.launch(Setting(name, NOOP))
+        return self._servers.start_idle(name, keep_others)
 
-    def _launched(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> Target:
+    def _launched(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
         """Start a server of the lab, or anybody's by its description, which the manifest then holds.
 
-        `beside`: those that are up stay up.
+        `keep_others`: those that are up stay up.
 
         Raises PlanError for a description that has changed since the run was begun.
         """
         if setting.engine == NOOP and not self._servers.has_own:
-            return self._idle(setting.name, beside)
+            return self._idle(setting.name, keep_others)
         if setting.target is None:
-            return self._servers.start(setting, keep_data, beside)
+            return self._servers.start(setting, keep_data, keep_others)
         if (file := self._targets.get(setting.target)) is None:
             file = self._targets[setting.target] = read_target(setting.target)
             kept = {each["name"]: each for each in self.folder.manifest().get("targets", ())}
@@ -189,7 +191,7 @@ class Lab:
                 raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
             self.folder.update_manifest(targets=[*kept.values()])
             self._servers.build_target(file)
-        target = self._servers.start_target(file, beside, setting.name)
+        target = self._servers.start_target(file, keep_others, setting.name)
         if target.left_out:
             self._progress.say(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
         return target

@@ -259,7 +259,7 @@ def of_rounds(
         if math.isnan(limits[1]):
             return None
         least.append(max(limits))
-    basis = f"from {write.count(len(good))} rounds" + (f" beside {against}" if against else "")
+    basis = f"from {write.count(len(good))} rounds" + (f" against {against}" if against else "")
     return Resolution(rate_rps, connections, least[0], least[1], basis)
 
 

@@ -93,7 +93,7 @@ QUANTITIES = {
 #: How a start offered its load: requests or slices of one schedule, or rounds of loads one after the other.
 REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
 #: Why a difference in a percentile is not given.
-NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded beside them"
+NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded with them"
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 
 
@@ -165,7 +165,7 @@ class Comparison:
         return "round" if self.form == ROUNDS else "start"
 
     def costs(self, treatment: str) -> list[Row]:
-        """What a treatment is worse in beside the primary quantity, by more than a trifle."""
+        """What a treatment is worse in besides the primary quantity, by more than a trifle."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         return [row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST]
 

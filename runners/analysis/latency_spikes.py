@@ -170,7 +170,7 @@ MACHINE = (STALLED, STEAL, FOREIGN)
 #: Of `activity`: kind, what it is called, and from which share of a core on it counts as an event.
 SHARES = (
     ("jit", "JIT compilation", 0.2),
-    ("gc", "GC beside the application", 0.2),
+    ("gc", "concurrent GC", 0.2),
     ("flush", "flush", 0.2),
     ("compaction", "compaction", 0.2),
     ("steal", STEAL, 0.2),
@@ -230,7 +230,7 @@ def causes_of(step: Step) -> list[Cause]:
 
 
 def other_processes(step: Step) -> dict[str, float]:
-    """CPU time in milliseconds by name of each process that ran beside the load, while others held it up.
+    """CPU time in milliseconds by name of each process that ran during the load, while others held it up.
 
     The largest first; empty where nothing held it up, or where an older record knows no names.
     """

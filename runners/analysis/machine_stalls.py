@@ -8,12 +8,12 @@ Royal Stat. Soc. B 13; stalls that come before it has drained add to it). u is t
 the design of the load bounds it so, and the windows are the same for all targets.
 
 **Whole blocks** are dropped: tenths of a second, by when responses came, that a window touches. Stalls too short for
-the witness stay in. What is left gives the percentiles, beside those of all requests; the share of time left out
+the witness stay in. What is left gives the percentiles, shown with those of all requests; the share of time left out
 is given.
 
 **Short stalls alone stay in**, for they may be the server's: the kernel is not preempted while it frees a batch of
 pages for it, and so held up the witness by 0.10 to 0.15 ms at the end of an unmapping. The machine's come in bursts, so
-a short one beside a longer one is the machine's.
+a short one next to a longer one is the machine's.
 
 **What the disk holds up stays in.** The kernel can hold a real-time thread too when it works for the server. Planted
 sleeps, spins, collections of garbage and interrupts left the witness alone, but forcing a file held it up each time
@@ -191,7 +191,7 @@ def findings(steps: Sequence[Step]) -> Iterator[Finding]:
     for step in steps:
         p99, without = facts.quoted(step, LEVELS[0]), of(step)
         if p99 is not None and without is not None:
-            yield _beside(step, p99, without)
+            yield _without_stalls(step, p99, without)
     refused = [step for step in steps if step.record.witness is not None and step.record.witness.note]
     if refused:
         assert refused[0].record.witness is not None
@@ -201,7 +201,7 @@ def findings(steps: Sequence[Step]) -> Iterator[Finding]:
         yield Finding.of("W06", Severity.NOTE, text, {}, tuple(step.name for step in refused), figure, REMEDY)
 
 
-def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
+def _without_stalls(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
     stalls = _of_bursts(stalls_of(step))
     left = without.percentiles.get(LEVELS[0])
     evidence: dict[str, write.Value] = {"left_out": without.left_out, "stalls": len(stalls), "p99_us": p99.value}

@@ -54,7 +54,7 @@ QUANTITIES = (
         "cpu_us", "CPU per request", "us", higher="takes more CPU per request", lower="takes less CPU per request"
     ),
 )  # fmt: skip
-#: Beside a quantity's values may stand what they are at most, under its name and this.
+#: With a quantity's values may come what they are at most, under its name and this.
 AT_MOST = " at most"
 LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # those that are percentiles
 
@@ -145,7 +145,7 @@ class Row:
 def of_step(step: Step) -> dict[str, float]:
     """What is compared, of one load: latencies in microseconds, NaN where not recorded or without an end.
 
-    What a latency is at most stands beside it: requests without a response may leave that open.
+    What a latency is at most comes with it: requests without a response may leave that open.
     """
     found = {}
     for name, level in LEVELS.items():

@@ -80,7 +80,7 @@ _THEMES = {
     "RUN": "conditions",
     "SMP004": "conditions",  # how often a setting was run is one of them
 }
-MOST_LINES = 4  # of one document, beside its summary; the mildest themes beyond are named in the last line
+MOST_LINES = 4  # of one document, besides its summary; the mildest themes beyond are named in the last line
 #: What is said of an excerpt, and not where the whole output lies in another file.
 OF_AN_EXCERPT = ("SMP002", "RUN005")
 REPEATS = "SMP004"  # and not where other files of the folder hold the repeats
@@ -200,7 +200,7 @@ def audit(files: Iterable[Found], rules: Iterable[Rule] = tuple(RULES.values()))
     rules = tuple(rules)
     remarks = examine([output for output in outputs if id(output) not in left], rules)
     excerpts = {id(output) for output in _excerpts(outputs)}
-    repeated = _repeated_beside(outputs)
+    repeated = _repeated_elsewhere(outputs)
     kept = [
         each
         for each in remarks
@@ -232,8 +232,8 @@ def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
             yield part
 
 
-def _repeated_beside(outputs: Iterable[Output]) -> set[str]:
-    """Find the reports of whose outputs more than half have another run of their setting in a file beside them."""
+def _repeated_elsewhere(outputs: Iterable[Output]) -> set[str]:
+    """Find the reports of whose outputs more than half have another run of their setting in the folder."""
     runs: dict[tuple[object, ...], dict[object, set[str]]] = {}
     reports: dict[str, list[dict[object, set[str]]]] = {}
     for output in outputs:

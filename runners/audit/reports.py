@@ -1,7 +1,7 @@
 """Tell an author's report from a bare record of outputs: by prose, in any language, and by tables that he made.
 
 Headings, captions, command lines and the fields that a tool prints say nothing by themselves; a report holds at least
-one sentence besides, or a table that sets runs beside each other. Who loads a public site to show how a tool is called
+one sentence besides, or a table that compares runs. Who loads a public site to show how a tool is called
 reports no run. Of a report that tells of a measurement more can be asked than of a page that explains a tool or holds a
 table alone: see `tells`.
 """
@@ -111,7 +111,7 @@ _MACHINE = re.compile(
 )
 LEAST_SETTINGS = 2
 _CODE = ("\t", "    ")  # which a line of code begins with outside a fence
-COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
+COPIED = 1e-4  # besides half of its last digit, by which a copied figure may miss the printed one
 _QUANTITY = re.compile(r"(?i)(?<![\w.,<>~/-])\d[\d.,]*\s?(?:ms|мс|µs|req/s|[rqt]ps|%)(?![^\W\d_])")
 LEAST_QUANTITIES = 2
 MANY_NUMBERS = 5
@@ -121,7 +121,7 @@ def tells(group: Group) -> bool:
     """Tell whether a report is of a measurement, so that its conditions and repeats may be asked for.
 
     It says what was measured or how, or stands under a heading of a report or of conclusions; without such a sentence
-    it holds runs of one load on different things, or states the machine and sets several runs beside each other. So
+    it holds runs of one load on different things, or states the machine and compares several runs. So
     does a bare record that states it.
     """
     first = group[0]

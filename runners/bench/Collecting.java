@@ -2,7 +2,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.random.RandomGenerator;
 
-/** Collects garbage about each half second, beside a heap that is kept, and prints when: System.nanoTime, a line each. */
+/** Collects garbage about each half second, with a heap that is kept, and prints when: System.nanoTime, a line each. */
 public class Collecting {
     private static final int KEPT = 1_500_000;
 

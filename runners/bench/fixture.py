@@ -189,7 +189,7 @@ class Fixture:
         ).stdout  # fmt: skip
 
     def keep(self, name: str, rows: Iterable[Row], **about: object) -> int:
-        """Print and keep rows as `keep` does, with the tools beside the machine, and with what disturbed them."""
+        """Print and keep rows as `keep` does, with the tools and the machine, and with what disturbed them."""
         keep(name, rows, tools=self.shop.versions, disturbances=self.calm.sentence, **about)
         if self.calm.repeated or self.calm.disturbed:
             print(self.calm.sentence())

@@ -63,7 +63,7 @@ def search(
         "knee", "the knees of servers of a benchmark", first, objective, seconds / 60, Shape(connections), *limits_rps,
         precision=0.0, others=tuple(others), seed=seed,
     )  # fmt: skip
-    measured = on.measured(block, lambda setting, keep_data=False, beside=False: up[setting.name])
+    measured = on.measured(block, lambda setting, keep_data=False, keep_others=False: up[setting.name])
     found = {}
     for name, server in zip(servers, block.servers, strict=True):
         loads = [step for step in measured if step.record.ladder and step.record.ladder.name == server.name]
@@ -204,7 +204,7 @@ def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
             for name, connections, rate in offered
         )
         block = FixedRate.known("overload", "", (Session(Setting("overload", server.engine), trials),))
-        measured = on.measured(block, lambda _setting, keep_data=False, beside=False: server)
+        measured = on.measured(block, lambda _setting, keep_data=False, keep_others=False: server)
         return [json.loads(step.folder.load_json.read_text()) for step in measured]
 
     def offer(above: int, below: int, rounds: int) -> list[tuple[Result, Result]]:

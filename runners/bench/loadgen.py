@@ -1,4 +1,4 @@
-"""`make bench-loadgen`: the load generator beside the simplest honest clients, on the server that stores nothing.
+"""`make bench-loadgen`: the load generator against the simplest honest clients, on the server that stores nothing.
 
 Each round runs ours and the peer one after the other under the same pinning, in random order; medians over
 the rounds are compared. A run that other work disturbed is made again. `ROWS="one many"` runs only these groups.
@@ -152,10 +152,10 @@ def _row(
     return Row(name, unit, tuple(map(take, ours)), tuple(map(take, peer)), "<=", goal, note)
 
 
-def _beside(
+def _against_client(
     clients: Clients, rounds: int, kind: str, connections: int, rate_rps: int, duration_s: int = DURATION_S
 ) -> dict[str, Pair]:
-    """Ours by each clock beside one reference client, all in the same rounds, by the mark in a row's name."""
+    """Ours by each clock against one reference client, all in the same rounds, by the mark in a row's name."""
     ours = [lambda c=clock: clients.ours(connections, rate_rps, duration_s, c) for clock in CLOCKS]
     *found, peer = _interleave(rounds, *ours, lambda: clients.reference(kind, connections, rate_rps, duration_s))
     return {mark: (mine, peer) for mark, mine in zip(CLOCKS.values(), found, strict=True)}
@@ -169,16 +169,16 @@ def _both_clocks(results: list[Result]) -> str:
 
 
 def _one(clients: Clients) -> Iterator[Row]:
-    """One connection beside a blocking client, which reads its own clock: the goals hold by the same clock."""
+    """One connection against a blocking client, which reads its own clock: the goals hold by the same clock."""
     for rate in (2_000, 5_000):
-        for mark, pair in _beside(clients, TAIL_ROUNDS, "blocking", 1, rate, TAIL_DURATION_S).items():
+        for mark, pair in _against_client(clients, TAIL_ROUNDS, "blocking", 1, rate, TAIL_DURATION_S).items():
             name, note = f"loadgen/1conn/{rate}rps", _both_clocks(pair[0])
             yield _row(f"{name}/p50{mark}-vs-blocking", "us", *pair, _latency("p50"), 1.2, note)
             yield _row(f"{name}/p99{mark}-vs-blocking", "us", *pair, _latency("p99"), 1.3)
 
 
 def _many(clients: Clients) -> Iterator[Row]:
-    for mark, pair in _beside(clients, ROUNDS, "epoll", 64, 40_000).items():
+    for mark, pair in _against_client(clients, ROUNDS, "epoll", 64, 40_000).items():
         note = _both_clocks(pair[0])
         yield _row(f"loadgen/64conn/40000rps/p50{mark}-vs-epoll", "us", *pair, _latency("p50"), 1.05, note)
         yield _row(f"loadgen/64conn/40000rps/cpu{mark}-vs-epoll", "s/M", *pair, _cpu_a_million, 0.85)
@@ -235,7 +235,7 @@ def _planted(clients: Clients) -> Iterator[Row]:
 
 
 def _closed(clients: Clients) -> Iterator[Row]:
-    """Closed loop beside wrk."""
+    """Closed loop against wrk."""
     wrk = find_wrk()
     if wrk is None:
         print("wrk is not on this machine (Debian: apt-get install wrk); the closed-loop comparison is left out")
@@ -247,7 +247,7 @@ def _closed(clients: Clients) -> Iterator[Row]:
 
 
 def _wrk2(clients: Clients) -> Iterator[Row]:
-    """One connection beside wrk2, whose runs are longer and so fewer."""
+    """One connection against wrk2, whose runs are longer and so fewer."""
     wrk2 = find_wrk2()
     if wrk2 is None:
         print("wrk2 is not on this machine; it is left out")
@@ -261,14 +261,14 @@ def _wrk2(clients: Clients) -> Iterator[Row]:
 
 
 def _lua(clients: Clients) -> Iterator[Row]:
-    """Processor time of a script's request(), without any connection, beside what it may be."""
+    """Processor time of a script's request(), without any connection, against what it may be."""
     for script in ("get.lua", "put.lua"):
         took = tuple(clients.script_us(script) for _ in range(ROUNDS))
         yield Row(f"loadgen/lua/{script}/request-vs-limit", "us", took, (LUA_LIMIT_US,) * ROUNDS, "<=", 1.0)
 
 
 def _memory(clients: Clients) -> Iterator[Row]:
-    """Memory with 1000 connections beside its limit and over time, and whether all of 10 000 connections are served."""
+    """Memory with 1000 connections against its limit and over time, and whether all of 10 000 are served."""
     short = _peak(clients.ours(1_000, 5_000, MEMORY_SHORT_S))
     long = _peak(clients.ours(1_000, 5_000, MEMORY_LONG_S))
     many = clients.ours(MANY_CONNECTIONS, 20_000)["requests"]
@@ -299,7 +299,7 @@ def _recording(clients: Clients) -> Iterator[Row]:
                 elif name == "sampling":
                     stack.enter_context(Activity(folder / "activity.jsonl", clients.server.pids, folder))
                 elif name == "watching":
-                    watched = stack.enter_context(witness.beside(usable_cpus(), stalls))
+                    watched = stack.enter_context(witness.watch_if_allowed(usable_cpus(), stalls))
                 result = clients.ours(1, RECORDED_RPS, RECORDED_S)
                 taken[name].append(result["latency_us"]["response"] | {"late": _late_percent(result)})
             if name == "watching" and watched[0].cpus:

@@ -1,4 +1,4 @@
-"""`make bench-campaign`: what a campaign spends beside its loads, how soon `lab` is there, and questions to many runs.
+"""`make bench-campaign`: what a campaign spends besides its loads, how soon `lab` is there, and questions to many runs.
 
 Rows: `overhead` (a campaign of smoke loads of the example in Python, by the command), `import`, `help`, `dataset`
 (questions to the figures of synthetic runs), `fleet`. Each is held against a limit, which stands in the peer's place.

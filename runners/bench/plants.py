@@ -133,7 +133,7 @@ def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFram
     """Watch a core while a program acts on it; gives its stalls and the events, or why there is no witness."""
     file, activity = folder / "plants.stalls", folder / "plants.activity"
     witness = StallWitness(STALL_WITNESS)
-    with Activity(activity, [os.getpid()], ROOT), witness.beside([cpu], file) as watched:
+    with Activity(activity, [os.getpid()], ROOT), witness.watch_if_allowed([cpu], file) as watched:
         done = subprocess.run(
             pinned(command, (cpu,), machine.taskset()),
             capture_output=True,

@@ -2,7 +2,7 @@
 
 Sides of a comparison are two processes of one setting (what is found there is false), or a server of the generator's
 crate, or of the tests, and the same with something planted. Latency and CPU time are compared by one schedule, request
-by request, throughput by slices in random order (see docs/method.md); beside the first of a row, the same seconds are
+by request, throughput by slices in random order (see docs/method.md); with the first of a row, the same seconds are
 spent one after the other. A row makes as many comparisons as its share of the minutes has time for, and its limit
 follows from that.
 
@@ -165,7 +165,7 @@ def shared(
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
     clocks = [(ProcessClock((side.pid,)), BackgroundClock((side.pid,))) for side in sides]
     read: list[tuple[float, ...]] = []
-    with StallWitness(STALL_WITNESS).beside(usable_cpus(), stalls) as watched:
+    with StallWitness(STALL_WITNESS).watch_if_allowed(usable_cpus(), stalls) as watched:
         child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:
@@ -347,7 +347,7 @@ def _planted(budget: Budget, quantity: str, **more: float) -> Design:
 
 
 def planted_request(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """6 % more CPU time a request, and 5 us more in each response, both beside one server."""
+    """6 % more CPU time a request, and 5 us more in each response, both against one server."""
     design = _planted(budget, CPU, rate_rps=4_500)
     with spinning(on, WORK_US) as first, spinning(on, WORK_US) as second:
         base_us = _base([shared(on, (first, second), design, "request", 1)], CPU)

@@ -3,12 +3,12 @@
 Puts that a stall of the machine delayed are left out, whichever store made them. The witness is a program of real-time
 priority that wakes each millisecond on the writer's core. What delays it is no thread of the store: the hypervisor, an
 interrupt, or the kernel, which in a long system call may also be at work for the store. So the figures with nothing
-left out are printed beside.
+left out are printed too.
 
 The slowest puts that remain are attributed. A put is slow because something holds the writer up, in a call or between
 two of them, and because puts queue behind it. So each is traced back to the longest such wait since the last put that
 began on time, and that wait to what overlaps it: a pause of the JVM, the store's own throttling, or a flush or a merge
-beside it, which takes the core or the disk from the writer. `causes.jfc` names what is recorded.
+with it, which takes the core or the disk from the writer. `causes.jfc` names what is recorded.
 """
 
 from __future__ import annotations
@@ -168,9 +168,9 @@ def find_witness(cpu: int | None, folder: Path) -> tuple[StallWitness | None, st
 
 
 SLOWEST = 120
-#: Kinds of events by what they are called here. While one of STOPS lasts no put goes on; the others only run beside.
+#: Kinds of events by what they are called here. While one of STOPS lasts no put goes on; the others run meanwhile.
 STOPS = {"gc": "GC pause", "safepoint": "other safepoint", "stall": "throttled", "log sync": "log sync"}
-BESIDE = {"flush": "flush", "compaction": "merge"}
+CONCURRENT = {"flush": "flush", "compaction": "merge"}
 #: The JVM's log has stamps of a millisecond, so a shorter pause would often meet a wait by chance.
 PAUSE_ERROR_NS, LEAST_PAUSE_MS = 1_000_000, 0.5
 
@@ -263,9 +263,9 @@ def cause_of(wait: Wait, events: Iterable[Event]) -> str:
     for kind, name in STOPS.items():
         if kind in during:
             return name
-    beside = " and ".join(name for kind, name in BESIDE.items() if kind in during)
+    during_it = " and ".join(name for kind, name in CONCURRENT.items() if kind in during)
     where = "in a call" if wait.in_call else "between two calls"
-    return f"{where}, {f'{beside} beside' if beside else 'nothing recorded'}"
+    return f"{where}, {f'during a {during_it}' if during_it else 'nothing recorded'}"
 
 
 def attribute(puts: Puts, left_out: npt.NDArray[np.bool_], events: Sequence[Event]) -> list[Share]:

@@ -1,4 +1,4 @@
-"""`make bench-server`: each way to handle requests beside what it reproduces, clusters, overload, and report 2's 44 ms.
+"""`make bench-server`: each way to handle requests against what it reproduces, clusters, overload, report 2's 44 ms.
 
 Two servers under the same load, as an interleaved block of the lab: in each round both are started anew, and slices of
 one closed loop go to one or the other in random order, so that a drift of the machine favours nobody; medians over the
@@ -43,7 +43,7 @@ ROUNDS = ENOUGH_ROUNDS
 DURATION_S, TOGETHER_S, SLICE_S = 2, 0.5, 1.0
 #: Seconds of closed loop before anything is compared, for the compiler. A cluster has more code on the same core.
 COMPILE_S, CLUSTER_COMPILE_S = 3, 5
-#: For the planned time: starting a server, and what a load takes beside its seconds.
+#: For the planned time: starting a server, and what a load takes besides its seconds.
 START_S, AROUND_A_LOAD_S, OVERLOAD_S = 1.5, 1.5, 150.0
 #: The JDK of report 2, and the connections that it had at most.
 OLD_JDK, JDK_CONNECTIONS = 17, 4
@@ -131,11 +131,11 @@ class Comparison:
 
 @contextmanager
 def started(on: Fixture, sides: Mapping[str, Side], write: bool) -> Iterator[Launch]:
-    """Give what starts a side anew, alone or beside the one that is up; none is up afterwards."""
+    """Give what starts a side anew, alone or with the one that is up; none is up afterwards."""
     with ExitStack() as up:
 
-        def launch(setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
-            if not beside:
+        def launch(setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
+            if not keep_others:
                 up.close()
             side = sides[setting.name]
             spec = replace(side.spec(on, f"{setting.name}-{time.monotonic_ns()}"), subject=setting.name)

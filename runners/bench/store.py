@@ -1,4 +1,4 @@
-"""`make bench-store`: our store beside RocksDB, with the defaults of its Java binding and tuned.
+"""`make bench-store`: our store against RocksDB, with the defaults of its Java binding and tuned.
 
 The default form takes less than 20 minutes: 200 000 keys, three interleaved rounds. `BENCH=--full` measures a million
 keys in five rounds, LevelDB too, and through HTTP; it takes hours, so run it in parts with `ROWS=`, such as

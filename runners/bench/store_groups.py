@@ -36,15 +36,15 @@ READS = ("getPresent", "getAbsent", "range")
 MULTI_GET = "multiGet"
 #: It writes, so it comes after all that reads the same store.
 MIXED = ("mixed",)
-#: A cache as large as the data holds what RocksDB keeps beside the values, too.
+#: A cache as large as the data holds what RocksDB keeps besides the values, too.
 ALL_OF_IT, CACHE_SHARE = 1.25, 4
 WRITERS = (1, 16)
 TAIL_RATE_RPS = 20_000
 TAILS = {"put-p99.9": 0.999, "put-p99.99": 0.9999}
 OPEN_BYTES, OPEN_ROUNDS = 1 << 30, 3
 NO_GROWTH = 1.01
-#: Memory beside the heap means something where all of the heap is resident, and where the second compiler is off, which
-#: takes 5 MB more or less by when it ran.
+#: Memory outside the heap means something where all of the heap is resident, and where the second compiler is off,
+#: which takes 5 MB more or less by when it ran.
 PLAIN_MEMORY = ("-Xms128m", "-XX:+AlwaysPreTouch", "-XX:TieredStopAtLevel=1")
 #: How many times as fast as each peer, by work.
 TUNED_GOALS = {"put": 2.0, "getPresent": 2.0, "getAbsent": 1.5, "range": 3.0, "mixed": 1.5}
@@ -122,7 +122,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A figure of ours beside a peer's, and the goal for their ratio. The peer's figure may have another name."""
+    """A figure of ours against a peer's, and the goal for their ratio. The peer's figure may have another name."""
 
     name: str
     figure: str
@@ -437,7 +437,7 @@ def _open_keys(plan: Plan) -> dict[str, int]:
 
 
 def _open_rows(bench: Bench) -> list[Row]:
-    """1 GiB beside a quarter of it: how long opening takes, and what grows with the data."""
+    """1 GiB against a quarter of it: how long opening takes, and what grows with the data."""
     samples, stores = bench.samples, {}
     apart = replace(bench, samples=Samples())  # its puts are no figure of this group
     for name, keys in _open_keys(bench.plan).items():
@@ -448,12 +448,12 @@ def _open_rows(bench: Bench) -> list[Row]:
                 bench.programs.result("Open", OURS, *stores[name], flags=flags) for flags in ((), PLAIN_MEMORY)
             )
         samples.add(f"open/{name}", OURS, opened["open_s"])
-        samples.add(f"beside-heap/{name}", OURS, resident["beside_heap_bytes"] / 1e6)
-        bench.say(f"  {opened['open_s']} s, beside the heap {resident['beside_heap_bytes']} B")
+        samples.add(f"off-heap/{name}", OURS, resident["off_heap_bytes"] / 1e6)
+        bench.say(f"  {opened['open_s']} s, outside the heap {resident['off_heap_bytes']} B")
     for folder, _ in stores.values():
         remove(folder)
     opened_s = samples.of("open/whole", OURS)
-    whole, quarter = samples.of("beside-heap/whole", OURS), samples.of("beside-heap/quarter", OURS)
+    whole, quarter = samples.of("off-heap/whole", OURS), samples.of("off-heap/quarter", OURS)
     return [
         Row("store/open-1GiB-vs-one-second", "s", opened_s, (1.0,) * len(opened_s), "<=", 1.0),
         Row("store/memory-of-1GiB-vs-a-quarter", "MB", whole, quarter, "<=", NO_GROWTH),

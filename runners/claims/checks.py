@@ -407,8 +407,8 @@ def cross_checks(run: Run) -> Iterator[Check]:
         yield _left_out(left_out)
     if nothing := [(w, each) for w, each in knees(run).items() if any(_is_nothing(knee) for knee in each)]:
         yield _ceiling(nothing)
-    if beside := [each for each in ladders(run) if each.base is not None and each.base.knee is not None]:
-        yield _rate_steps(run, beside)
+    if searched := [each for each in ladders(run) if each.base is not None and each.base.knee is not None]:
+        yield _rate_steps(run, searched)
 
 
 def _profiled(steps: list[Step]) -> Check:

@@ -195,9 +195,9 @@ def analyse(run: Run) -> Claims | None:
     if not found:
         return None
     findings = [finding for ladder in found for finding in _findings(ladder)]
-    beside = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.knee is not None}
-    sentences = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
-    answer = _answer([ladder for ladder in found if ladder.anchor not in beside], sentences)
+    searched = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.knee is not None}
+    sentences = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in searched]
+    answer = _answer([ladder for ladder in found if ladder.anchor not in searched], sentences)
     nexts = tuple(finding for ladder in found for finding in _next(ladder))
     return Claims(answer, tuple(findings), next_steps=nexts, checks=tuple(checks(found)))
 

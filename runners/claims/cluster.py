@@ -34,7 +34,7 @@ REPORT = "report-5"
 
 
 def analyse(run: Run) -> Claims | None:
-    """Claim what a run of experiment 05 tells beside its comparisons; None for any other."""
+    """Claim what a run of experiment 05 tells besides its comparisons; None for any other."""
     loads = [step for step in run.steps if step.subject in CHANGES]
     if not loads:
         return None
@@ -266,7 +266,7 @@ def waited(step: Step) -> Waited | None:
 
 
 def of_run(run: Run) -> list[Waited]:
-    """The last profiled load of each treatment, in order: of a run of the lab before, that beside its rounds."""
+    """The last profiled load of each treatment, in order: of a run of the lab before, the one besides its rounds."""
     last = {step.subject: step for step in run.steps if step.profiled and step.subject in CHANGES}
     found = (waited(step) for step in last.values())
     return [one for one in found if one is not None]

@@ -47,7 +47,7 @@ ANALYSERS: tuple[Analyser, ...] = (
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
-    """Explain a run beside the published outputs, named as in data/published (`report-1/put`).
+    """Explain a run with the published outputs, named as in data/published (`report-1/put`).
 
     Any run can be given: interrupted, with failed or missing steps, or made with another generator. What is not there
     is said to be missing; from a step that is invalid or saturated no latency is quoted.
@@ -190,7 +190,7 @@ REMEDIES = {
     "log sync": "Sync the log less often, or for several writers at once",
     "slow file access": "Use a faster disk, or write less at a time",
     "JIT compilation": "Warm up longer, so that the compiler is done",
-    "GC beside the application": "Leave the collector a core of its own, or a larger heap",
+    "concurrent GC": "Leave the collector a core of its own, or a larger heap",
     latency_spikes.STALLED: "Measure on a quieter machine",
     "CPU steal": "Measure on a quieter machine",
     "other processes": "Stop what else runs on this machine",

@@ -30,7 +30,7 @@ class Check:
 class Claims:
     """Collect what the analysis of one kind of experiment claims. `answer`: its part of the headline, or empty.
 
-    `checks` are what it asks of its own steps, beside the checks of every run.
+    `checks` are what it asks of its own steps, besides the checks of every run.
     """
 
     answer: str = ""
@@ -160,7 +160,7 @@ RULES = {
     "G03": "How much room does a live byte take?",
     "G04": "Was every store at rest when it was asked?",
     "G05": "How many tables may a read look into, and how many does it?",
-    "G06": "How much memory does a store take beside the heap?",
+    "G06": "How much memory does a store take outside the heap?",
     "G07": "Which stores are ahead of the published one?",
     "G08": "Which knees do the searches leave inconclusive?",
     "V04": "What does a response do that all requests share?",
@@ -258,7 +258,7 @@ MEANINGS = {
     "G01": "What is left is the share of the server's own maximum throughput.",
     "G02": "Writes beyond those given wear the disk and compete with the load.",
     "G03": "What is not live is the price of writing in order.",
-    "G06": "Memory beside the heap is not seen by the JVM's own limits.",
+    "G06": "Memory outside the heap is not seen by the JVM's own limits.",
     "V04": "A response object that is shared breaks every client sooner or later.",
     "C01": "The treatments differ by more than repeats of one of them do.",
     "C02": "There are too few repeats to decide, or the difference is too small to matter.",

@@ -7,7 +7,7 @@ dependence that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, A
 together in a stack have the same shares and are one test, called by the name of the deepest.
 
 Shares of two profiles always add up to one, so what grows makes the rest shrink. What the work costs per request
-stands beside it: CPU time of the server over responses.
+comes with it: CPU time of the server over responses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from runners.readers.run import Run, Step
 from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
 
 TOP = 3
-PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own work is said beside every share
+PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own work is said with every share
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
 SOCKETS = ("socket read", "socket write")
@@ -56,15 +56,15 @@ def together(step: Step, categories: Sequence[str]) -> Bounded | None:
     return Bounded(value, low, min(1.0, high))
 
 
-def beside(*steps: Step) -> str:
-    """What is said beside every share where the profiler itself takes much of the samples; else empty."""
+def overhead_note(*steps: Step) -> str:
+    """What is said with every share where the profiler itself takes much of the samples; else empty."""
     if (most := max(map(_own, steps), default=0.0)) <= MUCH:
         return ""
     return f"; the profiler's own frames are up to {write.percent(most)} of the CPU samples"
 
 
 def own(step: Step) -> str:
-    """What is said beside a column of shares where the profiler itself takes much of the samples; else empty."""
+    """What is said with a column of shares where the profiler itself takes much of the samples; else empty."""
     return f", profiler {write.percent(_own(step))}" if _own(step) > MUCH else ""
 
 
@@ -88,7 +88,7 @@ def where(step: Step) -> Iterator[Finding]:
         parts = [f"{category} {write.percent_interval(share, low, high)}" for category, share, low, high in found]
         samples = int(rows["samples"].sum())
         what = EVENT_NAMES.get(event, event)
-        text = f"{name}, {what}: {write.listed(parts)}, from {write.count(samples)} samples{beside(step)}"
+        text = f"{name}, {what}: {write.listed(parts)}, from {write.count(samples)} samples{overhead_note(step)}"
         evidence: dict[str, write.Value] = {"samples": samples, **{category: share for category, share, _, _ in found}}
         yield Finding.of("P01", Severity.NOTE, text, evidence, (step.name,), Anchor.shares(event))
 
@@ -119,7 +119,7 @@ def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
         return
     text = (
         f"{facts.title(first)} and {facts.title(second)} differ in {EVENT_NAMES.get(event, event)} by more than their "
-        f"intervals: {write.listed(parts)}{beside(first, second)}"
+        f"intervals: {write.listed(parts)}{overhead_note(first, second)}"
     )
     yield Finding.of("P02", Severity.NOTE, text, evidence, (first.name, second.name), Anchor.shares(event))
 

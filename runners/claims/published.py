@@ -149,9 +149,7 @@ def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[St
         }
         break
     steps = (name, *(step.name for step in ours))
-    remedy = (
-        "Measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) beside it."
-    )
+    remedy = "Measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) as well."
     return Finding.of("M01", Severity.ERROR, text, evidence, steps, Anchor.spectrum(workload), remedy)
 
 

@@ -81,7 +81,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A run with the findings that were made from it, and the published outputs beside it."""
+    """A run with the findings that were made from it, and the published outputs that it is compared with."""
 
     run: Run
     findings: tuple[Finding, ...]

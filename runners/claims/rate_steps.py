@@ -74,7 +74,7 @@ def analyse(run: Run) -> Claims | None:
 def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
     """Find categories whose share differs between the lowest and highest profiled rate by more than their intervals.
 
-    Beside these, `at most` is the largest change that the interval of any category leaves room for, the profiler's own
+    Besides these, `at most` is the largest change that the interval of any category leaves room for, the profiler's own
     share aside.
     """
     first = ladder.steps[0]
@@ -129,7 +129,7 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
 
 
 def _cold(run: Run) -> Finding | None:
-    """The first second of a server that was just started, beside its last ones and beside the warm load."""
+    """The first second of a server that was just started, against its last ones and the warm load."""
     cold, warm = (facts.only(run.find(workload=each, profiled=False)) for each in (COLD, WARM))
     if cold is None or not facts.quotable(cold) or len(p99_us := facts.per_second(cold)["p99_us"]) < 3:
         return None
@@ -237,7 +237,7 @@ def _absent(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
 
 
 def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
-    """Percentiles that stand under another rate than they were measured at, as the index beside the files says."""
+    """Percentiles that stand under another rate than they were measured at, as the folder's index says."""
     for name, output in given:
         ran = taken_at(output)
         if ran is None or not output.offered_rps or ran == output.offered_rps:

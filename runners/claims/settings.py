@@ -2,7 +2,7 @@
 
 Written bytes are the kernel's (`write_bytes` of /proc/PID/io, counted when a page becomes dirty), so that they mean the
 same for every store, whether it writes by calls or through a mapping: log, tables, merging and all. A store's own
-counters stand beside them where it has any.
+counters come with them where it has any.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ def _memory(found: Sequence[Store]) -> Iterator[Finding]:
     for store in found:
         anon = store.rss["anon"]
         if write.known(anon) and write.known(store.heap_bytes):
-            parts.append(f"{store.name} {write.size(anon)} of its own beside {write.size(store.rss['file'])} of files")
+            parts.append(f"{store.name} {write.size(anon)} of its own and {write.size(store.rss['file'])} of files")
             evidence |= {f"{store.name} own_bytes": anon, f"{store.name} file_bytes": store.rss["file"]}
     if parts:
         heaps = dict.fromkeys(write.size(store.heap_bytes) for store in found if write.known(store.heap_bytes))

@@ -274,7 +274,7 @@ FAR_US = 1_000.0
 LOSS, FEWEST_REPEATED = 0.001, 10
 #: Cores that stand still for this share of the time make a tail of their own.
 STALLED_SHARE = 0.005
-#: A generator that begins so much later than agreed does not load beside the others, but after them.
+#: A generator that begins so much later than agreed does not load with the others, but after them.
 LATE_US = 10_000.0
 
 
@@ -300,9 +300,9 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
     median, trip_us = facts.quoted(step, instrument.MEDIAN), round_trip_us(share)
     least_us = FAR_US if median is None else NETWORK_SHARE * median.value
     if trip_us is not None and trip_us >= least_us:
-        beside = "no response time is quoted" if median is None else f"the median is {write.latency(median.value)}"
+        median_text = "no response time is quoted" if median is None else f"the median is {write.latency(median.value)}"
         text = f"from host {share.host} a round trip over the network takes {write.latency(trip_us)}, which is part of "
-        text += f"each response time; {beside}"
+        text += f"each response time; {median_text}"
         remedy = "Measure from a host that is nearer, or read the response time as one over this network."
         p50: dict[str, write.Value] = {} if median is None else {"p50_us": median.value}
         yield found("F01", Severity.NOTE, text, remedy, round_trip_us=trip_us, **p50)
@@ -316,7 +316,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
         cause = f"it began {write.latency(abs(share.began_us))} off the agreed instant"
         if stepped_us:
             cause = f"a clock was set by {write.latency(abs(stepped_us))} during the load"
-        text = f"the share of host {share.host} is not beside the others': {cause}"
+        text = f"the share of host {share.host} is not at the others' time: {cause}"
         remedy = "Let one service keep the clocks of all hosts, and measure again."
         yield found("F03", Severity.WARNING, text, remedy, began_us=share.began_us, stepped_us=stepped_us)
     cores = len(share.witness.cpus) if share.witness is not None else 0

@@ -1,6 +1,6 @@
 """Commands that measure: an experiment, a server at one rate, its profile, its knee, a comparison, a campaign.
 
-`lab compare` also sets runs or outputs beside each other that are there.
+`lab compare` also compares runs or outputs that are there.
 """
 
 from __future__ import annotations
@@ -416,7 +416,7 @@ class _Judging:
         self.end(found.judgements, work.as_json(folder) if self.as_json else {})
 
     def end(self, judgements: Sequence[Judgement], more: dict[str, object]) -> NoReturn:
-        """Say what limits say, as JSON beside `more` where that was asked for, and exit with their code."""
+        """Say what limits say, as JSON with `more` where that was asked for, and exit with their code."""
         from runners.claims.between import exit_code
 
         for each in judgements:

@@ -128,7 +128,7 @@ class FixedRate:
     def compared(self, name: str, starts: Starts, margin: float, questions: tuple[str, ...]) -> Interleaved:
         """Compare the treatments by one schedule too, at a rate that follows from what this block's probes reach."""
         return Interleaved(
-            name, f"{self.workload.label}: the same request by request, beside a server that does nothing",
+            name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, replace(self.size, probe_s=starts.server_s),
             Shape(self.connections, self.threads, starts.load_s, starts.warmup_s), starts=starts.count, margin=margin,
             at_once=MOST_AT_ONCE, solo=False, loops=False, like=self, questions=questions,

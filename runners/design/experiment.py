@@ -189,7 +189,7 @@ ONE_LOAD = (
 
 #: Who sends a load, and who may reach its server.
 SHARES = Parameter(
-    "shares", 0, "generators that share a load, in a fleet on other hosts; 0: one beside the server", low=0, high=1000
+    "shares", 0, "generators that share a load, in a fleet on other hosts; 0: one with the server", low=0, high=1000
 )
 OF_HOST = "host"
 LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOST}: that of their host in the fleet")
@@ -231,7 +231,7 @@ class Experiment:
     """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces.
 
     `blocks` gives what is measured, from checked parameters; None for one that looks at other runs, and has no size.
-    `workloads` are those that console outputs of the report are set beside. `own_servers` says why it can't be made
+    `workloads` are those that console outputs of the report are compared with. `own_servers` says why it can't be made
     on anybody's servers, where its parameters have no target.
     """
 

@@ -196,8 +196,8 @@ class KneeSearch:
         return seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
 
     def warm_up(self, server: WarmServer) -> Session:
-        """The closed loop on a server; the others' are beside the first."""
-        return replace(server.warm_up(self.shape), beside=server.name != self.server.name)
+        """The closed loop on a server; the others' follow the first with it up."""
+        return replace(server.warm_up(self.shape), keep_others=server.name != self.server.name)
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
         """The load of that number, with its rates in an order that the seed and the number give."""
@@ -209,7 +209,7 @@ class KneeSearch:
         shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)
         name = step_name(RATE_STEP, server.name, f"{index:03d}")
         session = server.session(Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep))
-        return replace(session, beside=server.name != self.server.name)
+        return replace(session, keep_others=server.name != self.server.name)
 
     @property
     def planned_s(self) -> float:

@@ -103,12 +103,12 @@ FILL = Workload("fill", SCRIPTS / "fill.lua")
 WORKLOADS = {workload.name: workload for workload in (PUT, GET)}
 
 
-#: Seconds beside the load itself: launch, profiler, conversion, drawing. For progress only.
+#: Seconds besides the load itself: launch, profiler, conversion, drawing. For progress only.
 AROUND_A_LOAD_S = 2.0
 #: A warm-up is made of closed loops of so many seconds, and takes at most so many times what is planned for it.
 BURST_S, WARM_BOUND = 2.0, 1.6
-#: A fixed small load before each campaign, the same in every size and experiment, so that runs can be set beside each
-#: other: it tells a machine that is not as usual.
+#: A fixed small load before each campaign, the same in every size and experiment, so that runs can be compared:
+#: it tells a machine that is not as usual.
 SENTINEL = "sentinel"
 #: The sentinel of runs that start none of the lab's servers: on the generator's own server that does nothing.
 NATIVE_SENTINEL = "sentinel-native"

@@ -77,7 +77,7 @@ Fault = Freeze | KillNode
 class ClosedLoop:
     """What a closed loop's script draws from and finds, and the published run that it repeats.
 
-    The kernel's TCP counters are read beside it.
+    The kernel's TCP counters are read meanwhile.
     """
 
     drawn_keys: int
@@ -155,8 +155,8 @@ class Session:
     `restart`: the server is started again on what the fill left, so that the data has been through the disk.
     `heads`: so many responses are read one by one before, from a server of their own, and their heads kept.
     `warm_up`: the closed loop that warms the server after the fill. Sessions in a row that differ in their trials alone
-    share one warm server; the first has the warm-up itself as its trial. `beside`: the warm servers of sessions before
-    stay up, idle.
+    share one warm server; the first has the warm-up itself as its trial. `keep_others`: the warm servers of
+    sessions before stay up, idle.
     """
 
     treatment: Setting
@@ -164,7 +164,7 @@ class Session:
     fill: Workload | None = None
     restart: bool = False
     warm_up: Trial | None = None
-    beside: bool = False
+    keep_others: bool = False
     heads: int = 0
 
     @property

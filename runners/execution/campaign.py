@@ -249,7 +249,7 @@ class _OfOneRun(Sink):
 class LiveTable(_OfOneRun):
     """The last jobs that ended, those that are measured, and the next ones; drawn anew when something is shown.
 
-    It draws when it is called and has no thread of its own: beside a load nothing may run that is not asked for.
+    It draws when it is called and has no thread of its own: during a load nothing may run that is not asked for.
     """
 
     def __init__(self, jobs: Sequence[Job], console: Console) -> None:

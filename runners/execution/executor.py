@@ -50,9 +50,9 @@ FILL_TRIES = 3
 
 
 class Launch(Protocol):
-    """Start a setting's server, on an empty store or on what its last server left; `beside`: those that are up stay."""
+    """Start a setting's server, on an empty store or on what its last server left; `keep_others`: what is up stays."""
 
-    def __call__(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> Target: ...
+    def __call__(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target: ...
 
 
 class Executor:
@@ -213,7 +213,7 @@ class Executor:
         return [self._trial(block, server, trial, more) for trial in session.trials]
 
     def _started(self, session: Session) -> Target:
-        server = self._launch(session.treatment, beside=session.beside)
+        server = self._launch(session.treatment, keep_others=session.keep_others)
         if session.fill is not None:
             self._measurement.fill(server, session.fill)
             if session.restart:
@@ -229,7 +229,7 @@ class Executor:
         server = next((each for of, each in self._warm if of == like and each.alive()), None)
         if server is not None and not first:
             return server, None
-        self._warm = [(of, each) for of, each in self._warm if session.beside and of != like]
+        self._warm = [(of, each) for of, each in self._warm if session.keep_others and of != like]
         server, whole_s = self._started(session), warming.shape.duration_s or 0.0
         name, role = (warming.name, warming.role) if first else (f"re-{warming.name}", KIND)
         loops = Shape(warming.shape.connections, warming.shape.threads)
@@ -266,7 +266,7 @@ class Executor:
         """Start all servers, warm those that are not to be cold, load each alone as asked, then all by one schedule."""
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
         for member in session.members:
-            server = servers[member.name] = self._launch(member.treatment, beside=bool(servers))
+            server = servers[member.name] = self._launch(member.treatment, keep_others=bool(servers))
             if member.workload.filled_keys:
                 measurement.fill(server, member.workload)
         loops = Shape(load.shape.connections, load.shape.threads)
@@ -309,7 +309,7 @@ NOOP = "noop"
 
 
 class Servers:
-    """One server that is loaded, or several beside each other; a new one takes the place of all."""
+    """One server that is loaded, or several at once; a new one takes the place of all."""
 
     def __init__(
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
@@ -321,12 +321,12 @@ class Servers:
         self._up: list[Target] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
 
-    def start(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
-        """Start a setting on an empty store, or on what its last server left, beside what is up or in its place."""
-        if not beside:
+    def start(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
+        """Start a setting on an empty store, or on what its last server left, with what is up or in its place."""
+        if not keep_others:
             self.stop()
         spec = self._specified(setting, keep_data)
-        if beside and setting.nodes == 1:  # the port that was asked for is the first one's
+        if keep_others and setting.nodes == 1:  # the port that was asked for is the first one's
             spec = replace(spec, port=0)
         if setting.processes > 1:
             first = in_a_row(setting.processes)
@@ -336,12 +336,14 @@ class Servers:
         self._up.append(server)
         return server
 
-    def start_target(self, file: TargetFile, beside: bool = False, name: str = "", engine: str = EXTERNAL) -> Target:
-        """Start anybody's server by its description, on an empty data folder, in place of what is up or beside it.
+    def start_target(
+        self, file: TargetFile, keep_others: bool = False, name: str = "", engine: str = EXTERNAL
+    ) -> Target:
+        """Start anybody's server by its description, on an empty data folder, in place of what is up or with it.
 
         `name` is what reports call this process, if not by the target's name.
         """
-        if not beside:
+        if not keep_others:
             self.stop()
         self._starts += 1
         folder = self._folder.server_folder(name or file.name) / f"start-{self._starts}"
@@ -358,14 +360,14 @@ class Servers:
         """Whether the lab's own servers can be started in this run."""
         return self._shop.servers is not None
 
-    def start_idle(self, name: str, beside: bool = False) -> Target:
+    def start_idle(self, name: str, keep_others: bool = False) -> Target:
         """Start the crate's server that does nothing, where none of the lab's own is needed otherwise."""
         reference = self._shop.reference
         assert reference is not None, "the workshop has a JDK where there is none"
         url = f"http://{HOST}:{in_a_row(1)}"
         command = (str(reference.path), "--kind", "server", url)
         idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
-        return self.start_target(TargetFile(reference.path, idle, ""), beside, engine=NOOP)
+        return self.start_target(TargetFile(reference.path, idle, ""), keep_others, engine=NOOP)
 
     def stop(self) -> None:
         """Stop every server that is up, the last one first, with everything flushed."""

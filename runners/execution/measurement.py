@@ -1,6 +1,6 @@
 """Steps in a row: measure each, read it, judge it, and keep it in the run folder.
 
-Beside its load runs what a trial plans: faults of its server, or a look at the kernel's TCP counters.
+During its load runs what a trial plans: faults of its server, or a look at the kernel's TCP counters.
 
 A server is warmed up by closed loops until its compiler has little left to do. Under a closed loop the compiler's
 threads share the server's cores with those that serve, and what they have to do piles up. So they may use the
@@ -55,7 +55,7 @@ REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 
 def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
-    """What the store takes when its background work is done, beside what it was given."""
+    """What the store takes when its background work is done, and what it was given."""
     settled_s = rest(server, REST_BOUND_S)
     filled = replace(
         record.fill,
@@ -123,17 +123,17 @@ class Measurement:
         server: Target,
         profile: ProfileSpec | None = None,
         more: Mapping[str, object] | None = None,
-        beside: Callable[[float], Happening | None] = lambda _lead_s: None,
+        happening: Callable[[float], Happening | None] = lambda _lead_s: None,
         load: LoadSpec | None = None,
     ) -> Step:
         """Measure a trial and keep it as a step, with the fields `more` of its record. Says so when it is not valid.
 
-        `beside` gives, from the seconds for which a load is sent before it is recorded, what happens meanwhile. `load`
-        is what is sent where several servers share it.
+        `happening` gives, from the seconds for which a load is sent before it is recorded, what happens meanwhile.
+        `load` is what is sent where several servers share it.
         """
         load = load or self._load(trial, server)
         instrument = self._for(trial, load, profile)
-        during = beside(instrument.generator.lead_s(load)) or NOTHING
+        during = happening(instrument.generator.lead_s(load)) or NOTHING
         label = trial.label or f"{server.subject} {trial.workload.label}" + (" profiled" if profile else "")
         folder = self._folder.begin_step(trial.name)
         try:
@@ -264,7 +264,7 @@ class Measurement:
                 check_written(server.subject, keys, *counts)
 
     def say(self, line: str) -> None:
-        """A line beside the progress."""
+        """A line next to the progress."""
         self._progress.say(line)
 
     def achieved_rps(self, name: str) -> float | None:
@@ -283,7 +283,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Runs beside a load. `begin` is called at its start and every second; `end` when it is over, or was cut.
+    """Runs during a load. `begin` is called at its start and every second; `end` when it is over, or was cut.
 
     `record` gives fields of the trial's record, once it has ended.
     """
@@ -297,7 +297,7 @@ NOTHING = Happening(lambda: None, lambda: None, lambda _folder: {})
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
-    """What a trial plans beside its load, which its generator sends for `lead_s` before it records; None for nothing.
+    """What a trial plans during its load, which its generator sends for `lead_s` before it records; None for nothing.
 
     `stage`: name and title of the block that a closed loop belongs to. Raises MeasureError for a fault that this server
     can't have.

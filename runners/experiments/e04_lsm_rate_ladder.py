@@ -25,7 +25,7 @@ PUBLISHED_RPS = 10_000
 STORED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 2_500_000}
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
 _PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
-#: Of a cold server beside a warm one: no warm-up of the load itself, for its first requests are what is compared.
+#: Of a cold server against a warm one: no warm-up of the load itself, for its first requests are what is compared.
 STARTS = {"smoke": Starts(1, 0.0, 0.5, 0.3), "quick": Starts(3, 0.0, 3.0, 2.0), "full": Starts(6, 0.0, 30.0, 10.0)}
 #: Offered to one connection, of what it reaches in a closed loop, where a request costs less: nobody has to be woken.
 #: At a half, the machine's stalls of the generator make a queue that takes too long to work off.

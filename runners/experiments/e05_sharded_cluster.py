@@ -44,7 +44,7 @@ LADDERS = {
 #: Of each size, the warm-up of a server before its starts are compared, and the lengths of the loads in depth.
 LOADS_S = {"smoke": (0.5, 2.0, 2.0, 0.6), "quick": (1.0, 4.0, 5.0, 2.0), "full": (15.0, 60.0, 60.0, 10.0)}
 STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.6), "quick": Starts(5, 0.4, 2.5, 2.2), "full": Starts(6, 2.0, 15.0, 15.0)}
-#: Two treatments are up beside the baseline and its control, four JVMs.
+#: Two treatments are up with the baseline and its control, four JVMs.
 AT_ONCE, MARGIN = 2, 0.05
 #: Offered, of what a closed loop reached: in depth, as a profile of locks takes a good part; and what two nodes keep.
 IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5

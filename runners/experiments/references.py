@@ -36,7 +36,7 @@ def _reference(workload: Workload) -> str:
 
 
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
-    """A run as its folder holds it, what it says, and the published outputs that it is set beside."""
+    """A run as its folder holds it, what it says, and the published outputs that it is compared with."""
     run = read_run(folder)
     foreign = (run.manifest.get("parameters") or {}).get("target")  # nothing was published of anybody's server
     workloads = () if foreign else plan_of(str(run.manifest["experiment"])).workloads

@@ -1,4 +1,4 @@
-"""What hosts of a fleet do beside sending load: they measure a campaign's jobs, and run the nodes of a cluster.
+"""What hosts of a fleet do besides sending load: they measure a campaign's jobs, and run the nodes of a cluster.
 
 Each host measures one job at a time, and a lost host's job goes on elsewhere. A job is measured by a lab of its own on
 its host, whose run folder comes back whole and is moved into place as the last step. So a result is there or it is not,

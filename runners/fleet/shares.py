@@ -162,7 +162,7 @@ def send_share(
         witness = StallWitness(TRUEPACE.with_name("stall-witness"))
         watching: AbstractContextManager[list[WitnessRecord]] = nullcontext([])
         if order.observed:
-            watching = witness.beside(usable_cpus(), folder.stalls)
+            watching = witness.watch_if_allowed(usable_cpus(), folder.stalls)
         before = segments()
         with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
 
@@ -312,7 +312,7 @@ class SharedSender:
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Give what sends a run's loads: one generator beside the server, several, or those of the fleet's other hosts.
+    """Give what sends a run's loads: one generator on this machine, several, or those of the fleet's other hosts.
 
     Raises PlanError where the fleet has too few hosts.
     """
@@ -330,7 +330,7 @@ def sending(generators: int) -> Iterator[Sender]:
 
 @contextmanager
 def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
-    """Give the hosts of the fleet that the environment names, for nodes beside this machine's; none without a fleet.
+    """Give the hosts of the fleet that the environment names, for nodes besides this machine's; none without a fleet.
 
     A worker on this machine comes last. A job that a host of the fleet measures has its nodes on that host alone: the
     others measure, too.

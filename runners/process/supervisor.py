@@ -110,7 +110,7 @@ class Child:
         return line
 
     def _ended(self, timeout_s: float | None) -> bool:
-        """Whether the process ends within that time. Sleeps on the guard's socket: no polling beside a measurement."""
+        """Whether the process ends within that time. Sleeps on the guard's socket: no polling during a measurement."""
         if self._code is None and (self._said or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:

@@ -1,4 +1,4 @@
-"""Read what happened beside a load: JVM log, flight recording, samples of threads and machine, stalls of the cores.
+"""Read what happened during a load: JVM log, flight recording, samples of threads and machine, stalls of the cores.
 
 All times are on the step's own clock, which begins with the recorded window.
 """

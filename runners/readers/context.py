@@ -45,7 +45,7 @@ LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a ti
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
 _CHARACTER = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
-_BESIDE_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={_CHARACTER})")
+_NEXT_TO_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={_CHARACTER})")
 FENCE = re.compile(r"^\s*(?:```|~~~)(?!.*(?:```|~~~))")  # a line with both marks is code among words
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(
@@ -80,7 +80,7 @@ class Stated:
 
 def spaced(text: str) -> str:
     """Set names and numbers apart from the characters around them, in languages that write no spaces."""
-    return _BESIDE_CHARACTERS.sub(" ", text)
+    return _NEXT_TO_CHARACTERS.sub(" ", text)
 
 
 def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
@@ -225,7 +225,7 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
                 return Stated((float(match["second"]),), match[0], line.number)
         for match in reversed(list(_FLAG.finditer(text))):
             return Stated(_numbers(match["rate"]) * columns, match[0], line.number)
-        found = _beside_unit(text)
+        found = _of_unit(text)
         named_unit = any(_UNIT_WORD.search(each.text) for each in above[max(0, position - 2) : position])
         if not found and named_unit and len(text) <= LONGEST_LIST and (alone := _ONLY_LIST.match(text)):
             found = [(alone["list"], alone[0])]
@@ -238,7 +238,7 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
     return None
 
 
-def _beside_unit(text: str) -> list[tuple[str, str]]:
+def _of_unit(text: str) -> list[tuple[str, str]]:
     """Each list of numbers before or after a unit of rate, with the words that hold it, in the order of the text."""
     found = []
     for unit in _UNIT_WORD.finditer(text):

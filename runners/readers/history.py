@@ -47,7 +47,7 @@ SELECT r.run, r.status, strftime(r.started, '%Y-%m-%d %H:%M') AS started, r.mach
        count(s.step) AS steps, count(s.step) FILTER (NOT s.valid) AS invalid, left(r.git_commit, 7) AS "commit"
 FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
 """
-#: A sentinel is set beside so many earlier ones: with all of them, a campaign's cost would grow with its square.
+#: A sentinel is compared with so many earlier ones: with all of them, a campaign's cost would grow with its square.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
 #: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
@@ -148,10 +148,10 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """p50 of the sentinel in the latest runs beside `folder` on the same class of machine, oldest first (us).
+    """p50 of the sentinel in the latest runs besides `folder` on the same class of machine, oldest first (us).
 
     Read from manifests, for each run of a campaign pays for it. Runs that start none of the lab's servers have a
-    sentinel of their own, and are set beside each other alone.
+    sentinel of their own, and are compared with each other alone.
     """
     here = folder.manifest()
     found: dict[str, tuple[float, float]] = {}
@@ -179,7 +179,7 @@ def _newest(root: Path, count: int) -> list[RunFolder]:
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """What figures may be set beside each other: processor, cores, memory and kind of machine, in words."""
+    """What figures may be compared: processor, cores, memory and kind of machine, in words."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     parts = [str(facts.get("cpu_model") or "unknown processor"), f"{facts.get('cores') or '?'} cores", f"{gib:.0f} GiB"]
     return ", ".join([*parts, *(["virtual"] if facts.get("virtualised") else [])])

@@ -38,10 +38,10 @@ _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output. `report` is what it says itself; the properties add what stands beside it.
+    """One output. `report` is what it says itself; the properties add what stands around it.
 
     `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
-    `prose` all that the author of the document wrote, `entry` what an index beside the file says (see
+    `prose` all that the author of the document wrote, `entry` what the folder's index says (see
     data/published/index.toml). `example` says that it explains the tool and is no run of the author's.
     """
 
@@ -98,7 +98,7 @@ class Output:
                 return "as its author says"
             return f"as {command.tool} says" if command.tool in OTHER_TOOLS else f"-R {command.rate_rps:g}"
         if self._entry("rates_rps", list):
-            return "as the index beside the file says"
+            return "as the folder's index says"
         return f"as line {self.stated.line} says: {self.stated.words}" if self.stated else ""
 
     @property
@@ -162,7 +162,7 @@ class Found:
 def find_outputs(path: Path) -> Found:
     """Every output in a file. Never raises; what can't be read is among the problems."""
     found = outputs_of(_document(path))
-    entry, problem = beside(path)
+    entry, problem = index_entry(path)
     if entry:
         found = replace(found, outputs=tuple(replace(output, entry=entry) for output in found.outputs))
     return replace(found, problems=(*found.problems, problem)) if problem else found
@@ -188,14 +188,14 @@ def outputs_of(document: Document) -> Found:
     lines_left = list(document.lines)
     for begin, last, _ in others:
         lines_left[begin : last + 1] = [replace(line, text="") for line in lines_left[begin : last + 1]]
-    lines_left, beside_them = _apart(lines_left)
+    lines_left, on_the_right = _apart(lines_left)
     columns, rest, problems = tables(lines_left)
     placed: list[tuple[int, Column | None, ConsoleReport]] = [(begin, None, report) for begin, _, report in others]
     start = 0
     for lines in _cells(rest):
         at = {line.number: index for index, line in reversed(list(enumerate(lines, start=start)))}
         start += len(lines)
-        right = [line for line in beside_them if line.cell == lines[0].cell]
+        right = [line for line in on_the_right if line.cell == lines[0].cell]
         for side in (lines, right):
             for report in find_in_lines((line.number, line.text) for line in side):
                 placed.append((at[report.first_line], None, report))
@@ -262,7 +262,7 @@ def _is_aim(column: Column) -> bool:
 
 
 def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
-    """Take two consoles apart that stand beside each other with a bar between them; the left one stays in its place."""
+    """Take two consoles apart that stand side by side with a bar between them; the left one stays in its place."""
     left, right = list(lines), []
     bar = -1
     for index, line in enumerate(lines):
@@ -520,7 +520,7 @@ INDEX = "index.toml"
 AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
 
 
-def beside(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
+def index_entry(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
     """The facts on an output's file, with the keys that data/published/index.toml explains."""
     if step := console_step(path):
         return _of_step(step)
@@ -569,7 +569,7 @@ def _index_at(path: Path, changed_ns: int) -> tuple[dict[str, Any], Problem | No
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")), None
     except (OSError, ValueError) as error:
-        return {}, Problem(0, f"the {INDEX} beside it can't be read ({error})")
+        return {}, Problem(0, f"the folder's {INDEX} can't be read ({error})")
 
 
 def _index(path: Path) -> tuple[dict[str, Any], Problem | None]:

@@ -1,4 +1,4 @@
-"""A run folder to a `Run`: every frame of every step, from the raw files or from the frames stored beside them.
+"""A run folder to a `Run`: every frame of every step, from the raw files or from the frames stored with them.
 
 A raw file that is missing or broken costs the frames that need it and nothing else: the step is read all the same, and
 `Step.unreadable` names each such file and the cause.
@@ -62,7 +62,7 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
 
 
 def store_frames(step: Step) -> None:
-    """Write a step's frames beside its raw files, as Parquet."""
+    """Write a step's frames with its raw files, as Parquet."""
     step.folder.write_frames({**step.frames, _UNREADABLE: _unreadable(step)})
 
 

@@ -63,7 +63,7 @@ def _failed_of_k6(block: SummaryBlock, match: re.Match[str]) -> None:
 
 
 def _threshold(block: SummaryBlock, match: re.Match[str]) -> None:
-    """Take a percentile of the requests that k6 prints beside a threshold of theirs."""
+    """Take a percentile of the requests that k6 prints next to a threshold of theirs."""
     if block.section == "http_req_duration":
         block.add_row(match[1], go_time_us(match[2]))
 

@@ -329,7 +329,7 @@ def _is_exact(across: dict[int, tuple[str, float | None]], body: Sequence[tuple[
 
 
 def _durations(head: Sequence[str], body: Sequence[tuple[Line, list[str]]]) -> dict[int, tuple[str, float | None]]:
-    """Find the column of durations that are of requests, as of some milliseconds, beside a column of rates."""
+    """Find the column of durations that are of requests, as of some milliseconds, next to a column of rates."""
     rated = any(named and named[0] == "rate" for named in map(figure_name, head))
     return {
         index: ("mean_us", None)
@@ -347,7 +347,7 @@ def _offered_and_achieved(
 ) -> dict[int, tuple[str, float | None]]:
     """Find the columns `Target` and `Achieved` of a table, where their cells are rates.
 
-    Also `Rate`, where its cells are round rates, and a column of such ones beside one of rates that are hardly higher.
+    Also `Rate`, where its cells are round rates, and a column of such ones next to one of rates that are hardly higher.
     """
     found: dict[int, tuple[str, float | None]] = {}
     for index, cell in enumerate(head):

@@ -29,7 +29,7 @@ from runners.readers.wrk_console import LONGEST_LINE
 
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
-_SHARE_BESIDE = re.compile(r"^[\s*`]*\d[\d,]*[*`]*\s*\((\d{1,3}(?:\.\d{1,3})?)\s?%\)")
+_SHARE_OF_COUNT = re.compile(r"^[\s*`]*\d[\d,]*[*`]*\s*\((\d{1,3}(?:\.\d{1,3})?)\s?%\)")
 _OF_ALL = re.compile(r"%[*`]*\s*\(\d[\d,]*\s?(?:/|of|out of)\s?(\d[\d,]*)(?: requests)?\)[\s*`]*$")
 _TIMED_OUT = re.compile(
     r"(?i)[(\uff08](?:a |the )?(?:time-?outs?|timed out|таймаут\w*|超时|타임아웃|タイムアウト)[)\uff09]"
@@ -59,7 +59,7 @@ class Run:
         """Take a figure that is not known yet, and the share that its cell gives of a count: `127 (0.28%)`."""
         name, number = read
         self.figures.setdefault(name, number)
-        if name in ("success", "errors") and (share := _SHARE_BESIDE.search(cell)):
+        if name in ("success", "errors") and (share := _SHARE_OF_COUNT.search(cell)):
             self.figures.setdefault(f"share of {name}", float(share[1]) / 100)
         if name == "max_us" and _TIMED_OUT.search(cell):
             self.figures.setdefault("max at a time-out", number)
@@ -67,7 +67,7 @@ class Run:
             self.figures.setdefault("requests", float(counted[1].replace(",", "")))
 
     def is_run(self, bare: bool) -> bool:
-        """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
+        """Tell whether it states enough; `bare` says whether a rate alone is, if it stands with others."""
         aside = ("duration", "dropped", "max at a time-out")  # of themselves no figures of a run
         figures = {name for name in self.figures if name not in aside and not name.startswith("share of")}
         latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in figures)
@@ -129,7 +129,7 @@ class Run:
         )
 
     def _contradictions(self) -> Iterator[str]:
-        """Say how counts of one run, and the shares beside them, contradict each other."""
+        """Say how counts of one run, and the shares next to them, contradict each other."""
         said = self.figures
         total = said.get("requests")
         if not total:
@@ -153,7 +153,7 @@ class Run:
         return by_class
 
     def _failed_share(self) -> float | None:
-        """Give what is left of all requests beside those that are stated to have succeeded."""
+        """Give what is left of all requests besides those that are stated to have succeeded."""
         said = self.figures
         if "success_share" in said:
             share = 1 - said["success_share"]

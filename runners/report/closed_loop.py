@@ -142,7 +142,7 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
 
 
 def published_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """Every published run beside its reproduction."""
+    """Every published run with its reproduction."""
     found = loops.of_run(run)
     outputs = published_of(loops.REPORT)
     here = {loop.published: loop for loop in found if loop.published}

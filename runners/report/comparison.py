@@ -268,7 +268,7 @@ def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int =
     if controls:
         note += " Control: a second process of the baseline against the first."
     if found.reference:
-        note += " The reference target is a server that does nothing, loaded beside the others."
+        note += " The reference target is a server that does nothing, loaded with the others."
     if any(marks(name, each) for name in shown for each in (found.baseline, *found.treatments)):
         note += " * not above the reference target beyond noise: then a difference is what the other side adds."
     if len(shown) < len(order):

@@ -28,7 +28,7 @@ from runners.report import overview, style, tables
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
 from runners.report.flamegraph import FlameGraph, differential, flamegraph
-from runners.report.ladder import PUBLISHED_TEXT, beside_published, knee_sections, ladder_section
+from runners.report.ladder import PUBLISHED_TEXT, against_published, knee_sections, ladder_section
 from runners.report.latency import attribution_of, spectrum, timeline, timeline_data
 from runners.report.sections import (
     client_lock_section,
@@ -47,8 +47,8 @@ MOST_NEXT = 5
 FEWEST_SAMPLES = 30  # of a figure
 LEVELS = (0.5, 0.99)  # of a table of loads
 NOT_RESOLVED = f"{UNRESOLVED} not resolved, so neither a headline nor compared."
-MOST_BESIDE = 4  # published rates of a table
-MOST_MORE = 3  # findings of a section beside those at the head
+MOST_PUBLISHED = 4  # published rates of a table
+MOST_MORE = 3  # findings of a section besides those at the head
 MOST_TEXT = 320  # characters of a check
 MOST_COMMANDS = 6
 EVENT = facts.CPU
@@ -356,8 +356,8 @@ def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         for one in conclusion.comparison[:2]
     ]
     differs = dict.fromkeys(text for one in conclusion.comparison for text in one.differs)
-    beside = [one for ladder in ladders(run) if (one := beside_published(ladder)) is not None][:2]
-    shown += [replace(one, rows=one.rows[:MOST_BESIDE], note=one.note if one is beside[-1] else "") for one in beside]
+    rates = [one for ladder in ladders(run) if (one := against_published(ladder)) is not None][:2]
+    shown += [replace(one, rows=one.rows[:MOST_PUBLISHED], note=one.note if one is rates[-1] else "") for one in rates]
     if shown:
         text = " ".join(differs) or PUBLISHED_TEXT
         yield Section("published", "Published and reproduced", text=text, tables=tuple(shown))

@@ -1,7 +1,7 @@
 """Write what stands outside of reports: pages of an audit and of run folders compared, a comment, benchmark formats.
 
 The comment on a change request is Markdown: what failed, one picture, the figures. The picture is of characters in a
-code block: a comment has no files beside it, and no host draws one from the text. Bencher's metric format and
+code block: a comment has no files of its own, and no host draws one from the text. Bencher's metric format and
 github-action-benchmark's hold the geometric mean over fresh starts, with Student's 95 % interval of its logarithm.
 """
 

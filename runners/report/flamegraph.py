@@ -1,6 +1,6 @@
 """Draw flame graphs of a profiled load, alone or against another's, and the frames whose share changed.
 
-Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture beside
+Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture with
 it. A differential flame graph has the shape of one profile, and hides what the other alone has; so there are two, each
 profile in its own shape, coloured by what the other does with the same path of calls.
 
@@ -218,7 +218,7 @@ def flamegraphs(step: Step) -> list[FlameGraph]:
 
 
 def names_of(*steps: Step) -> list[str]:
-    """The names of steps that stand beside each other: with their rates, where the names alone are the same."""
+    """The names of steps that are shown together: with their rates, where the names alone are the same."""
     names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names

@@ -1,4 +1,4 @@
-"""Draw the rate steps of a ladder and the knees beside each other, with their tables and the published rates."""
+"""Draw the rate steps of a ladder and the knees, with their tables and the published rates."""
 
 from __future__ import annotations
 
@@ -221,22 +221,22 @@ HEAD = ("", "knee (95 %)", "interval (wanted)", "missed just above", "probes jud
 NOTE = (
     "Interval: its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, "
     "and how many of them. Where the generator was late and the objective was met all the same, the latencies are "
-    "upper bounds; where it was missed, the probe says nothing. Fixed rates: the rate steps offered beside a search."
+    "upper bounds; where it was missed, the probe says nothing. Fixed rates: the rate steps offered besides a search."
 )
 
 
 def search_table(found: Sequence[Ladder]) -> Table:
-    """Tabulate a row a search with the rate steps offered beside it; those without a search have a row of their own."""
+    """Tabulate a row a search with the rate steps offered besides; those without a search have a row of their own."""
     searched = {ladder.title: ladder for ladder in found if ladder.search is not None}
-    beside: dict[str, Ladder] = {}
+    offered: dict[str, Ladder] = {}
     rows = []
     for ladder in found:
         if ladder.search is None and ladder.title in searched:
-            beside.setdefault(ladder.title, ladder)
+            offered.setdefault(ladder.title, ladder)
     for ladder in found:
         if ladder.search is not None:
-            rows.append(_searched(ladder, beside.get(ladder.title)))
-        elif beside.get(ladder.title) is not ladder:
+            rows.append(_searched(ladder, offered.get(ladder.title)))
+        elif offered.get(ladder.title) is not ladder:
             rows.append(_fixed(ladder))
     return Table(_caption(found), HEAD, tuple(rows), NOTE, numeric=False)
 
@@ -407,10 +407,10 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
 
 PUBLISHED_TEXT = "Absolute figures of two machines can't be compared; the shape around the knee can."
 _SAME = 0.001
-MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run beside them
+MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
 
 
-def beside_published(ladder: Ladder) -> Table | None:
+def against_published(ladder: Ladder) -> Table | None:
     """A row a published output, with the rate step of this run at its rate; None where nothing was published."""
     if ladder.base is None:
         return None

@@ -89,7 +89,7 @@ def _of_starts(run: Run) -> Iterator[tuple[object, ...]]:
         steps = [step for step in run.steps if step.name in found.steps]
         for name in (found.baseline, *found.treatments) if found.form == REQUESTS else ():
             inside = ("p99_us", name) in found.inside
-            why = "it is not above a server that does nothing, loaded beside it" if inside else ""
+            why = "it is not above a server that does nothing, loaded with it" if inside else ""
             rates = [
                 rows.loc[rows["target"] == name, "achieved_rps"].mean() for rows in (s.frames["targets"] for s in steps)
             ]
@@ -101,9 +101,9 @@ def _interleaved(run: Run) -> list[tuple[object, ...]]:
     closed = {_place(step): step for step in run.steps if step.kind == ALONE}
     rows = []
     for step in (step for step in run.steps if step.kind == SOLO):
-        beside = closed.get(_place(step))
-        if beside is not None and beside.valid:
-            rows.append(_row(run, step, facts.achieved_rps(beside)))
+        loop = closed.get(_place(step))
+        if loop is not None and loop.valid:
+            rows.append(_row(run, step, facts.achieved_rps(loop)))
     return rows
 
 
@@ -265,7 +265,7 @@ def cpu(found: Sequence[Bar], heading: str = "CPU time per request, by what it i
             axes.barh(place, part, 0.72, left=left, color=colour, edgecolor=style.CARD, linewidth=0.4)
             left += part
             seen[category] = seen.get(category, 0.0) + part
-        style.beside(axes, tables.latency(used_us), left, place)
+        style.label_bar(axes, tables.latency(used_us), left, place)
     axes.set_yticks(range(len(found)), [name for name, _, _ in found], fontsize=8)
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(0, max(used for _, used, _ in found) * 1.14)

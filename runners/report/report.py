@@ -1,4 +1,4 @@
-"""Write a run and its conclusion as report.html (one file, works offline) and report.md with its figures beside it."""
+"""Write a run and its conclusion as report.html (one file, works offline) and report.md with its figures."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]
     """Write report.html, report.md and figures/ into the run folder, each file whole or not at all.
 
     `published` maps the full name of a published output, e.g. `report-1/put`, to what it says; the last part of the
-    name is the workload that it is drawn with. An archive gets few figures and no raw output beside its report.
+    name is the workload that it is drawn with. An archive gets few figures and no raw output with its report.
 
     Raises OSError when the folder can't be written.
     """
@@ -194,7 +194,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 def _left_out(diet: Diet) -> str:
     """What a reader of a slimmed report must know, as a sentence; empty for the whole one."""
     if not diet.graphs:
-        return "To stay small, this page holds no flame graphs; their pictures lie beside it in the run folder."
+        return "To stay small, this page holds no flame graphs; their pictures are in the run folder."
     if diet.least_share == LEAST_SHARE and diet.data:
         return ""
     text = f"To stay small, flame graphs leave out frames narrower than {tables.share(diet.least_share)} of the whole"

@@ -193,7 +193,7 @@ def amplification(found: Sequence[Store]) -> style.Picture:
 def memory(found: Sequence[Store]) -> style.Picture:
     """Draw the memory of each store's process: its own, and that of mapped files."""
     known = [store for store in found if write.known(store.rss["anon"])]
-    heading = "Memory beside the heap"
+    heading = "Memory outside the heap"
     if known:
         most = max(known, key=lambda store: store.rss["anon"])
         heading = f"{style.plain(most.name, 24)} takes most memory of its own: {tables.size(most.rss['anon'])}"

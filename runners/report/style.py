@@ -213,7 +213,7 @@ def bars(
         for place, value, width in zip(places, values, known, strict=True):
             end = max([width, *(high for _, high in ends[round(place) : round(place) + 1] if index == 0)])
             if math.isfinite(value):
-                beside(axes, unit(value), end, place)
+                label_bar(axes, unit(value), end, place)
             most.append(end)
     for place, (low, high) in enumerate(ends):
         axes.plot([low, high], [place, place], color=INK, linewidth=1.6)
@@ -315,7 +315,7 @@ def category_colour(category: str) -> str:
     return CATEGORY_COLOURS.get(category.lower(), CATEGORY_COLOURS["other"])
 
 
-def beside(axes: Axes, text: str, x: float, y: float) -> None:
+def label_bar(axes: Axes, text: str, x: float, y: float) -> None:
     """A small label to the right of the end of a bar."""
     axes.annotate(text, (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5)
 

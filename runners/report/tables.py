@@ -119,7 +119,7 @@ class Shown:
 class Section:
     """A part of a report: its heading, text, findings, figures, flame graphs and tables, in this order.
 
-    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
+    `anchor` is the place that findings link to, besides those of the figures. `text` is one plain paragraph, or empty.
     `pages` are raw output that is linked to: title, and path in the run folder.
     """
 

@@ -78,7 +78,7 @@ class ProfileRecord(Struct, frozen=True):
 
 
 class OtherProcess(Struct, frozen=True):
-    """A process beside the experiment that used the processor."""
+    """A process besides the experiment that used the processor."""
 
     name: str
     cores: float

@@ -1,9 +1,9 @@
 """`make test`: every test of the project in short form, `make test-long` in full; ends with the counts of both.
 
 In short, the languages run side by side, since none of those tests asserts a time; those that start servers begin when
-servers and generator are built and tested, beside what only computes, which then gets the time that they leave. The
+servers and generator are built and tested, with what only computes, which then gets the time that they leave. The
 output of a part that failed is shown. In full, one part follows the other, and all they print is shown. Each part has
-its processor time beside its time: their sum over the number of cores bounds what the whole takes.
+its processor time and its time: their sum over the number of cores bounds what the whole takes.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def python(part: Part) -> None:
     nice = shutil.which("nice")
     cores = len(usable_cpus()) or os.cpu_count() or 1
     # one more would keep the cores busy while a test waits, but takes 5 s to import and collect all tests
-    beside = ("-n", str(cores), "--dist", "worksteal")
+    parallel = ("-n", str(cores), "--dist", "worksteal")
     # takes each process a second to import, and is for tests with servers
     options = ["-m", "not e2e", "-p", "no:schemathesis"]
     if LONG:
@@ -188,7 +188,7 @@ def python(part: Part) -> None:
     if next((ROOT / "runners" / "tests").glob("*/__pycache__/*-pytest-*"), None) is None:
         # in a fresh clone, where each of these processes would compile all that they import
         part.run([*before, sys.executable, "-m", "pytest", "--collect-only", "--quiet", *options])
-    _pytest(part, [*options, *beside], before)
+    _pytest(part, [*options, *parallel], before)
 
 
 def end_to_end(part: Part) -> None:

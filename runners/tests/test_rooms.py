@@ -14,7 +14,7 @@ def test_the_rooms_keep_their_order() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_nothing_that_runs_beside_a_measurement_loads_frames_or_figures() -> None:
+def test_nothing_that_runs_during_a_measurement_loads_frames_or_figures() -> None:
     code = (
         "import importlib, pkgutil, sys\n"
         "for room in ('design', 'process', 'toolchain', 'targets', 'generators', 'trial'):\n"

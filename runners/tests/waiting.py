@@ -58,7 +58,7 @@ def described(processes: Iterable[psutil.Process]) -> list[dict[str, object]]:
 
 
 def started() -> list[psutil.Process]:
-    """The processes below this one that run, beside the guards."""
+    """The processes below this one that run, besides the guards."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):

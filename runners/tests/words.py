@@ -28,6 +28,7 @@ LEFT_OUT = (
 #: What is not said, as a pattern, by the term that is said in its place. "answer" stands for that of a question too.
 #: Keys in quotes that recorded results have keep their names.
 TERMS: dict[str, str] = {
+    "next to, with, besides, during": r"\bbeside\b",
     "inconclusive": r"can't be told from|no difference seen|that can be seen|\bdifferences? can't be seen\b",
     "interleaved trials, randomised blocks": r"\btak(?:e|es|ing) turns\b|\btook turns\b|\b(?:by|in|of|whole) turns\b"
     r"|\bfor turn in\b|\bmove \|turn\||\bis a turn\b",

@@ -20,7 +20,7 @@ from runners import PACKAGE as PACKAGE
 from runners import ROOT as ROOT
 from runners.errors import ToolError
 
-#: What an installation has inside the package, for the checkout has it beside the package.
+#: What an installation has inside the package, for the checkout has it next to the package.
 SHARED = PACKAGE.parent if CHECKOUT else PACKAGE
 NOTEBOOKS = SHARED / "notebooks"
 SERVER_JAVA = ROOT / "server-java"

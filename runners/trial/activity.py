@@ -6,7 +6,7 @@ nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE; t
 would not work, see runners/docs/0001) and is done in a fraction of a millisecond, so that it takes next to nothing from
 those it watches; samples carry their own time, for they may come late.
 
-The stall witness watches beside them: a thread of real-time priority on each core sees the core stand still. It is a
+The stall witness watches with them: a thread of real-time priority on each core sees the core stand still. It is a
 program of the generator's crate and needs the right to that priority. Without it a load is measured all the same, and
 its record says why there was no witness and how to get one.
 
@@ -295,7 +295,7 @@ class Activity:
             self._others.pop(pid, None)
 
     def busiest(self) -> tuple[OtherProcess, ...]:
-        """Name the processes beside the load that used most, of the whole time until now; none where none is known."""
+        """Name the processes besides the load that used most, of the whole time until now; none where none is known."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
         used = sorted(self._others_ns().items(), key=lambda each: -each[1])
         found = [OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used[:MOST_OTHERS]]
@@ -399,7 +399,7 @@ class StallWitness:
         self._end(child)
 
     @contextlib.contextmanager
-    def beside(self, cpus: Sequence[int], file: Path) -> Iterator[list[WitnessRecord]]:
+    def watch_if_allowed(self, cpus: Sequence[int], file: Path) -> Iterator[list[WitnessRecord]]:
         """Watch cores while the body runs, where that is allowed. The list holds the record once the body is done."""
         records: list[WitnessRecord] = []
         try:

@@ -90,9 +90,9 @@ def _program(pid: int) -> str:
 
 
 def _tool(name: str, remedy: str) -> Path:
-    """A program beside the interpreter, or on PATH. Raises MeasureError with the remedy."""
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
+    """A program next to the interpreter, or on PATH. Raises MeasureError with the remedy."""
+    installed = Path(sys.executable).with_name(name)
+    found = str(installed) if installed.exists() else shutil.which(name)
     if found is None:
         raise MeasureError(name, "it was not found, and without it this server can't be profiled", remedy)
     return Path(found)

@@ -144,7 +144,7 @@ def measure_step(
     counters: dict[str, _Counters] = {}
     watching: contextlib.AbstractContextManager[list[WitnessRecord]] = contextlib.nullcontext([])
     if instrument.witness is not None:
-        watching = instrument.witness.beside(usable_cpus(), folder.stalls)
+        watching = instrument.witness.watch_if_allowed(usable_cpus(), folder.stalls)
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = load.parts_rps or (load.targets and load.rate_rps is not None)
     requests = folder.requests if logged else None

@@ -102,7 +102,7 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
             )
     for level, value in latencies.rows:
         there = next((row for row in latencies.spectrum if _is_row_of(row, level)), None)
-        if there and _apart(value, there.value_ms * 1000) and not _beside(value, level, latencies):
+        if there and _apart(value, there.value_ms * 1000) and not _is_adjacent(value, level, latencies):
             yield (
                 f"{write.level(level)} is {write.latency(value)} in the list and "
                 f"{write.latency(there.value_ms * 1000)} in the spectrum",
@@ -173,8 +173,8 @@ def _apart(value_us: float, other_us: float) -> bool:
     return abs(value_us - other_us) > ROUNDED * value_us + 1
 
 
-def _beside(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Whether a value may be that of the sample at a percentile's rank, though the spectrum's row is of one beside it.
+def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
+    """Whether a value may be that of the sample at a percentile's rank, though the spectrum's row is of one next to it.
 
     In floating point a rank that is whole comes out a little more, and then the row is of the next sample: 0.9 of 150
     is 135, and the row counts 136. The sample that is meant lies between that row and the one before.

@@ -202,7 +202,7 @@ _CHANGE_HEAD = re.compile(
     r"|\|[*\s]*(?:变化|提升|改善率?|変化率?|差异|변화율?|개선율?|증감률?|향상률?|차이)[^|]{0,12}(?:\||$)",
     re.IGNORECASE,
 )
-#: The head of a column that names what is set beside each other, and that of one which says how fast each is.
+#: The head of a column that names what is compared, and that of one which says how fast each is.
 _ALTERNATIVES = re.compile(
     r"^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|servers?"
     r"|server type|backends?|versions?|(?:api )?gateways?|(?:reverse )?prox(?:y|ies)|load balancers?|прокси|шлюзы?"
@@ -218,7 +218,7 @@ _HOW_FAST = re.compile(
     re.IGNORECASE,
 )
 MOST_ROWS = 30
-LEAST_BESIDE_CHANGES = 2  # columns: a table of areas and changes gives none of figures
+LEAST_OTHER_COLUMNS = 2  # columns: a table of areas and changes gives none of figures
 #: A name that is no endpoint, load, percentile or state of a run.
 _A_THING = re.compile(
     r"^(?!(?:GET|POST|PUT|DELETE|PATCH)\b|p\d{2}|avg|mean|median|max|min|total|run\b|test\b)[^\W\d_/][^|/]{1,40}$", re.I
@@ -246,7 +246,7 @@ _AIM = re.compile(
     re.IGNORECASE,
 )
 _ADVISED = re.compile(r"\b(?:recommend\w*|suggested|safety|margin|expected|estimated|targets?)\b", re.IGNORECASE)
-#: Percentiles and the maximum of one run, set beside each other.
+#: Percentiles and the maximum of one run, in one row.
 _OF_ONE_RUN = re.compile(
     r"(?i)\b(?:max\w*|outliers?|single|p\d\d)\b[^.|]{0,60}\bvs\.? [^.|]{0,12}\bp\d\d\b(?! (?:of|at|on))"
 )
@@ -441,7 +441,7 @@ def _is_heading(text: str) -> bool:
 
 def _gives_changes(row: str) -> bool:
     """Tell whether the head of a table has a column of changes, and columns of what changed."""
-    return row.strip().strip("|").count("|") >= LEAST_BESIDE_CHANGES and _CHANGE_HEAD.search(row) is not None
+    return row.strip().strip("|").count("|") >= LEAST_OTHER_COLUMNS and _CHANGE_HEAD.search(row) is not None
 
 
 def _sets_alternatives(row: str) -> bool:
@@ -450,7 +450,7 @@ def _sets_alternatives(row: str) -> bool:
     As in `| Profile | vs Kong | vs Nginx |`.
     """
     cells = row.strip().strip("|").split("|")
-    if sum(1 for cell in cells if _AGAINST.match(cell)) >= LEAST_BESIDE_CHANGES:
+    if sum(1 for cell in cells if _AGAINST.match(cell)) >= LEAST_OTHER_COLUMNS:
         return True
     kinds = [index for index, cell in enumerate(cells) if _ALTERNATIVES.match(cell)]
     fast = any(_HOW_FAST.search(cell) for cell in cells[kinds[0] + 1 :]) if kinds else False

@@ -42,7 +42,7 @@ ROUNDED = 0.05  # no text rounds a figure by more
 FAR_OFF = 2.0
 OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
 MISCOPIED = 0.01
-LEAST_MEANS = 2  # that are copied, beside one that is not
+LEAST_MEANS = 2  # that are copied, for one that is not
 UNEVEN = 1.0  # standard deviations of a latency by its mean; an exponential distribution has one
 JUST_ABOVE_LINES = 6
 REACH_LINES = 20  # a conclusion stands below the runs that it is of
@@ -82,13 +82,13 @@ def _misquoted(group: Group) -> Iterator[Seen]:
         yield Seen(output, text, {"quoted_us": mean_us, "said_at_line": line})
     for line, mean_us, output, printed in _miscopied(group, of_time=True):
         text = (
-            f"line {line} gives a mean of {write.latency(mean_us)}, beside means that are copied: the output has "
+            f"line {line} gives a mean of {write.latency(mean_us)}, next to means that are copied: the output has "
             f"{write.latency(printed)}"
         )
         yield Seen(output, text, {"quoted_us": mean_us, "printed_us": printed, "said_at_line": line})
     for line, rate, output, printed in _miscopied(group, of_time=False):
         text = (
-            f"line {line} gives {write.rate(rate)}, beside rates that are copied: the output has {write.rate(printed)}"
+            f"line {line} gives {write.rate(rate)}, next to rates that are copied: the output has {write.rate(printed)}"
         )
         yield Seen(output, text, {"quoted_rps": rate, "printed_rps": printed, "said_at_line": line})
 

@@ -120,7 +120,7 @@ def _conditions(group: Group) -> Iterator[Seen]:
     """The document does not say under which conditions was measured."""
     first = group[0]
     if not tells(group) or first.entry:
-        return  # an index beside the file is ours, and says it elsewhere
+        return  # the folder's index is ours, and says it elsewhere
     urls = "\n".join(filter(None, (output.report.url for output in group)))
     text = context.spaced("\n".join(line.text for line in first.prose)) + f"\n{urls}"
     wanted = [*_CONDITIONS, *(_OF_THE_JVM if _JVM.search(text) else ())]

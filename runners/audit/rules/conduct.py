@@ -107,7 +107,7 @@ def left_out_by_warm_up(output: Output) -> float | None:
     "RUN004",
     "warm-up-left-out",
     Severity.NOTE,
-    "say so beside the percentiles, or use truepace with --warmup, which leaves them out of both",
+    "say so with the percentiles, or use truepace with --warmup, which leaves them out of both",
 )
 def _warm_up(output: Output) -> Iterator[Seen]:
     """Requests of the warm-up are in the rate and not in the percentiles."""

@@ -248,7 +248,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """The ranges that the script draws from, if it lies beside the output; empty if it seeds; None if not there."""
+    """The ranges that the script draws from, if it is in the output's folder; empty if it seeds; None if not there."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name

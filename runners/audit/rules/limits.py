@@ -1,4 +1,4 @@
-"""What an author says of a limit, held against the figure that he gives beside it; and of load, against his runs.
+"""What an author says of a limit, held against the figure that he gives for it; and of load, against his runs.
 
     | p95 | < 500 ms | 652 ms | PASS |        - p95: 652 ms (target: <500 ms) ✓        All requests stayed under 500 ms.
 
@@ -86,7 +86,7 @@ _FAILED = re.compile(r"(?i)^(?:fail(?:ed|s|ures)?|✗|失败|실패)$")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A limit beside the figure that is held against it: whether it is kept, and what its author says."""
+    """A limit with the figure that is held against it: whether it is kept, and what its author says."""
 
     line: int
     limit: str
@@ -133,7 +133,7 @@ def _section(heads: Sequence[Line], at_line: int) -> tuple[int, float, str]:
 
 
 def checked(prose: Sequence[Line]) -> Iterator[Checked]:
-    """Find the limits beside figures: in the rows of tables, and in items and lines."""
+    """Find the limits with figures: in the rows of tables, and in items and lines."""
     for table in read(prose):
         sides = {context.change((cell,)) for cell in table.head} - {None}
         for line, cells in table.rows:

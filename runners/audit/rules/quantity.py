@@ -150,7 +150,7 @@ def _quoted(prose: Sequence[Line]) -> list[tuple[float, range]]:
     "SMP002",
     "no-sample-count",
     Severity.WARNING,
-    "publish the whole output, or at least requests, duration and errors beside the percentiles",
+    "publish the whole output, or at least requests, duration and errors with the percentiles",
 )
 def _no_counts(group: Group) -> Iterator[Seen]:
     """Percentiles without their number of samples.
@@ -324,7 +324,7 @@ def _averaged(group: Group) -> Iterator[Seen]:
         said = f"line {line} gives one for {write.level(level)}"
         yield Seen(first, text.format(said), {"said_at_line": line, "average": mean})
     for output, level in _columns(group):
-        said = f"{write.level(level)} of the column {output.label!r} is the mean of those beside it"
+        said = f"{write.level(level)} of the column {output.label!r} is the mean of those next to it"
         yield Seen(output, text.format(said), {"percentile": level, "average_us": at(output, level)})
     for quote in quotes(sentences(first.prose)):
         known = [value for output in group if quote.level and (value := at(output, quote.level)) is not None]
@@ -346,9 +346,9 @@ def _columns(group: Group) -> Iterator[tuple[Output, float]]:
     """Columns (or rows) of a table of percentiles that say that they are averages, and are."""
     for mean in group:
         if mean.columns > LEAST_COLUMNS and is_average(mean.label.strip()):
-            beside = [other for other in group if other is not mean and other.columns == mean.columns]
+            others = [other for other in group if other is not mean and other.columns == mean.columns]
             for level, value in mean.report.latencies.rows:
-                values = [known for other in beside if (known := at(other, level)) is not None]
+                values = [known for other in others if (known := at(other, level)) is not None]
                 if level < 1 and is_mean(value, values):
                     yield mean, level
                     break

@@ -67,7 +67,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
 
 
 def _dropped(output: Output) -> int:
-    """Count what an author says that a tool left out of its schedule; 0 where it is nothing beside all requests."""
+    """Count what an author says that a tool left out of its schedule; 0 where it is nothing against all requests."""
     said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
     dropped = round(float(said))
     known = output.report.requests
@@ -240,7 +240,7 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
-    """Columns beside each other, and outputs of one setting in the order of their rates."""
+    """Columns of one table, and outputs of one setting in the order of their rates."""
     for first, second in pairwise(group):
         if second.columns > 1 and second.column == first.column + 1 and second.path == first.path:
             yield first, second
@@ -257,7 +257,7 @@ def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
     "RAT005",
     "latency-falls",
     Severity.NOTE,
-    "repeat both rates with the same build, interleaved, beside a handler that does nothing",
+    "repeat both rates with the same build, interleaved, with a handler that does nothing",
 )
 def _latency_falls(group: Group) -> Iterator[Seen]:
     """The median falls while the rate rises."""

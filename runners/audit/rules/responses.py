@@ -209,7 +209,7 @@ def _scripts(group: Group) -> Iterator[_Script]:
 def _one_kind(group: Group) -> Iterator[Seen]:
     """A mixed load whose responses have the size of one kind alone.
 
-    A script named after two others (put_get beside put and get) whose responses all have the size of one's.
+    A script named after two others (put_get next to put and get) whose responses all have the size of one's.
     """
     scripts = list(_scripts(group))
     alone: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""What a document sets beside each other, by the names of its runs, and what its sentences say of one against another.
+"""What a document compares, by the names of its runs, and what its sentences say of one against another.
 
 A run is named by the label of its column or row, else by the caption or heading above it: `| Go | 1.2 ms |`, or
 `### Express`. The words that tell the names apart are looked for in the sentences, so an author is understood in his
@@ -54,7 +54,7 @@ _COMMAND = re.compile(r"^(?:[$%>]|\S{1,3}%|\u276f|\u279c) |\b(?:wrk2?|ab|hey|oha
 _BOLD = re.compile(r"^\*{2,3}[^*]+\*{2,3}$")  # a line that is a caption by its type
 _MARK = re.compile(r"^[-*+]\s+")
 _VERSION = re.compile(r"[-.]?v?\d[\d.]*$")
-#: Systems and languages that an author sets beside each other when he measures two of them.
+#: Systems and languages that an author compares when he measures two of them.
 _TECHNOLOGY_WORDS = """
 actix actix-web apache aspnet axum bun caddy c# cassandra cpp deno django dragonfly echo elixir erlang
 express falcon fastapi fasthttp fastify fiber flask gin go golang gunicorn haproxy hono hyper hypercorn
@@ -112,7 +112,7 @@ _FACTOR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a document sets beside others: the words by which it is named, and its runs."""
+    """One of the things that a document compares: the words by which it is named, and its runs."""
 
     words: frozenset[str]
     runs: tuple[Output, ...]
@@ -135,7 +135,7 @@ class Verdict:
 
 
 def subjects(group: Group) -> tuple[Subject, ...]:
-    """Find what a document sets beside each other; nothing where its runs have no different names."""
+    """Find what a document compares; nothing where its runs have no different names."""
     shared = len({output.headings[-1:] for output in group}) == 1 < len({output.headings[:-1] for output in group})
     names = [(_words(_name(output, 2 if shared else 1)), output) for output in group]
     distinct = {words for words, _ in names if words}
@@ -350,9 +350,9 @@ def _setting(output: Output) -> tuple[object, ...]:
 def _gains(one: Output, other: Output, latency: bool | None) -> list[float]:
     """Give how many times as good one run is as another, by its rate and by each figure of its latency."""
     gains = []
-    rate, beside = achieved_rps(one), achieved_rps(other)
-    if rate and beside and latency is not True:
-        gains.append(rate / beside)
+    rate, other_rate = achieved_rps(one), achieved_rps(other)
+    if rate and other_rate and latency is not True:
+        gains.append(rate / other_rate)
     if latency is not False:
         times = _latencies(other)
         gains += [times[name] / value for name, value in _latencies(one).items() if value and times.get(name)]

@@ -44,7 +44,7 @@ _CHANGE = re.compile(
     r"|улучшение)",
     re.IGNORECASE,
 )
-SLACK = 0.02  # of the percentage itself, beside the rounding of its figures
+SLACK = 0.02  # of the percentage itself, besides the rounding of its figures
 OF_A_FACTOR, HALF = 0.1, 0.5  # a factor is rounded to a whole one
 COLUMNS_OF_A_CHANGE = 4  # what it is of, two figures and the change
 LEAST_AVERAGED = 2
@@ -192,7 +192,7 @@ def reckoned(tables: Sequence[Table]) -> Iterator[Change]:
 
 
 def averaged(tables: Sequence[Table]) -> Iterator[tuple[int, float, float]]:
-    """Find the percentiles that are means of those beside or above them: the line, the percentile, the mean."""
+    """Find the percentiles that are means of those next to or above them: the line, the percentile, the mean."""
     for table in tables:
         for index, head in enumerate(table.head):
             level = level_of(head)

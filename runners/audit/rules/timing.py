@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROW_LEVELS = (0.5, 0.75, 0.9)
 ROWS_R2 = 0.998  # three rounded figures fit a line more easily than a hundred
 NEAR_TICKS = 2.0
-BESIDE = 10.0
+FAR_ABOVE = 10.0
 PLATEAU_US = (39_000.0, 46_000.0)  # Linux holds a delayed ACK back for 40 ms
 PLATEAU_WIDTH = 0.1
 PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
@@ -60,7 +60,7 @@ def at_timer(output: Output) -> bool:
     "TIM001",
     "generator-timer",
     Severity.ERROR,
-    "measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) beside it",
+    "measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) as well",
 )
 def _generator_timer(output: Output) -> Iterator[Seen]:
     """Response times are the generator's timer: evenly spread over about a millisecond."""
@@ -109,9 +109,9 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     if (
         middle_us < 0
         or (middle_us == 0 and output.tool == "wrk2")
-        or (upper is not None and upper >= BESIDE * (middle_us or TICK_US))
+        or (upper is not None and upper >= FAR_ABOVE * (middle_us or TICK_US))
     ):
-        return  # true, and beside the point: the tail is not the timer's
+        return  # true, and not to the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (
         f"a {which} of {write.latency(middle_us)} is no more than {NEAR_TICKS:g} {tick}: how much of it is the server "

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
 
-/// How often the two clocks are read beside each other.
+/// How often the two clocks are compared.
 const CLOCK_READINGS: usize = 8;
 
 /// Nanoseconds on `CLOCK_MONOTONIC`. A vDSO call on Linux: no system call, about 25 ns.

@@ -32,7 +32,7 @@ const EXIT_OBJECTIVE_MISSED: u8 = 3;
 const SECONDS_UNDER_WAY: usize = 3;
 /// Chunks of requests under way to the collector: half a second at 500 000 requests per second.
 const CHUNKS_UNDER_WAY: usize = 128;
-/// Shortest stretch of time in which targets are held beside each other.
+/// Shortest stretch of time in which targets are compared.
 const LEAST_STRETCH_NS: u64 = 250_000_000;
 /// Time between the last worker's readiness and position 0 of the schedule.
 const START_DELAY_NS: u64 = 2_000_000;
@@ -62,7 +62,7 @@ pub fn run(config: &Config) -> Result<u8> {
     if let Some(path) = &config.hgrm {
         hgrm::create(path)?;
         for target in config.targets.iter().filter(|_| config.has_several()) {
-            hgrm::create(&beside(path, &target.name))?;
+            hgrm::create(&sibling(path, &target.name))?;
         }
     }
     let mut logs = create_logs(config, &schedule, &tags)?;
@@ -202,7 +202,7 @@ fn create_logs(config: &Config, schedule: &Schedule, tags: &Tags) -> Result<Logs
 }
 
 /// A target's own file: its name after that of the path.
-fn beside(path: &Path, name: &str) -> PathBuf {
+fn sibling(path: &Path, name: &str) -> PathBuf {
     let mut file = OsString::from(path);
     file.push(".");
     file.push(name);
@@ -219,7 +219,7 @@ fn begin_logs(logs: &mut Logs, config: &Config, start_unix_us: u64) -> std::resu
     }
 }
 
-/// Targets are held beside each other in stretches of time in which each has its share of the requests.
+/// Targets are compared in stretches of time in which each has its share of the requests.
 fn compare(config: &Config, schedule: &Schedule) -> Comparison {
     let of_rounds = |round_ns: f64| (LEAST_STRETCH_NS as f64 / round_ns).ceil().max(1.0) * round_ns;
     let weights: u32 = config.targets.iter().map(|target| target.weight).sum();
@@ -242,7 +242,7 @@ fn report(config: &Config, run: &Run, json_file: Option<std::fs::File>, mains: &
     if let Some(path) = &config.hgrm {
         hgrm::write(path, &run.whole, &run.tags)?;
         for (outcome, target) in run.targets.iter().zip(&config.targets) {
-            hgrm::write(&beside(path, &target.name), outcome, &run.tags)?;
+            hgrm::write(&sibling(path, &target.name), outcome, &run.tags)?;
         }
     }
     if let Some(reason) = &run.log_error {

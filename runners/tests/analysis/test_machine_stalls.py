@@ -89,7 +89,7 @@ def test_no_figure_without_a_witness_but_how_to_get_one(tmp_path: Path) -> None:
     assert not list(machine_stalls.findings([load(tmp_path, STOOD, seen(STOOD), None)]))
 
 
-def test_the_share_of_time_left_out_is_reported_beside_the_p99(tmp_path: Path) -> None:
+def test_the_share_of_time_left_out_is_reported_with_the_p99(tmp_path: Path) -> None:
     (finding,) = machine_stalls.findings([load(tmp_path, STOOD, seen(STOOD), {"cpus": [0, 1]})])
     assert "without the machine's stalls" in finding.sentence and "% of the time" in finding.sentence
     assert "3 stalls of a core, as the stall witness saw them, leave out" in finding.sentence

@@ -96,11 +96,11 @@ def test_a_tick_is_what_its_generator_resolves(tmp_path: Path) -> None:
 def test_of_rounds_the_larger_of_variability_and_own_delay_counts(tmp_path: Path) -> None:
     rounds = [steps.step(tmp_path, f"r{i}", steps.times(seed=i)) for i in range(6)]
     alone = of_rounds(rounds)
-    beside = of_rounds(rounds, (Bounded(30, 20, 40), Bounded(-500, -900, -100)), "the blocking client")
-    assert alone is not None and beside is not None
-    assert alone.p50_us < 40 == beside.p50_us
-    assert beside.p99_us == alone.p99_us, "what reads less than the simplest client adds nothing"
-    assert "from 6 rounds beside the blocking client" in beside.sentence()
+    against = of_rounds(rounds, (Bounded(30, 20, 40), Bounded(-500, -900, -100)), "the blocking client")
+    assert alone is not None and against is not None
+    assert alone.p50_us < 40 == against.p50_us
+    assert against.p99_us == alone.p99_us, "what reads less than the simplest client adds nothing"
+    assert "from 6 rounds against the blocking client" in against.sentence()
     assert of_rounds(rounds[:2]) is None
 
 

@@ -110,7 +110,7 @@ def test_two_runs_of_each_alternative_may_be_of_two_settings() -> None:
     assert {"CMP003", "SMP004"} <= {*remarks(f"{REPORT}MAX=10\n{runs}MAX=50\n{runs}")}
 
 
-def test_who_sets_alternatives_beside_each_other_reports_a_measurement() -> None:
+def test_who_sets_alternatives_side_by_side_reports_a_measurement() -> None:
     said = "# Rust language tests\n\nDescribed in this repository.\n\n"
     text = FENCED.format("Actix\n-----\n### Easy", PLAIN, "Rocket\n------\n### Easy", PLAIN)
     assert {"CMP003", "RUN006", "SMP004"} <= {*remarks(said + text)}

@@ -133,14 +133,14 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
 
 @pytest.mark.parametrize("code", PLANTED)
 def test_a_planted_fault_is_seen_and_brings_no_others(code: str) -> None:
-    text, beside = PLANTED[code]
+    text, also = PLANTED[code]
     found = codes(text)
     assert code in found
-    assert found - {code} <= beside
+    assert found - {code} <= also
 
 
 def of_few(listed_ms: str, rows: tuple[tuple[float, float, int], ...]) -> str:
-    """An output whose p90 is listed beside these rows of value, percentile and count."""
+    """An output whose p90 is listed with these rows of value, percentile and count."""
     spectrum = "".join(f"{value:12.3f}{level:13.6f}{count:13}{1 / (1 - level):13.2f}\n" for value, level, count in rows)
     return (
         "Running 2s test @ http://127.0.0.1:8080\n  1 threads and 1 connections\n"
@@ -156,7 +156,7 @@ FEW = ((4.637, 0.8875, 134), (5.059, 0.9, 136), (5.394, 0.9125, 137), (14.025, 0
 
 
 @pytest.mark.parametrize("listed_ms", ["4.64", "4.75", "5.06"])
-def test_of_few_samples_the_one_beside_a_percentiles_rank_is_no_contradiction(listed_ms: str) -> None:
+def test_of_few_samples_the_one_next_to_a_percentiles_rank_is_no_contradiction(listed_ms: str) -> None:
     assert "SUM003" not in codes(of_few(listed_ms, FEW))
 
 
@@ -171,7 +171,7 @@ def test_the_sample_before_a_row_that_is_one_too_far_may_lie_anywhere_up_to_it()
     assert "SUM003" in codes(of_few("10.00", ((9.2, 0.875, 396), (12.2, 0.9, 407), *rows[2:])))
 
 
-def test_of_many_samples_the_value_beside_is_a_contradiction() -> None:
+def test_of_many_samples_the_value_next_to_it_is_a_contradiction() -> None:
     many = tuple((value, level, count * 1_000) for value, level, count in FEW)
     assert "SUM003" in codes(of_few("4.75", many))
 
@@ -181,16 +181,16 @@ def test_an_error_count_that_no_unseeded_draw_gives_is_only_errors() -> None:
     assert "ERR002" not in codes(text.replace("1188", "1189"))
 
 
-def script_beside(folder: Path, script: str) -> set[str]:
+def script_with_it(folder: Path, script: str) -> set[str]:
     (folder / "get.lua").write_text(script, encoding="utf-8")
     (folder / "report.md").write_text(PLANTED["ERR002"][0], encoding="utf-8")
     return {remark.code for remark in audit(find_in(folder / "report.md")).remarks}
 
 
-def test_a_script_beside_the_report_is_believed(tmp_path: Path) -> None:
-    assert "ERR002" in script_beside(tmp_path, "return math.random(1, 10000)")
-    assert "ERR002" not in script_beside(tmp_path, "math.randomseed(7) return math.random(1, 10000)")
-    assert "ERR002" not in script_beside(tmp_path, "return math.random(1, 5000)")
+def test_a_script_with_the_report_is_believed(tmp_path: Path) -> None:
+    assert "ERR002" in script_with_it(tmp_path, "return math.random(1, 10000)")
+    assert "ERR002" not in script_with_it(tmp_path, "math.randomseed(7) return math.random(1, 10000)")
+    assert "ERR002" not in script_with_it(tmp_path, "return math.random(1, 5000)")
 
 
 def mixed(size_of_mixed: int) -> str:

@@ -94,7 +94,7 @@ def test_the_type_of_a_machine_states_it(machine: str, named: bool) -> None:
         ("**Errors:**\n\nSome.\n\n**No errors:**\n\nNone.", False),
     ],
 )
-def test_what_is_set_beside_each_other_is_compared(said: str, compared: bool) -> None:
+def test_what_is_set_side_by_side_is_compared(said: str, compared: bool) -> None:
     text = f"# Отчёт\n\nСервер был нагружен долго.\nПамять была почти свободна.\n\n{said}\n\n{HEALTHY}"
     assert ("CMP003" in remarks(text)) is compared
 

@@ -223,7 +223,7 @@ def test_headings_of_what_a_system_is_with_and_without_compare(without: str, hav
         ("Beta is written in another language.", False),
     ],
 )
-def test_a_sentence_that_ranks_what_the_document_sets_beside_each_other_compares(said: str, compares: bool) -> None:
+def test_a_sentence_that_ranks_what_the_document_sets_side_by_side_compares(said: str, compares: bool) -> None:
     other_load = replaced(FASTER, ("-c2", "-c4"), ("2 connections", "4 connections"))
     assert ("CMP003" in of_two(CLOSED, other_load, said)) is compares
 
@@ -241,7 +241,7 @@ TRANSCRIBED = f"{REPORT}\nMeasured with wrk.\n\n"
         (("GET /a", "GET /b"), False),
     ],
 )
-def test_technologies_and_what_was_made_of_a_thing_are_set_beside_each_other(
+def test_technologies_and_what_was_made_of_a_thing_are_set_side_by_side(
     things: tuple[str, str], compared: bool
 ) -> None:
     rows = "".join(f"| {thing} | {900 + len(thing)} req/s | 12 ms |\n" for thing in things)
@@ -278,7 +278,7 @@ def test_captions_and_headings_of_bare_records_name_two_states(first: str, secon
         ("Alpha (first)", "Alpha (second)", False),
     ],
 )
-def test_software_with_its_version_is_set_beside_other_software(first: str, second: str, compared: bool) -> None:
+def test_software_with_its_version_is_compared_with_other_software(first: str, second: str, compared: bool) -> None:
     found = remarks(f"{REPORT}## {first}\n\n{CLOSED}\n## {second}\n\n{FASTER}")
     assert ("CMP003" in found) is compared
 
@@ -316,7 +316,7 @@ def test_a_title_that_names_two_things_compares_them(title: str, compared: bool)
     ("said", "compared"),
     [("A microbenchmark for asyncio, uvloop and trio.", True), ("A benchmark of one server and its client.", False)],
 )
-def test_a_benchmark_of_several_things_sets_them_beside_each_other(said: str, compared: bool) -> None:
+def test_a_benchmark_of_several_things_sets_them_side_by_side(said: str, compared: bool) -> None:
     assert ("CMP003" in remarks(f"{REPORT}{said}\n\n{CLOSED}")) is compared
 
 

@@ -187,7 +187,7 @@ def test_a_quote_is_held_against_the_output_above_it(said: str, misquoted: bool)
     assert ("DOC002" in remarks(text)) is misquoted
 
 
-def test_a_row_that_is_misquoted_beside_one_that_is_not_is_named() -> None:
+def test_a_row_that_is_misquoted_next_to_one_that_is_not_is_named() -> None:
     quoted = "Среднее 5.92ms, 99.000% = {}, 99.900% = {}\n\n"
     assert "DOC002" in remarks(f"{REPORT}{quoted.format('20.10ms', '61.31ms')}{HEALTHY}")
     assert "DOC002" not in remarks(f"{REPORT}{quoted.format('20.10ms', '40.20ms')}{HEALTHY}")

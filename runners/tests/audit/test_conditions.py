@@ -133,12 +133,12 @@ def test_a_bare_record_of_the_console_is_not_called_unrepeated() -> None:
     assert "SMP004" not in remarks(HEALTHY)
 
 
-def test_a_document_whose_repeats_lie_beside_it_is_not_called_unrepeated(tmp_path: Path) -> None:
+def test_a_document_whose_repeats_lie_in_its_folder_is_not_called_unrepeated(tmp_path: Path) -> None:
     (tmp_path / "report.md").write_text(f"{REPORT}{HEALTHY}", encoding="utf-8")
-    beside = tmp_path / "second.txt"
+    second = tmp_path / "second.txt"
     other = SLOWER.replace("-c8", "-c9").replace("8 connections", "9 connections")
     for text, repeated in ((HEALTHY, False), (SLOWER, True), (other, False)):
-        beside.write_text(text, encoding="utf-8")  # the same output again is no repeat
+        second.write_text(text, encoding="utf-8")  # the same output again is no repeat
         codes = {remark.code for remark in audit(find_in(tmp_path)).remarks}
         assert ("SMP004" not in codes) is repeated
 
@@ -266,7 +266,7 @@ def test_who_says_that_tests_were_run_or_repeats_their_figures_in_a_table_report
         ("Macbook Pro: M2 Pro, 32GB", "http://example.com/", False),
     ],
 )
-def test_a_bare_record_that_states_the_machine_beside_several_runs_reports(
+def test_a_bare_record_that_states_the_machine_and_several_runs_reports(
     heading: str, url: str | None, reported: bool
 ) -> None:
     text = f"# {heading}\n\n## Alpha\n\n{CLOSED}\n## Beta\n\n{FASTER}"

@@ -43,7 +43,7 @@ def test_pieces_whose_figures_disagree_are_two_outputs() -> None:
     assert len(outputs(other)) == 2
 
 
-def test_consoles_beside_each_other_are_two() -> None:
+def test_consoles_side_by_side_are_two() -> None:
     width = max(len(line) for line in CLOSED.splitlines())
     both = zip(CLOSED.splitlines()[1:], FASTER.splitlines()[1:], strict=True)
     text = "".join(f"{left:{width}} | {right}\n" for left, right in both)
@@ -151,7 +151,7 @@ def test_another_tools_first_line_is_no_cut_output() -> None:
 
 
 @pytest.mark.parametrize(("first", "code"), [(9, "SMP002"), (1, "RUN005")])
-def test_an_excerpt_is_not_blamed_where_the_whole_output_lies_beside_it(first: int, code: str, tmp_path: Path) -> None:
+def test_an_excerpt_is_not_blamed_where_the_whole_output_lies_with_it(first: int, code: str, tmp_path: Path) -> None:
     excerpt = "".join(f"{line}\n" for line in HEALTHY.splitlines()[first:13])  # bare percentiles, or all but the end
     (tmp_path / "report.md").write_text(f"# Load\n\n{excerpt}", encoding="utf-8")
     assert code in {remark.code for remark in audit(find_in(tmp_path)).remarks}
@@ -236,7 +236,7 @@ def test_the_mean_of_any_samples_lies_within_the_bounds_of_their_percentiles(
     assert least - slack <= sum(ordered) / count <= most + slack
 
 
-def test_a_rate_of_nothing_beside_latencies_is_a_contradiction() -> None:
+def test_a_rate_of_nothing_with_latencies_is_a_contradiction() -> None:
     table = "Medido con JMeter.\n\n| Stack | P95 (ms) | Throughput (req/s) |\n|---|---|---|\n| one | 131 | {} |\n"
     assert "0/s" in remarks(table.format("0.0"))["SUM003"].seen.text
     assert "SUM003" not in remarks(table.format("30.0"))

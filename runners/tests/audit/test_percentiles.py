@@ -59,7 +59,7 @@ def test_three_points_on_a_line_are_mostly_the_timer() -> None:
     assert "mostly the generator's timer" in remarks(three)["TIM001"].seen.text
 
 
-def test_a_median_at_the_timer_is_beside_the_point_where_the_tail_is_far_away() -> None:
+def test_a_median_at_the_timer_is_not_to_the_point_where_the_tail_is_far_away() -> None:
     text = " 50.000%  1.60ms\n 75.000%  6.00ms\n 90.000%  29.90ms\n"
     assert "TIM002" not in remarks(text)
     assert "RAT007" in remarks(text)

@@ -45,8 +45,8 @@ def test_the_queue_behind_a_slow_call_has_its_cause() -> None:
     puts = held_up_in_a_call(500, 8 * MS)
     at_ns = int(puts.called_ns[500])
     flush, merge = (Event(kind, at_ns - 50 * MS, at_ns + MS) for kind in ("flush", "compaction"))
-    assert shares(puts, flush) == [("in a call, flush beside", 120)]
-    assert shares(puts, flush, merge) == [("in a call, flush and merge beside", 120)]
+    assert shares(puts, flush) == [("in a call, during a flush", 120)]
+    assert shares(puts, flush, merge) == [("in a call, during a flush and merge", 120)]
     assert shares(puts) == [("in a call, nothing recorded", 120)]
     assert shares(puts, Event("gc", at_ns + MS, at_ns + 7 * MS), flush) == [("GC pause", 120)]
 
@@ -60,7 +60,7 @@ def test_what_is_over_before_the_wait_is_no_cause() -> None:
 def test_a_writer_that_does_not_run_is_distinguished_from_a_call_that_takes_long() -> None:
     puts = held_up_between_calls(500, 8 * MS)
     merge = Event("compaction", 0, int(puts.returned_ns[-1]))
-    assert shares(puts, merge) == [("between two calls, merge beside", 120)]
+    assert shares(puts, merge) == [("between two calls, during a merge", 120)]
 
 
 def test_puts_that_are_left_out_are_not_attributed() -> None:

@@ -41,7 +41,7 @@ class Fake(Programs):
             due = np.arange(1000, dtype="<i8") * 50_000
             np.stack([due, due, due + int(1000 * slower)], axis=1).tofile(str(arguments[-1]))
             return {"engine": engine}
-        return {"open_s": 0.5, "beside_heap_bytes": 1e6}
+        return {"open_s": 0.5, "off_heap_bytes": 1e6}
 
     def microseconds(self, pattern: str, options: Sequence[str], parameters: dict[str, object]) -> dict[str, float]:
         if pattern.startswith("lab.bench.Jni"):

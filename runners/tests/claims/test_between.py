@@ -159,12 +159,12 @@ def test_a_difference_of_interest_that_is_none_is_refused(tmp_path: Path, see: f
 @pytest.mark.parametrize(
     "words", [("--minutes", "5"), ("--workload", "put"), ("-p", "repeat_s=2"), ("--size", "quick")]
 )
-def test_options_that_measure_are_refused_beside_runs(tmp_path: Path, words: tuple[str, str]) -> None:
+def test_options_that_measure_are_refused_with_runs(tmp_path: Path, words: tuple[str, str]) -> None:
     result = CliRunner().invoke(lab, ["compare", str(tmp_path), str(tmp_path), *words])
     assert result.exit_code == 2 and "runs are compared as they are" in result.output
 
 
-def test_another_heap_beside_another_engine_is_refused_by_field(tmp_path: Path) -> None:
+def test_another_heap_with_another_engine_is_refused_by_field(tmp_path: Path) -> None:
     a, b = made(tmp_path), made(tmp_path, "lsm")
     for folder, heap_mb in ((a, 128), (b, 256)):
         folder.update_manifest(parameters={**folder.manifest().get("parameters", {}), "heap_mb": heap_mb})

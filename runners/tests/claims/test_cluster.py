@@ -131,7 +131,7 @@ def test_what_the_report_changed_at_once_is_named_from_its_index(tmp_path: Path)
     assert silent.evidence["rates"] == len(silent.steps) == 17
 
 
-def test_a_published_median_that_stays_is_reported_beside_one_that_does_not(tmp_path: Path) -> None:
+def test_a_published_median_that_stays_is_reported_with_one_that_does_not(tmp_path: Path) -> None:
     base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
     folder = make_ladder(tmp_path, (800.0, 1_800.0), searched=False, name="put-all-new", subject="all-new", base=base)
     rate_steps = read_run(folder).steps

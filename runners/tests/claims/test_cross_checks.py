@@ -81,12 +81,12 @@ def test_rate_steps_that_contradict_the_knee_are_named(tmp_path: Path) -> None:
     assert found.ok is False and write.rate(4_000.0) in found.text
 
 
-def test_the_profilers_own_share_above_a_twentieth_is_said_beside_shares() -> None:
+def test_the_profilers_own_share_above_a_twentieth_is_said_with_shares() -> None:
     run = reference("03")
     profiled = [step for step in run.steps if step.profiled]
     own = {step.name: part.value for step in profiled if (part := profile.share(step, "cpu", profile.PROFILER))}
     most = max(profiled, key=lambda step: own[step.name])
-    assert own[most.name] > profile.MUCH and write.percent(own[most.name]) in profile.beside(most)
+    assert own[most.name] > profile.MUCH and write.percent(own[most.name]) in profile.overhead_note(most)
     assert all("the profiler's own frames" in finding.sentence for finding in profile.where(most))
     found = check(run, "profiler's own share")
     assert found.ok is False and write.percent(own[most.name]) in found.text

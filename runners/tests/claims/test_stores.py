@@ -75,7 +75,7 @@ def test_reads_tell_tables_and_how_many_were_searched(codes: dict[str, Finding])
 
 def test_memory_is_the_most_of_any_step(codes: dict[str, Finding]) -> None:
     finding = codes["G06"]
-    assert "RocksDB 200\u00a0MB of its own beside 50.0\u00a0MB of files" in finding.sentence
+    assert "RocksDB 200\u00a0MB of its own and 50.0\u00a0MB of files" in finding.sentence
     assert finding.sentence.startswith("With a heap of 128\u00a0MB")
 
 

@@ -71,7 +71,8 @@ def test_the_conclusion_answers_first_and_names_every_generator(tmp_path: Path) 
     by_code = {finding.code: finding.sentence for finding in conclusion.findings}
     assert set(by_code) <= set(RULES)
     assert (
-        "in p99 at this rate (5\u202f000/s on one connection; from 6 rounds beside a blocking client)" in by_code["I01"]
+        "in p99 at this rate (5\u202f000/s on one connection; from 6 rounds against a blocking client)"
+        in by_code["I01"]
     )
     assert by_code["I02"].startswith("This instrument (wrk2) resolves 1.1") and "the tick of wrk2" in by_code["I02"]
     assert "wakes once a millisecond" in by_code["I04"]

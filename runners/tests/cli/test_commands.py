@@ -229,7 +229,7 @@ def test_a_shell_is_given_a_script_that_completes(shell: str) -> None:
 def test_bash_completes_by_the_script_that_it_is_given(tmp_path: Path) -> None:
     program = Path(sys.executable).parent / "lab"
     if not program.exists() or shutil.which("bash") is None:
-        pytest.skip("there is no bash, or `lab` is not installed beside this Python")
+        pytest.skip("there is no bash, or `lab` is not installed with this Python")
     script = tmp_path / "completion.bash"
     script.write_text(CliRunner().invoke(lab, ["completion", "bash"]).output, encoding="utf-8")
     asked = 'COMP_WORDS=(lab comp); COMP_CWORD=1; _lab_completion lab; echo "${COMPREPLY[@]}"'

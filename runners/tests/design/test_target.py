@@ -236,7 +236,7 @@ def test_the_path_of_a_target_is_kept_whole(tmp_path: Path, monkeypatch: pytest.
     assert validate(experiment("09").parameters, {"a": "target=a.yaml"})["a"] == f"target={path}"
 
 
-def test_targets_that_can_not_stand_beside_each_other_are_refused(tmp_path: Path) -> None:
+def test_targets_that_can_not_stand_side_by_side_are_refused(tmp_path: Path) -> None:
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     first.write_text(LEAST)
     second.write_text(LEAST)

@@ -1,8 +1,8 @@
-"""The proof that a generator reads delays as they are: its percentiles beside those of the server's own clock.
+"""The proof that a generator reads delays as they are: its percentiles against those of the server's own clock.
 
 The server says of every response how long it took, up to the moment of its send, so that a server that is late is no
 error of the generator. What is left between the two is the generator and the machine that wakes it up. How late this
-machine wakes who sleeps is measured beside the load, by a witness: only a reading that is too long, and by no more than
+machine wakes who sleeps is measured during the load, by a witness: only a reading that is too long, and by no more than
 that, may be the machine's doing. It never passes; it is measured again.
 """
 

@@ -103,7 +103,7 @@ class Frozen:
         rate = None if name == "wrk" else Rate(RATE_RPS, "fixed")
         shape = Shape(1, 1, STALL_S, WARMUP_S if rate else 0.0)
         trial = Trial(f"stall-{name}", STALL, FIXED_GET, rate, shape, generator=name, faults=(self.freeze,))
-        step = self.measurement.step(trial, self.server, beside=lambda lead_s: happening(trial, self.server, lead_s))
+        step = self.measurement.step(trial, self.server, happening=lambda lead_s: happening(trial, self.server, lead_s))
         seen = stall(step)
         assert seen is not None
         used_s = sum(sum(process.cpu_times()[:2]) for process in own) - before_s

@@ -1,6 +1,6 @@
 """A cluster of processes: one node dies and comes back while the others answer, and none is left at the end.
 
-The nodes beside the first are on this machine, or each on a host of a fleet.
+The nodes besides the first are on this machine, or each on a host of a fleet.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How late this machine wakes up who sleeps: a witness beside a measurement, with nothing of the lab's in it.
+"""How late this machine wakes up who sleeps: a witness during a measurement, with nothing of the lab's in it.
 
 `python waking.py` prints a line when it begins, sleeps and wakes until its standard input ends, and prints a JSON
 object: `late_us`, how much later than asked it woke each time, and `cpu_s`, what that took. It also keeps a core from
@@ -22,7 +22,7 @@ SLEEP_S = 0.002
 
 @dataclass
 class Waking:
-    """What the witness saw, once the measurement beside it has ended."""
+    """What the witness saw, once the measurement has ended."""
 
     late_us: list[float] = field(default_factory=list)
     cpu_s: float = 0.0

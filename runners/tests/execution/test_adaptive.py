@@ -62,7 +62,7 @@ class Bench:
         self.machine = Machine({"lsm": Server(KNEE_RPS)})
         self.progress = Progress(0.0, Memory())
 
-    def launch(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+    def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
         return self.machine.launch(setting)
 
     def session(self) -> Executor:
@@ -240,7 +240,7 @@ def test_a_search_starts_all_servers_anew_and_goes_on_where_it_was_killed(bench:
 def test_a_start_that_reaches_far_less_is_offered_less_and_rests_at_less(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def launch(setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+    def launch(setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
         if bench.machine.launched:
             bench.machine.servers["lsm"] = Server(KNEE_RPS / 10)
         return bench.machine.launch(setting)

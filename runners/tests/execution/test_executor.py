@@ -39,7 +39,7 @@ class Bench:
         self.folder = RunFolder.create(root, "01", "smoke", {"title": "t"})
         self.machine = Machine(dict(SERVERS))
 
-    def launch(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+    def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
         return self.machine.launch(setting)
 
     def session(self, planned_s: float = 100.0) -> Executor:

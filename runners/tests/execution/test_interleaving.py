@@ -53,16 +53,16 @@ class Bench:
     def __init__(self, root: Path) -> None:
         self.folder = RunFolder.create(root, "09", "smoke", {"title": "t"})
         self.machine = Machine(dict(SERVERS))
-        self.beside: list[bool] = []
+        self.kept_others: list[bool] = []
 
-    def launch(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
-        self.beside.append(beside)
+    def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
+        self.kept_others.append(keep_others)
         return self.machine.launch(setting)
 
     def session(self) -> Executor:
         self.machine.measured.clear()
         self.machine.launched.clear()
-        self.beside.clear()
+        self.kept_others.clear()
         return Executor(self.folder, FakeMeasurement(self.folder, self.machine), self.launch, Progress(0.0, Memory()))
 
 
@@ -87,7 +87,7 @@ def test_each_start_has_fresh_servers_of_all_that_are_up_at_once(bench: Bench) -
         assert alone == {"lsm", "rocksdb", "lsm-control", "noop"}
     launched = [each.subject for each in bench.machine.launched[2:]]  # after the two probes
     assert [sorted(launched[at : at + 4]) for at in (0, 4, 8)] == [["lsm", "lsm-control", "noop", "rocksdb"]] * 3
-    assert bench.beside[2:] == [False, True, True, True] * 3
+    assert bench.kept_others[2:] == [False, True, True, True] * 3
     (about,) = {step.record.interleaved for step in steps if step.kind == SHARED}
     assert about is not None
     assert (about.treatments, about.control, about.reference) == (("lsm", "rocksdb"), "lsm-control", "noop")

@@ -37,7 +37,7 @@ def _run(root: Path) -> tuple[RunFolder, StepFolder, StepFolder]:
     return folder, low, high
 
 
-def _launch(setting: Setting, keep_data: bool = False, beside: bool = False) -> Target:
+def _launch(setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
     raise AssertionError("nothing is measured")
 
 

@@ -94,7 +94,7 @@ def test_a_rate_reaches_the_command_line_in_few_functions_and_no_way_back(
     folder = RunFolder.create(tmp_path, "01", "smoke", {"title": "t"})
     measurement = ToTheStart(folder, machine, monkeypatch)
 
-    def launch(setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+    def launch(setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
         return machine.launch(setting)
 
     steps = OneBlock(block, Executor(folder, measurement, launch, measurement._progress)).run(block.name)

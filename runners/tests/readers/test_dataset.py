@@ -92,7 +92,7 @@ def test_the_command_writes_it_and_answers_by_it(root: Path, tmp_path: Path) -> 
     assert isinstance(CliRunner().invoke(lab, ["dataset", str(root), "--sql", "FROM runs"]).exception, PlanError)
 
 
-def test_a_sentinel_is_set_beside_the_latest_runs_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sentinel_is_compared_with_the_latest_runs_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, *others = runs(root)
     for p50_us, run in enumerate((here, *others), 40):
         run.update_manifest(machine={"cores": 2}, tools={"server_sources": "1"}, sentinel={"p50_us": p50_us})

@@ -94,7 +94,7 @@ def test_what_an_explanation_prints_again_of_its_example_is_one_too() -> None:
     assert all(output.example for output in found)
 
 
-def test_a_run_beside_an_example_is_looked_at() -> None:
+def test_a_run_next_to_an_example_is_looked_at() -> None:
     text = f"# Tool\n\nSample output:\n\n```\n{CLOSED}```\n\n## Ours\n{ONE_LINE_MORE}\n```\n{HEALTHY}```\n"
     example, run = outputs(text)
     assert example.example

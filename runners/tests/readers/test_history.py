@@ -100,7 +100,7 @@ def test_a_broken_manifest_is_named_and_the_rest_is_read(tmp_path: Path) -> None
     assert broken.name in history.unreadable[0]
 
 
-def test_frames_of_an_older_form_are_read_beside_newer_ones(tmp_path: Path) -> None:
+def test_frames_of_an_older_form_are_read_with_newer_ones(tmp_path: Path) -> None:
     old = made(tmp_path)
     made(tmp_path)
     path = old / "steps" / "put-lsm" / "frames" / "summary.parquet"

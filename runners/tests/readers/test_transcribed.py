@@ -343,7 +343,7 @@ def test_nothing_is_read_where_it_would_be_a_guess(text: str) -> None:
     assert not [report for report in found if report.latencies.rows or report.latency or report.requests_per_s]
 
 
-def test_tables_beside_an_output_are_no_runs() -> None:
+def test_tables_next_to_an_output_are_no_runs() -> None:
     found = outputs(f"{ROWS.replace('autocannon', 'wrk2')}\n```\n{HEALTHY}```\n")
     assert not any(output.report.transcribed for output in found)
 

@@ -112,7 +112,7 @@ def test_how_long_a_run_took_is_read(took: str, seconds: float | None) -> None:
     assert run.report.elapsed_s == seconds
 
 
-def test_what_is_measured_beside_what_is_wanted_is_read() -> None:
+def test_what_is_measured_next_to_what_is_wanted_is_read() -> None:
     figures = "- p(95): 105.48ms\n- http_reqs: 1561\n"
     assert outputs(f"# Load by k6\n\n## SLO & Results\n\n{figures}")
     assert not outputs(f"# Load by k6\n\n## SLO\n\n{figures}")
@@ -154,7 +154,7 @@ def test_the_tool_of_a_heading_made_the_figures() -> None:
         ("| QPS | p99 | Throughput |", ("| 1,000 | 4 ms | 1,300/s |", "| 5,000 | 12 s | 2,327/s |"), None, None),
     ],
 )
-def test_round_rates_beside_achieved_ones_were_offered(
+def test_round_rates_next_to_achieved_ones_were_offered(
     head: str, rows: tuple[str, str], closed: bool | None, rates: list[float] | None
 ) -> None:
     table = "\n".join((head, "|---|---|---|", *rows))
@@ -185,7 +185,7 @@ def test_what_says_that_requests_left_at_a_rate(said: str, closed: bool | None) 
     assert run.report.closed_loop is closed
 
 
-def test_rates_beside_dropped_iterations_were_offered() -> None:
+def test_rates_next_to_dropped_iterations_were_offered() -> None:
     rows = "| 1000/s | 4 ms | 0 |\n| 1350/s | 2 s | 10,016 |\n"
     found = outputs(f"# Load by k6\n\n| Rate | p95 | Dropped |\n|---|---|---|\n{rows}")
     assert [(run.report.closed_loop, len(run.report.extra)) for run in found] == [(None, 0), (None, 1)]

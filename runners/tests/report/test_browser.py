@@ -102,8 +102,8 @@ def test_a_flame_graph_is_walked_zoomed_and_reset_by_keys(report: RunFolder, tmp
         called = pressed("ArrowDown", 40)
         assert called[0] == 1 and called[2] < stops[2][2]
         assert pressed("ArrowUp", 38) == stops[2] and pressed("ArrowDown", 40) == called
-        beside = pressed("ArrowRight", 39)
-        assert beside[0] == 1 and beside[1] >= called[1] + called[2]
+        pressed_right = pressed("ArrowRight", 39)
+        assert pressed_right[0] == 1 and pressed_right[1] >= called[1] + called[2]
         assert pressed("ArrowLeft", 37) == called
         width = "document.activeElement.style.width"
         narrow = page.run(width)

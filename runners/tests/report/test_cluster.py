@@ -67,7 +67,7 @@ def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
     assert not list(cluster.lock_waits([new]))
 
 
-def test_a_death_is_drawn_by_tenths_with_its_failed_responses_beside(tmp_path: Path) -> None:
+def test_a_death_is_drawn_by_tenths_with_its_failed_responses(tmp_path: Path) -> None:
     found = faults.outages([outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
     rows = latency_of(found[0].step, tenths(found[0].step.frames["slices"]))
     assert len(rows) == 121 and rows["p99_us"].iloc[0] == 250 and pd.isna(rows["p99_us"].iloc[-1])

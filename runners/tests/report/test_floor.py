@@ -46,21 +46,21 @@ def load(root: Path) -> Step:
     return steps.whole(steps.step(root, "put-rocksdb", steps.times(), frames={"slices": pd.DataFrame(tenths)}))
 
 
-def _ladder(root: Path, beside: Step) -> style.Picture:
+def _ladder(root: Path, floor: Step) -> style.Picture:
     (found,) = climbing.ladders(read_run(make_ladder(root / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)))
-    return report.ladder(found, (), beside)
+    return report.ladder(found, (), floor)
 
 
-def _loops(root: Path, beside: Step) -> style.Picture:
-    return report.loop_curves(loops_of(root).find(kind=loops.KIND), beside)
+def _loops(root: Path, floor: Step) -> style.Picture:
+    return report.loop_curves(loops_of(root).find(kind=loops.KIND), floor)
 
 
 FIGURES: dict[str, Callable[[Path, Step], style.Picture]] = {
-    "spectrum": lambda root, beside: spectrum(load(root), floor=beside),
-    "timeline": lambda root, beside: timeline(load(root), floor=beside),
+    "spectrum": lambda root, floor: spectrum(load(root), floor=floor),
+    "timeline": lambda root, floor: timeline(load(root), floor=floor),
     "ladder": _ladder,
     "loops": _loops,
-    "outage": lambda root, beside: report.outage([outage_of(root, "sharded", 0.3)], beside),
+    "outage": lambda root, floor: report.outage([outage_of(root, "sharded", 0.3)], floor),
 }
 
 

@@ -21,7 +21,7 @@ AROUND = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0)
 
 
 def run_of(root: Path) -> Run:
-    """A knee with rate steps beside it, one that was not found, a late generator, and rate steps without a search."""
+    """A knee with rate steps of its own, one that was not found, a late generator, and rate steps without a search."""
     folder = make_ladder(root, AROUND, name="put-a", subject="a")
     base = {"what": "knee", "rps": 2_000.0}
     make_ladder(root, (1_400.0, 2_400.0), searched=False, base=base, name="put-a-rates", subject="a", into=folder)
@@ -32,7 +32,7 @@ def run_of(root: Path) -> Run:
     return dataclasses.replace(run, steps=tuple(sorted(run.steps, key=lambda step: step.name)))  # all began at once
 
 
-def test_a_row_tells_its_ladder_and_the_rate_steps_beside_it(tmp_path: Path) -> None:
+def test_a_row_tells_its_ladder_and_its_rate_steps(tmp_path: Path) -> None:
     found = ladders(run_of(tmp_path))
     rows = {str(row[0]): dict(zip(HEAD, row, strict=True)) for row in table(found).rows}
     assert list(rows) == ["a PUT", "b PUT", "c PUT", "d PUT"]

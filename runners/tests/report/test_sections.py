@@ -1,4 +1,4 @@
-"""A section that an experiment adds stands in both reports, and its figure's files lie beside them."""
+"""A section that an experiment adds stands in both reports, and its figure's files lie with them."""
 
 from __future__ import annotations
 

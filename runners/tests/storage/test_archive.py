@@ -127,7 +127,7 @@ def test_history_and_audit_read_both(pair: tuple[RunFolder, RunFolder]) -> None:
         "SELECT * EXCLUDE (run) FROM measurements ORDER BY ALL",
         "SELECT step, count(*), sum(value_us), sum(count) FROM histograms GROUP BY ALL ORDER BY ALL",
     )
-    one, other, both = (open_history(roots) for roots in ([run.path.parent], [archive.path.parent], _beside(pair)))
+    one, other, both = (open_history(roots) for roots in ([run.path.parent], [archive.path.parent], _another(pair)))
     for query in queries:
         assert_frame_equal(one.query(query), other.query(query), check_dtype=False)
     for view in ("summary", "histograms"):
@@ -136,8 +136,8 @@ def test_history_and_audit_read_both(pair: tuple[RunFolder, RunFolder]) -> None:
     assert audit(find_in(archive.path)).counts == audit(find_in(run.path)).counts != ()
 
 
-def _beside(pair: tuple[RunFolder, RunFolder]) -> list[Path]:
-    """Another run beside the archive."""
+def _another(pair: tuple[RunFolder, RunFolder]) -> list[Path]:
+    """Another run in the archive's folder."""
     return [_run(pair[0].path.parent.parent / "others").path.parent, pair[1].path.parent]
 
 

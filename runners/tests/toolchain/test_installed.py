@@ -48,7 +48,7 @@ ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder with the package and nothing beside it, as in an environment."""
+    """A folder with the package and nothing next to it, as in an environment."""
     left_out = shutil.ignore_patterns("loadgen", "tests", "docs", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "site" / "runners", ignore=left_out)
     return tmp_path / "site"

@@ -107,7 +107,7 @@ def test_threads_of_the_background_count_with_what_they_used_after_their_end_too
 
 
 @pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
-def test_a_process_beside_the_load_is_known_by_its_name_and_one_of_the_load_is_none_of_them(tmp_path: Path) -> None:
+def test_a_process_besides_the_load_is_known_by_its_name_and_one_of_the_load_is_none_of_them(tmp_path: Path) -> None:
     path = tmp_path / "activity.jsonl"
     spin = ["-c", "import time\ninput()\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"]
     for name in ("disturber", "of-the-load"):

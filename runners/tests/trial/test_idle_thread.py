@@ -1,4 +1,4 @@
-"""What is done beside a measurement is done, but takes nothing from it."""
+"""What is done during a measurement is done, but takes nothing from it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_nothing_is_done_twice_at_a_time() -> None:
     with IdleThread(work) as thread:
         thread.ask()
         assert begun.wait(WAIT_S)
-        thread.ask()  # it is being done: neither waited for nor done beside
+        thread.ask()  # it is being done: neither waited for nor done meanwhile
         assert calls == 1
         go_on.set()
 

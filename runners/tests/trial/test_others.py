@@ -20,7 +20,7 @@ WATCHED_S = 1.0
 
 @contextmanager
 def running(folder: Path, name: str, code: str) -> Iterator[int]:
-    """A process that the kernel knows by a name of its own: other tests run beside this one in the same program."""
+    """A process that the kernel knows by a name of its own: other tests run with this one in the same program."""
     (program := folder / name).symlink_to(sys.executable)
     command = [str(program), "-I", "-S", "-c", f"print(flush=True)\n{code}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

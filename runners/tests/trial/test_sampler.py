@@ -189,12 +189,12 @@ class Processes:
 
 
 def test_the_sampler_follows_from_what_runs(busy: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    beside = tmp_path / "bin"
-    beside.mkdir()
+    folder = tmp_path / "bin"
+    folder.mkdir()
     for name in ("py-spy", "perf"):
-        (beside / name).write_text("#!/bin/sh\n")
-        (beside / name).chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(beside / "python"))
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
 
     def chosen(*pids: int) -> Sampler:
         return sampler_of(Processes(*pids), no_graph())  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def test_the_sampler_follows_from_what_runs(busy: int, tmp_path: Path, monkeypat
         chosen(busy, os.getpid())
     with pytest.raises(MeasureError, match="let the lab start it"):
         chosen()
-    (beside / "perf").unlink()
+    (folder / "perf").unlink()
     monkeypatch.setattr(sampler, "_program", lambda _pid: "node")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MeasureError, match="linux-perf"):

@@ -68,7 +68,7 @@ def seen(folder: Path, plant: Plant) -> tuple[pd.DataFrame, float]:
     witness = StallWitness(build_truepace(lambda _line: None).with_name("stall-witness"))
     cpu, file = usable_cpus()[-1], folder / "stalls.txt"
     began = time.time_ns() // 1000
-    with witness.beside([cpu], file) as reported:
+    with witness.watch_if_allowed([cpu], file) as reported:
         plant(cpu)
     (record,) = reported
     if record.note is not None:
@@ -97,7 +97,7 @@ def test_a_hog_of_higher_priority_is_seen_when_and_as_long_as_it_held_the_core(t
 
 
 def test_a_witness_that_is_not_there_costs_no_load(tmp_path: Path) -> None:
-    with StallWitness(tmp_path / "stall-witness").beside([0], tmp_path / "stalls.txt") as reported:
+    with StallWitness(tmp_path / "stall-witness").watch_if_allowed([0], tmp_path / "stalls.txt") as reported:
         pass
     (record,) = reported
     assert record.cpus == () and record.note is not None and "not built" in record.note
@@ -107,7 +107,7 @@ def test_a_refusal_is_reported_with_its_remedy(tmp_path: Path) -> None:
     program = tmp_path / "stall-witness"
     program.write_text("#!/bin/sh\necho 'stall-witness: real-time priority is refused'\nexit 1\n")
     program.chmod(0o755)
-    with StallWitness(program).beside([0], tmp_path / "stalls.txt") as reported:
+    with StallWitness(program).watch_if_allowed([0], tmp_path / "stalls.txt") as reported:
         pass
     note = reported[0].note or ""
     assert "real-time priority is refused" in note and "setcap" in note and "ulimit -r" in note

@@ -132,7 +132,7 @@ pub(super) struct Args {
     /// Write results as JSON (format: docs/json.md)
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub(super) json: Option<PathBuf>,
-    /// Write response times as an HdrHistogram percentile table (FILE), service times beside it (FILE.service), and
+    /// Write response times as an HdrHistogram percentile table (FILE), service times with it (FILE.service), and
     /// both once more by status class where not all responses are 2xx (FILE.4xx, FILE.service.4xx, …)
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub(super) hgrm: Option<PathBuf>,

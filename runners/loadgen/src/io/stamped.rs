@@ -78,7 +78,7 @@ pub(super) fn stamp_in(control: &[u8]) -> Option<u64> {
     Some(at.tv_sec as u64 * NS_PER_S + at.tv_nsec as u64)
 }
 
-/// How often the two clocks are held beside each other. Both are slewed alike, so only a step of the wall clock parts
+/// How often the two clocks are compared. Both are slewed alike, so only a step of the wall clock parts
 /// them, and that spoils the stamps of this long at most.
 const RENEW_NS: u64 = NS_PER_S / 100;
 /// Readings of the clocks at a time; the one with the narrowest bracket counts.

@@ -1,4 +1,4 @@
-//! Adds up what the workers hand over, second by second, beside the run and never in its way.
+//! Adds up what the workers hand over, second by second, during the run and never in its way.
 
 use super::distribution::{rank, value_at_rank};
 use super::{Chunks, Comparison, Counts, Distribution, Histogram, Interval, Pair, Request};
@@ -141,7 +141,7 @@ pub struct Collection {
     pub whole: Collected,
     /// Each target, where there are several.
     pub targets: Vec<Collected>,
-    /// Targets beside each other, where there are several.
+    /// Targets compared, where there are several.
     pub comparison: Option<Comparison>,
     /// Requests that are not in the log of requests, because writing it was too slow.
     pub requests_dropped: u64,

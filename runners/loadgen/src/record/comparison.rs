@@ -1,4 +1,4 @@
-//! Targets beside each other: ratios of their percentiles with intervals, and what a request's predecessor does to it.
+//! Targets compared: ratios of their percentiles with intervals, and what a request's predecessor does to it.
 //!
 //! Requests of all targets that were intended within the same stretch of time met the same machine, so stretches are the
 //! independent units: a ratio's interval is the delete-a-group jackknife's over stretches (Shao and Wu, "A general theory

@@ -1,4 +1,4 @@
-//! Percentile tables for HdrHistogram's plotters, in milliseconds: response times, and service times beside them. Where
+//! Percentile tables for HdrHistogram's plotters, in milliseconds: response times, and service times with them. Where
 //! responses came in other status classes than 2xx, each class has a pair of tables of its own, and so has each operation
 //! that the script names.
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub fn create(path: &Path) -> Result<()> {
     for class in 0..CLASSES {
         for kind in ["", ".service"] {
-            let _ = std::fs::remove_file(beside(path, &format!("{kind}.{class}xx")));
+            let _ = std::fs::remove_file(sibling(path, &format!("{kind}.{class}xx")));
         }
     }
     for stale in of_operations(path) {
@@ -25,10 +25,10 @@ pub fn create(path: &Path) -> Result<()> {
     write_both(path, "", "", "")
 }
 
-/// The tables of operations beside a path, of whatever run.
+/// The tables of operations next to a path, of whatever run.
 fn of_operations(path: &Path) -> Vec<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let starts = ["", ".service"].map(|kind| beside(path, &format!("{kind}:")));
+    let starts = ["", ".service"].map(|kind| sibling(path, &format!("{kind}:")));
     let is_one = |file: &PathBuf| {
         let name = file.file_name().map_or(&[][..], OsStr::as_encoded_bytes);
         starts.iter().filter_map(|start| start.file_name()).any(|start| name.starts_with(start.as_encoded_bytes()))
@@ -56,7 +56,7 @@ pub fn write(path: &Path, outcome: &Outcome, tags: &[String]) -> Result<()> {
 }
 
 /// The path with something after its name.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
@@ -64,7 +64,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn write_both(path: &Path, part: &str, response: &str, service: &str) -> Result<()> {
     for (kind, text) in [("", response), (".service", service)] {
-        let path = beside(path, &format!("{kind}{part}"));
+        let path = sibling(path, &format!("{kind}{part}"));
         std::fs::write(&path, text).map_err(|error| {
             let name = path.display();
             Error::CouldNotRun(format!("cannot write {name}: {error}; name another file with --hgrm"))

@@ -185,7 +185,7 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
     }
 }
 
-/// Targets beside each other.
+/// Targets compared.
 fn compared(config: &Config, comparison: &Comparison) -> Value {
     let name = |target: usize| config.targets[target].name.as_str();
     let bounds = |interval: Interval95| [interval.low, interval.high];

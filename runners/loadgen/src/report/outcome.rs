@@ -79,7 +79,7 @@ pub struct Run {
     pub whole: Outcome,
     /// Each target, where there are several.
     pub targets: Vec<Outcome>,
-    /// Targets beside each other, where there are several.
+    /// Targets compared, where there are several.
     pub comparison: Option<Comparison>,
     /// Names of operations in the order of their numbers, from 1.
     pub tags: Vec<String>,
@@ -288,7 +288,7 @@ mod tests {
         assert!(judge(Some(&of(&[(1, 1000)])), &quick, 0.2, 0.0).kept_up);
         let verdict = judge(Some(&late), &quick, 0.2, 0.0);
         assert!(!verdict.kept_up && verdict.sentence.contains("core of its own"), "{}", verdict.sentence);
-        assert_eq!(judge(Some(&late), &slow, 0.2, 0.0).kept_up_to, Some(99.9), "little beside what is measured");
+        assert_eq!(judge(Some(&late), &slow, 0.2, 0.0).kept_up_to, Some(99.9), "little against what is measured");
         let stall = of(&[(1, 985), (2_900, 15)]);
         let verdict = judge(Some(&stall), &quick, 0.2, 0.0);
         assert!(verdict.kept_up && verdict.kept_up_to == Some(90.0), "{verdict:?}");

@@ -1,4 +1,4 @@
-//! Targets beside each other, on the console: what each came to, their ratios, and what their order did.
+//! Targets compared, on the console: what each came to, their ratios, and what their order did.
 
 use super::Run;
 use super::console::{PREFIX, short};

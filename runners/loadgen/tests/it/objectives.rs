@@ -1,4 +1,4 @@
-//! `--slo` decides the exit code, and percentile tables are written beside the other reports, by status class too.
+//! `--slo` decides the exit code, and percentile tables are written with the other reports, by status class too.
 
 use crate::support::{LONGER_THAN_A_RUN, Scratch, Server, run};
 use std::io::Write;

@@ -121,7 +121,7 @@ fn a_script_may_end_the_program() {
 }
 
 #[test]
-fn files_and_modules_beside_the_caller_are_read() {
+fn files_and_modules_next_to_the_caller_are_read() {
     let server = Server::ok();
     let scratch = Scratch::new();
     scratch.file("helper.lua", "return { path = function() return '/helped' end }\n");

@@ -86,7 +86,7 @@ fn a_target_that_does_not_respond_keeps_no_request_from_another() {
 #[ignore = "timed: make test-long runs it alone"]
 fn a_sleep_in_one_target_leaves_the_lag_of_the_other_as_it_was() {
     agrees(|| {
-        let beside = |other: Server| {
+        let while_other = |other: Server| {
             let quick = Server::ok();
             let targets = format!("--target quick={} --target other={}", quick.url("/"), other.url("/"));
             let run = run(&format!("-t1 -c8 -R 200 -d 1500ms {targets}"));
@@ -95,10 +95,10 @@ fn a_sleep_in_one_target_leaves_the_lag_of_the_other_as_it_was() {
             let quick = (number(0, "/generator/lag_us/p99"), number(0, "/latency_us/response/p90"));
             (quick, number(1, "/latency_us/response/p50"))
         };
-        let ((lag_alike, _), _) = beside(Server::ok());
-        let ((lag_us, response_us), slept_us) = beside(slow(50));
+        let ((lag_alike, _), _) = while_other(Server::ok());
+        let ((lag_us, response_us), slept_us) = while_other(slow(50));
         let measured =
-            format!("lag {lag_us} beside a sleep, {lag_alike} without; response {response_us}, slept {slept_us}");
+            format!("lag {lag_us} with a sleep, {lag_alike} without; response {response_us}, slept {slept_us}");
         // A send that waited for the other target would be late by its 50 ms.
         held(lag_us < lag_alike + 2_000.0 && response_us < 20_000.0 && slept_us > 50_000.0, measured)
     });

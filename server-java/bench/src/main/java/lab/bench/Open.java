@@ -36,7 +36,7 @@ public final class Open {
                 storage.get(MemorySegment.ofArray(Data.key(random.nextInt(keys))), value -> { });
             }
             System.gc();
-            System.out.printf("{\"engine\": \"%s\", \"disk_bytes\": %d, \"open_s\": %.4f, \"beside_heap_bytes\": %d}%n",
+            System.out.printf("{\"engine\": \"%s\", \"disk_bytes\": %d, \"open_s\": %.4f, \"off_heap_bytes\": %d}%n",
                     args[0], Fill.size(Path.of(args[1])), seconds,
                     Process.anonymousBytes() - Runtime.getRuntime().totalMemory());
         }

@@ -88,7 +88,7 @@ final class RunningServer implements AutoCloseable {
         }
     }
 
-    /** Beside the folder of the store, which has only the store's own files; null if the store keeps none. */
+    /** Next to the folder of the store, which has only the store's own files; null if the store keeps none. */
     private static Path clockMark(Node node) {
         return node.data() != null && Files.isDirectory(node.data())
                 ? node.data().resolveSibling(node.data().getFileName() + ".clock") : null;

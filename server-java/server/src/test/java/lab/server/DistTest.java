@@ -109,7 +109,7 @@ class DistTest {
     }
 
     @Test
-    void profilerLiesBesideTheServer() {
+    void profilerIsInTheServersFolder() {
         assertTrue(Files.exists(DIST.resolveSibling("profiler").resolve("async-profiler.jar")));
         assertTrue(Files.exists(DIST.resolveSibling("profiler").resolve("jfr-converter.jar")));
     }

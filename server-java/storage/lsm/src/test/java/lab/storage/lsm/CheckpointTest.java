@@ -34,7 +34,7 @@ class CheckpointTest {
     @TempDir
     private Path folder;
 
-    /** A write, of which the number of the last one is kept beside it. */
+    /** A write, of which the number of the last one is kept with it. */
     private static void write(LsmStorage storage, int number) {
         storage.write(new Batch().put(utf8("key" + number % KEYS), utf8(number + "x".repeat(number % 300)))
                 .put(utf8("last"), utf8(Integer.toString(number))));

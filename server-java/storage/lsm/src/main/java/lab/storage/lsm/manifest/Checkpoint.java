@@ -12,7 +12,7 @@ import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
 /**
- * Makes a store of hard links to tables, which never change, and a manifest of its own. It is made beside its place and
+ * Makes a store of hard links to tables, which never change, and a manifest of its own. It is made near its place and
  * renamed into it when it is whole and on disk, so that no one finds a part of it there.
  */
 public final class Checkpoint {
@@ -74,7 +74,7 @@ public final class Checkpoint {
         }
     }
 
-    /** Removes what was made; what cannot be removed stays beside the target. */
+    /** Removes what was made; what cannot be removed stays next to the target. */
     private static void remove(Disk disk, List<Path> made, Path part, Exception cause) {
         try {
             for (Path file : made) {
