@@ -51,7 +51,7 @@ def drawn(
     """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from the same.
 
     `dots`: by quantity and treatment, the ratio in each round; `labels` in place of the quantities' own; not `judged`:
-    no colour says better or worse; `changes`: each is written beside its bar, and the values are left to a table.
+    no colour says better or worse; `changes`: each is written with its bar, and the values are left to a table.
     """
     figure = style.Picture(8.4, 1.8 + (0.36 if changes else 0.55) * max(1, len(rows)))
     axes = figure.add_subplot()
