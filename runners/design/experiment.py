@@ -19,14 +19,17 @@ from runners.design.target import LOOPBACK, TargetFile, shared_workload, target_
 from runners.errors import PlanError
 
 Value = str | int | float | bool
+#: Stands for a default that has every choice.
+ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One knob: its default fixes the type; `choices` or `low`..`high` its range.
 
-    With `several`, the value is a comma-separated list of distinct choices. `read` makes what a text stands for, and
-    raises PlanError where it stands for nothing; `kept` writes the text as a run keeps it, with whole paths.
+    With `several`, the value is a comma-separated list of distinct choices; ALL where every choice is the default.
+    `read` makes what a text stands for, and raises PlanError where it stands for nothing; `kept` writes the text as a
+    run keeps it, with whole paths.
     """
 
     name: str
@@ -69,7 +72,8 @@ class Parameter:
         if isinstance(self.default, str):
             if not isinstance(value, str):
                 raise self._refusal(value, "it must be text")
-            return ",".join(part.strip() for part in value.split(",")) if self.several else value.strip()
+            parts = [part.strip() for part in value.split(",")] if self.several else [value.strip()]
+            return self.default if parts == [ALL] and self.default == ",".join(self.choices) else ",".join(parts)
         if isinstance(value, bool):
             raise self._refusal(value, "it must be a number")
         try:

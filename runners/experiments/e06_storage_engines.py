@@ -34,8 +34,9 @@ LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.7), "quick": (0.5, 2.0, 3.1, 0.7), "full":
 COMPARED = {"smoke": ("get",), "quick": ("put", "get"), "full": ("put", "get")}
 STARTS = {"smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.3, 2.0, 0.4), "full": Starts(6, 2.0, 15.0, 5.0)}
 MARGIN = 0.03
-#: Stores that are read in the quick size, as a fill goes before, and one that is not written to: no question asks it.
-READ, NOT_WRITTEN = (REFERENCE_STORE, "lsm"), ("memory",)
+#: Stores that are read in the quick size, as a fill goes before, and that are written to: no question asks for others.
+READ = (REFERENCE_STORE, "lsm")
+WRITTEN = (*READ, "rocksdb-tuned", "leveldb", "files", "noop")
 #: Two stores whose profiles are set against each other, at one rate.
 PROFILED = (STORES["rocksdb"], STORES["lsm"])
 
@@ -44,7 +45,7 @@ def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Settin
     """The stores whose knees a size has time for; where it has time for none that was chosen, all of them."""
     if size != "quick":
         return chosen
-    fit = [each for each in chosen if (each.name in READ if workload.filled_keys else each.name not in NOT_WRITTEN)]
+    fit = [each for each in chosen if each.name in (READ if workload.filled_keys else WRITTEN)]
     return fit or chosen
 
 
