@@ -35,7 +35,7 @@ from runners.readers import write
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
-from runners.storage.schema import FaultRecord, FillRecord, InterleavedRecord, read_record
+from runners.storage.schema import FaultRecord, FillRecord, InterleavedRecord, StepRecord, read_record
 from runners.targets.base import Target, TargetGroup
 from runners.targets.external import build as build_target
 from runners.targets.external import launch as launch_target
@@ -195,22 +195,22 @@ class Executor:
 
     def _measured(self, block: Block, request: Request) -> list[Step]:
         session = request.session
-        more: dict[str, object] = {
-            "block": block.name, "specification": session.specification, "ladder": request.ladder
-        }  # fmt: skip
+        known = StepRecord(block=block.name, specification=session.specification, ladder=request.ladder)
         if isinstance(session, SharedSession):
             assert request.interleaved is not None, "what is shared belongs to an interleaved block"
-            return self._measured_together(session, request.interleaved, more)
+            return self._measured_together(session, request.interleaved, known)
         if session.warm_up is not None:
-            server, warmed = self._warm_server(session, session.warm_up, more)
+            server, warmed = self._warm_server(session, session.warm_up, known)
             if warmed is not None:
                 return [warmed]
         else:
             if session.heads:
                 asked = cast("RunningServer", self._launch(session.treatment))
-                more |= {"fault": FaultRecord(switch=block.name, heads=tuple(heads(asked, session.heads)))}
+                known = record_with(
+                    known, fault=FaultRecord(switch=block.name, heads=tuple(heads(asked, session.heads)))
+                )
             server = self._started(session)
-        return [self._trial(block, server, trial, more) for trial in session.trials]
+        return [self._trial(block, server, trial, known) for trial in session.trials]
 
     def _started(self, session: Session) -> Target:
         server = self._launch(session.treatment, keep_others=session.keep_others)
@@ -220,7 +220,7 @@ class Executor:
                 server = self._launch(session.treatment, keep_data=True)
         return server
 
-    def _warm_server(self, session: Session, warming: Trial, more: Mapping[str, object]) -> tuple[Target, Step | None]:
+    def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
         """The warm server of sessions before; it is started and warmed where it is not up, or died.
 
         The warm-up that a block begins with is a step of it, from which its first rate follows; a later one is not.
@@ -233,14 +233,14 @@ class Executor:
         server, whole_s = self._started(session), warming.shape.duration_s or 0.0
         name, role = (warming.name, warming.role) if first else (f"re-{warming.name}", KIND)
         loops = Shape(warming.shape.connections, warming.shape.threads)
-        own = more if first else {"block": more["block"]}
-        step = warm_up(self._measurement, name, server, warming.workload, loops, whole_s, kind=role, more=own)
+        own = known if first else StepRecord(block=known.block)
+        step = warm_up(self._measurement, name, server, warming.workload, loops, whole_s, kind=role, known=own)
         if not facts.achieved_rps(step) > 0:
             raise MeasureError(f"warm-up of {session.treatment.name}", facts.why_not(step), "see the server's log")
         self._warm.append((like, server))
         return server, step if first else None
 
-    def _trial(self, block: Block, server: Target, trial: Trial, more: Mapping[str, object]) -> Step:
+    def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
         """Measure one trial; a fill again where a request timed out. Raises MeasureError when not all was written."""
         spec = None
         if trial.profile:
@@ -250,19 +250,17 @@ class Executor:
             spec = ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
-            more = {**more, "fill": FillRecord(keys=keys)}
+            known = record_with(known, fill=FillRecord(keys=keys))
         for _ in range(FILL_TRIES if fills else 1):
             step = self._measurement.step(
-                trial, server, spec, more, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title))
+                trial, server, spec, known, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title))
             )
             if not fills or _wrote_all(step, keys):
                 return step
         cause = f"not all of {keys} keys could be written"
         raise MeasureError(f"store of {server.subject}", cause, "see the server's log")
 
-    def _measured_together(
-        self, session: SharedSession, about: InterleavedRecord, more: Mapping[str, object]
-    ) -> list[Step]:
+    def _measured_together(self, session: SharedSession, about: InterleavedRecord, known: StepRecord) -> list[Step]:
         """Start all servers, warm those that are not to be cold, load each alone as asked, then all by one schedule."""
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
         for member in session.members:
@@ -270,18 +268,18 @@ class Executor:
             if member.workload.filled_keys:
                 measurement.fill(server, member.workload)
         loops = Shape(load.shape.connections, load.shape.threads)
-        own = {"block": more["block"], "round": session.number}
+        own = StepRecord(block=known.block, round=session.number)
         for member in (each for each in session.members if not each.cold):
             name, server = step_name(load.name, "warm", member.name), servers[member.name]
-            warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, more=own)
+            warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, known=own)
             let_rest(server, warmed)
-        more = {**more, "round": session.number}
+        known = record_with(known, round=session.number)
         steps = []
         alone = [(each.name, each.alone) for each in session.members]
         for name, trial in (*alone, *((each.name, each.solo) for each in session.members)):
             if trial is not None:
-                arm = {**more, "interleaved": record_with(about, arm=name)}
-                steps.append(measurement.step(trial, servers[name], more=arm))
+                arm = record_with(known, interleaved=record_with(about, arm=name))
+                steps.append(measurement.step(trial, servers[name], known=arm))
                 let_rest(servers[name], steps[-1])
         sent = LoadSpec(
             "", None, load.rate.rps if load.rate else None, load.shape.duration_s or 0.0, load.shape.warmup_s or 0.0,
@@ -295,8 +293,8 @@ class Executor:
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
             group = TargetGroup(write.listed(each.name for each in session.compared), servers)
             label = f"{group.subject} {load.workload.label}, start {session.number}"
-            more = {**more, "label": label, "interleaved": record_with(about, cpu_groups=groups)}
-            return [*steps, measurement.step(load, group, more=more, load=sent)]
+            known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))
+            return [*steps, measurement.step(load, group, known=known, load=sent)]
 
 
 def _wrote_all(step: Step, keys: int) -> bool:

@@ -15,11 +15,10 @@ import dataclasses
 import errno
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -36,7 +35,15 @@ from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
-from runners.storage.schema import FillRecord, LoopRecord, StepRecord, SweepRecord, WindowRecord, write_record
+from runners.storage.schema import (
+    FillRecord,
+    LoopRecord,
+    StepRecord,
+    SweepRecord,
+    WindowRecord,
+    laid_over,
+    write_record,
+)
 from runners.targets.base import Cluster, Freezable, Jvm, Target
 from runners.targets.lab_server import check_filled, check_written, fill_by_hand
 from runners.toolchain.build import Workshop
@@ -51,6 +58,7 @@ from runners.trial.telemetry import disk_bytes, processes, rest
 FILL_CONNECTIONS = 8
 FILL_BOUND_S = 120.0
 FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
+NOTHING_KNOWN = StepRecord()
 REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 
@@ -79,16 +87,15 @@ def _paced(trial: Trial, load: LoadSpec) -> str:
     return ", closed loop" if load.rate_rps is None else f" at {write.rate(load.rate_rps)}"
 
 
-def _about(trial: Trial, label: str) -> dict[str, Any]:
-    basis = trial.rate.basis if trial.rate else ""
-    about: dict[str, Any] = {
-        "label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": basis
-    }  # fmt: skip
-    if trial.round is not None:
-        about["round"] = trial.round
+def _planned(trial: Trial, label: str) -> StepRecord:
+    """What a trial's plan says of its record."""
+    sweep = None
     if trial.sweep is not None:
-        about["sweep"] = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
-    return about
+        sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
+    return StepRecord(
+        label=label, role=trial.role, workload=trial.workload.name, rate_basis=trial.rate.basis if trial.rate else "",
+        round=trial.round, sweep=sweep,
+    )  # fmt: skip
 
 
 class Measurement:
@@ -122,11 +129,11 @@ class Measurement:
         trial: Trial,
         server: Target,
         profile: ProfileSpec | None = None,
-        more: Mapping[str, object] | None = None,
+        known: StepRecord = NOTHING_KNOWN,
         happening: Callable[[float], Happening | None] = lambda _lead_s: None,
         load: LoadSpec | None = None,
     ) -> Step:
-        """Measure a trial and keep it as a step, with the fields `more` of its record. Says so when it is not valid.
+        """Measure a trial and keep it as a step, with what is `known` of its record. Says so when it is not valid.
 
         `happening` gives, from the seconds for which a load is sent before it is recorded, what happens meanwhile.
         `load` is what is sent where several servers share it.
@@ -151,8 +158,8 @@ class Measurement:
                     )
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                about = _about(trial, label) | dict(more or {}) | during.record(folder)
-                step = self._keep(folder, replace(record, **about))
+                record = laid_over(record, _planned(trial, label), known, during.record(folder))
+                step = self._keep(folder, record)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -290,10 +297,10 @@ class Happening:
 
     begin: Callable[[], None]
     end: Callable[[], object]
-    record: Callable[[StepFolder], dict[str, Any]]
+    record: Callable[[StepFolder], StepRecord]
 
 
-NOTHING = Happening(lambda: None, lambda: None, lambda _folder: {})
+NOTHING = Happening(lambda: None, lambda: None, lambda _folder: NOTHING_KNOWN)
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
@@ -314,7 +321,7 @@ def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str
             held_keys=asked.held_keys,
             kernel_hz=hz,
         )
-        return Happening(watch.begin, lambda: None, lambda _folder: {"loop": replace(about, tcp=watch.gained() or {})})
+        return Happening(watch.begin, lambda: None, lambda _: StepRecord(loop=replace(about, tcp=watch.gained() or {})))
     if len(kills) > 1 or (kills and freezes):
         cause = "it kills a node and has another fault too"
         raise MeasureError(f"trial {trial.name}", cause, "plan one trial for each")
@@ -328,10 +335,11 @@ def _frozen(freezes: tuple[Freeze, ...], trial: Trial, server: Target, lead_s: f
         raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
     freezer, length_s = Freezer(server.child, freezes, lead_s), trial.shape.duration_s or 0.0
 
-    def record(folder: StepFolder) -> dict[str, Any]:
+    def record(folder: StepFolder) -> StepRecord:
         freezes = freezer.finish()
         start_unix_us = _start_us(folder) or freezer.began_unix_us + lead_s * 1e6
-        return {"freezes": freezes, "window": WindowRecord(start_unix_us=start_unix_us, length_s=length_s)}
+        window = WindowRecord(start_unix_us=start_unix_us, length_s=length_s)
+        return StepRecord(freezes=freezes, window=window)
 
     return Happening(freezer.begin, freezer.finish, record)
 
@@ -341,8 +349,8 @@ def _killed(kill: KillNode, server: Target, lead_s: float) -> Happening:
         raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
     dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
 
-    def record(folder: StepFolder) -> dict[str, Any]:
-        return {"outage": replace(dying.finish(), start_unix_us=_start_us(folder))}
+    def record(folder: StepFolder) -> StepRecord:
+        return StepRecord(outage=replace(dying.finish(), start_unix_us=_start_us(folder)))
 
     return Happening(dying.begin, dying.finish, record)
 
@@ -391,8 +399,6 @@ def await_rest(
 
 
 KIND = "warm-up"
-#: In the record of each step of a warm-up: its throughput is not that of a server all of whose threads are pinned.
-COMPILER = {"compiler_on_any_core": True}
 #: For so long at most a server is left alone after one load.
 REST_S = 2.0
 
@@ -406,7 +412,7 @@ def warm_up(
     whole_s: float,
     *,
     kind: str = KIND,
-    more: Mapping[str, object] | None = None,
+    known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
     """A closed loop on a warm server: the last of as many as it takes; those before are kept under steps/superseded/.
@@ -416,10 +422,11 @@ def warm_up(
     """
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
-    more = {**(more or {}), **(COMPILER if isinstance(server, Jvm) else {})}
+    # its throughput is not that of a server all of whose threads are pinned
+    known = replace(known, compiler_on_any_core=isinstance(server, Jvm))
     with _compiler_freed(server):
         while True:
-            step = measurement.step(Trial(name, kind, workload, None, loop), server, more=more)
+            step = measurement.step(Trial(name, kind, workload, None, loop), server, known=known)
             left_s = bound_s - (clock() - began) - loop_s
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step

@@ -342,6 +342,20 @@ class StepRecord(Struct, frozen=True):
         return self.interleaved is not None or self.fault is not None or self.outage is not None
 
 
+_EMPTY = StepRecord()
+
+
+def laid_over(record: StepRecord, *known: StepRecord) -> StepRecord:
+    """The record with those fields of others that are not at their defaults; the last one counts."""
+    changed = {
+        name: value
+        for each in known
+        for name in StepRecord.__struct_fields__
+        if (value := getattr(each, name)) != getattr(_EMPTY, name)
+    }
+    return msgspec.structs.replace(record, **changed)
+
+
 def record_of(document: Mapping[str, Any]) -> StepRecord:
     """Convert step.json. Raises StoreError where it is of another version, or holds a value that a field can't have."""
     name = f"step {document.get('name', '')!r}"
