@@ -20,6 +20,11 @@ each start lies around the mean one by a normal deviate of unknown size, integra
 search share that size, so that what tells of it is pooled over all of them. With one start the interval is that of this
 process alone, and a ratio is no ground for a verdict.
 
+**Evidence.** No estimate stands where the steps outside of its interval mostly contradict it, or where those from its
+lower end up to it mostly missed (a sign test), whether they are kept or missed by more than their stalls explain. And
+a step that missed while the generator was late may have missed by that: it is undecided. Its response times are upper
+bounds, so with it the curve gives a lower bound of the knee, and no upper one.
+
 All parameters have a posterior on a grid (k fine, the others coarse); the knee is the median of that of k, its
 interval the central 98 %, which covers the truth in at least 95 of 100 simulated searches (bursts as measured, see the
 tests). scipy's curve_fit was looked at: it has no share of spoilt steps and takes the intervals for normal.
@@ -29,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import product
@@ -38,7 +43,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
@@ -72,6 +77,7 @@ FORM = 0.01
 FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
 NEXT = (0.02, 0.98)  # of the posterior: between these quantiles the next rates lie
 LEAST_SPAN = 0.06  # of the logarithm of the rate, that a batch covers at least
+RARE = 0.1  # how often a knee may be given up because steps below it missed by chance
 FURTHER = 4.0  # how far beyond the rates that were offered a batch looks for a knee that lies there
 LEAST_SHORTFALL = 0.01
 DRAWS = 400  # quantiles of each knee that make a ratio
@@ -82,7 +88,7 @@ class RateStep:
     """One rate step: offered rate, percentiles by level (infinite where not known), what was achieved and lost of it.
 
     `stalled`: share of its time in which the stall witness saw a core stand still. `start`: which fresh start of its
-    server it was offered to.
+    server it was offered to. `length_s`: infinite where it is not known.
     """
 
     rps: float
@@ -91,6 +97,7 @@ class RateStep:
     lost: float = 0.0
     stalled: float = 0.0
     start: int = 1
+    length_s: float = math.inf
 
     def at(self, level: float) -> float:
         """A percentile in microseconds; that of the next higher level where this one was not kept."""
@@ -114,6 +121,19 @@ class RateStep:
         if self.achieved > 0:
             short = math.log(objective.achieved / self.achieved) / max(LEAST_SHORTFALL, 1 - objective.achieved)
         return max(-FURTHEST, min(FURTHEST, max([short, *parts])))
+
+    def missed_without_stalls(self, objective: Objective) -> bool:
+        """Whether it missed by more than the stalls of the machine explain.
+
+        Where requests are served in order, a core that stands still for so long delays each of them by that at most.
+        """
+        latencies = tuple((level, max(0.0, us - self.stalled_us)) for level, us in self.latency_us)
+        return replace(self, latency_us=latencies, achieved=self.achieved + self.stalled).excess(objective) > 0
+
+    @property
+    def stalled_us(self) -> float:
+        """For how long cores stood still in it."""
+        return self.stalled * self.length_s * 1e6 if self.stalled else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +176,24 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The knee with its 95 % interval; a side that is not known is NaN. `precise`: as narrow as was asked."""
+    """The knee with its 95 % interval; a side that is not known is NaN. `precise`: as narrow as was asked.
+
+    `late`: it lies above `low_rps`, and how far is not known, since the generator was late wherever more was missed.
+    `ceiling_rps`: from which rate on nothing else was seen; infinite where the generator was late in none.
+    """
 
     kind: Kind
     rps: float
     low_rps: float
     high_rps: float
     precise: bool = False
-    ceiling_rps: float = math.inf  # lowest rate that the generator could not send; infinite if it sent all
+    ceiling_rps: float = math.inf
+    late: bool = False
+
+    @property
+    def known_below(self) -> bool:
+        """Whether the knee was found, or a lower bound of it because the generator was late."""
+        return self.kind == Kind.FOUND or self.late
 
     @property
     def width(self) -> float:
@@ -176,34 +206,62 @@ def estimate(
     objective: Objective,
     precision: float = math.inf,
     limits_rps: tuple[float, float] = (0.0, math.inf),
-    ceiling_rps: float = math.inf,
+    undecided: Sequence[RateStep] = (),
 ) -> Answer:
     """Estimate the knee from the steps of one server, and say which of its sides are known.
 
     Steps in which the machine stood still are left out where others remain. `limits_rps`: the lowest and the highest
-    rate of interest.
+    rate of interest. `undecided`: steps that missed while the generator was late.
     """
     nan = math.nan
+    sent_rps = max((step.rps for step in steps), default=0.0)
+    ceiling_rps = min((step.rps for step in undecided if step.rps > sent_rps), default=math.inf)
     if not steps:
         return Answer(Kind.FAILED, nan, nan, nan, ceiling_rps=ceiling_rps)
-    steps = undisturbed(steps)[0] or steps
-    knee = curve(steps, objective).knee
-    met = [step.rps for step in steps if step.excess(objective) <= 0]
-    missed = [step.rps for step in steps if step.excess(objective) > 0]
+    kept = undisturbed(steps)[0] or list(steps)
+    knee = curve(kept, objective).knee
+    met = [step.rps for step in kept if step.excess(objective) <= 0]
+    missed = [step.rps for step in kept if step.excess(objective) > 0]
     # a curve whose steps below mostly miss, or above mostly meet, has the wrong form: there is no knee between them
     missed_below = sum(rps < knee.low for rps in missed) > sum(rps < knee.low for rps in met)
     met_above = sum(rps > knee.high for rps in met) > sum(rps > knee.high for rps in missed)
     lower = bool(missed) and (math.isnan(knee.low) or missed_below)
-    higher = bool(met) and (math.isnan(knee.high) or met_above)
-    if not lower and not higher:
-        precise = knee.high / knee.low - 1 <= precision
-        return Answer(Kind.FOUND, knee.value, knee.low, knee.high, precise, ceiling_rps)
-    if higher and max(met) * NEAR >= min(limits_rps[1], ceiling_rps):
+    unbounded = bool(undecided) and not missed  # the form of the curve alone would end it
+    higher = bool(met) and (math.isnan(knee.high) or met_above or unbounded)
+    if not lower and not higher and _supported(steps, kept, objective, knee):
+        low_rps = min(knee.low, at_least(steps, undecided, objective).knee.low) if undecided else knee.low
+        precise = knee.high / low_rps - 1 <= precision
+        return Answer(Kind.FOUND, knee.value, low_rps, knee.high, precise, ceiling_rps)
+    if undecided and higher and not lower:
+        ends = (max(met), knee.low, at_least(steps, undecided, objective).knee.low)
+        low_rps = min((rps for rps in ends if write.known(rps)), default=nan)
+        return Answer(Kind.ABOVE, nan, low_rps, nan, False, ceiling_rps, late=True)
+    if higher and max(met) * NEAR >= limits_rps[1]:
         return Answer(Kind.ABOVE, nan, max(met), nan, True, ceiling_rps)
     if lower and min(missed) <= limits_rps[0] * NEAR:
         return Answer(Kind.BELOW, nan, nan, min(missed), True, ceiling_rps)
-    low, high = (max(met, default=nan) if higher else nan), (min(missed, default=nan) if lower else nan)
+    both = lower == higher  # the curve has the wrong form
+    low = max(met, default=nan) if higher or both else nan
+    high = min(missed, default=nan) if lower or both else nan
     return Answer(Kind.OPEN, nan, low, high, ceiling_rps=ceiling_rps)
+
+
+def _supported(steps: Sequence[RateStep], kept: Sequence[RateStep], objective: Objective, knee: Bounded) -> bool:
+    """Whether the steps from the lower end of a knee up to it speak for it, those too that the machine spoilt.
+
+    A spoilt step speaks for it where it met, and against it where it missed by more than its stalls explain. Below the
+    knee of a typical step no more than half of them miss, and by a sign test so many would be a rare chance.
+    """
+    near = [step for step in steps if knee.low <= step.rps <= knee.value]
+    met = sum(step.excess(objective) <= 0 for step in near)
+    missed = sum(step.missed_without_stalls(objective) for step in near if step.excess(objective) > 0)
+    return float(binom.sf(missed - 1, met + missed, 0.5)) > RARE
+
+
+def at_least(steps: Sequence[RateStep], undecided: Sequence[RateStep], objective: Objective) -> Curve:
+    """The posterior of a lower bound of the knee: of all steps, as if the server had made the generator's lateness."""
+    every = [*steps, *undecided]
+    return curve(undisturbed(every)[0] or every, objective)
 
 
 def undisturbed(steps: Sequence[RateStep]) -> tuple[list[RateStep], float]:
@@ -331,6 +389,7 @@ def ratio(of: Curve, against: Curve) -> Bounded:
     return Bounded(float(np.exp(middle)), float(np.exp(low)), float(np.exp(high)))
 
 
+NOT_KEPT_UP = "the generator did not keep up"
 LATE_MARGIN = 10.0  # the latest send may be that much later than the 99th percentile
 
 
@@ -390,9 +449,14 @@ def points(step: Step, objective: Objective) -> list[Point]:
         return [Point(whole, meets(step, objective), step, facts.samples(step))]
     if step.record.invalid_reasons:
         return []
-    kept_up = step.frames["summary"]["kept_up"]
-    late = not kept_up.empty and not pd.isna(kept_up.iloc[0]) and not bool(kept_up.iloc[0])
+    late = _late(step)
     return [_short(row, objective, step, late) for _, row in step.frames["rate_steps"].iterrows()]
+
+
+def _late(step: Step) -> bool:
+    """Whether the generator did not keep up, as far as it tells."""
+    kept_up = step.frames["summary"]["kept_up"]
+    return not kept_up.empty and not pd.isna(kept_up.iloc[0]) and not bool(kept_up.iloc[0])
 
 
 def _start(step: Step) -> int:
@@ -400,10 +464,11 @@ def _start(step: Step) -> int:
 
 
 def _short(row: pd.Series[float], objective: Objective, step: Step, late: bool) -> Point:
+    """Judge a short step. Lateness is known of the whole load, so it leaves each miss in it undecided (see `meets`)."""
     latencies = tuple((level, float(row[f"p{level * 100:g}_us".replace(".", "")])) for level in LEVELS)
     found = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
-        _start(step),
+        _start(step), float(row["length_s"]),
     )  # fmt: skip
     missed = []
     for part in found.missed(objective):
@@ -412,6 +477,8 @@ def _short(row: pd.Series[float], objective: Objective, step: Step, late: bool) 
         value = values.get(part) or (write.latency(found.at(level)) if level is not None else "")
         missed.append(f"{part} {value}")
     met = Met(Outcome.MISSED if missed else Outcome.MET, tuple(missed), late=late and not missed)
+    if late and missed and not _short_by_itself(step, found.achieved, found.length_s):
+        met = Met(Outcome.GENERATOR, (NOT_KEPT_UP, *missed))
     return Point(found, met, step, float(row["requests"]))
 
 
@@ -421,18 +488,16 @@ def meets(step: Step, objective: Objective) -> Met:
     What is missed while the generator did not keep up says nothing on the server, unless the rate was missed by more
     than lateness explains. What is met all the same is met, for lateness only adds to a response time.
     """
-    summary = step.frames["summary"]
-    late = not summary.empty and not pd.isna(summary["kept_up"].iloc[0]) and not bool(summary["kept_up"].iloc[0])
-    if late and not _short_by_itself(step):
+    if _late(step) and not _short_by_itself(step, facts.achieved_share(step), step.record.duration_s or 0.0):
         outcome = _judged(step, objective).outcome if facts.only_late(step) else Outcome.INVALID
         if outcome == Outcome.MET:
             return Met(outcome, late=True)
-        return Met(Outcome.GENERATOR, ("the generator did not keep up",))
+        return Met(Outcome.GENERATOR, (NOT_KEPT_UP,))
     return _judged(step, objective)
 
 
-def _short_by_itself(step: Step) -> bool:
-    """Whether the rate was missed by far more than its generator's lateness explains.
+def _short_by_itself(step: Step, achieved: float, length_s: float) -> bool:
+    """Whether the rate was missed by far more than its generator's lateness explains, in a part of so many seconds.
 
     What left late by L is missing at the end by the requests of L at most. Runs of generators that did not record their
     latest send have a margin on its 99th percentile instead.
@@ -440,9 +505,8 @@ def _short_by_itself(step: Step) -> bool:
     latest_us = facts.number(step, "lag_max_us")
     if not write.known(latest_us):
         latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
-    lag_s, length_s = latest_us / 1e6, (step.record.duration_s or 0.0)
-    missing = 1 - facts.achieved_share(step)
-    return lag_s >= 0 and length_s > 0 and missing > 1 - facts.LEAST_ACHIEVED + lag_s / length_s
+    lag_s = latest_us / 1e6
+    return lag_s >= 0 and length_s > 0 and 1 - achieved > 1 - facts.LEAST_ACHIEVED + lag_s / length_s
 
 
 def _judged(step: Step, objective: Objective) -> Met:
@@ -494,6 +558,8 @@ def rounded_rate(rps: float) -> str:
 
 
 def rate_interval(answer: Answer) -> str:
-    """The knee with its interval: 21 400/s (20 900-21 900)."""
+    """The knee with its interval: 21 400/s (20 900-21 900); of one known from below only its bound: above 20 900/s."""
+    if answer.late:
+        return f"above {rounded_rate(answer.low_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.high_rps))
     return f"{rounded_rate(answer.rps)} ({write.count(low)}{write.DASH}{write.count(high)})"

@@ -180,6 +180,8 @@ def signed(share: float) -> str:
 
 def changed(share: float, low: float, high: float) -> str:
     """A relative effect with its interval: +41.0 % (+33.0 % to +49.0 %); of a wide one the nearer bound alone."""
+    if bound := one_sided(low, high):
+        return bound
     if not (write.known(low) and write.known(high)):
         return f"{signed(share)} (not bounded)"
     if high > WIDEST:
@@ -187,6 +189,18 @@ def changed(share: float, low: float, high: float) -> str:
         far = f"{factor(1 + high)} the baseline"
         return f"at least {nearer}" if low > 0 else f"{signed(share)} ({signed(low)} to {far})"
     return f"{signed(share)} ({signed(low)} to {signed(high)})"
+
+
+def one_sided(low: float, high: float) -> str:
+    """A relative effect that is open above (infinite) or below (all is lost): at least 20.0 % higher; else empty."""
+    below, above = low <= -1, high == math.inf
+    if below and above:
+        return "not bounded on either side"
+    if above:
+        return f"at least {write.percent(low)} higher" if low > 0 else f"at least {signed(low)}"
+    if below:
+        return f"at least {write.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
+    return ""
 
 
 def factor(times: float) -> str:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from runners.analysis import facts, instrument, machine_stalls
-from runners.analysis.knee import Kind, Outcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, head, steadiness
 from runners.audit.audit import audit
 from runners.claims import profile
-from runners.claims.climbing import Ladder, ladders
+from runners.claims.climbing import Ladder, contradictions, ladders
 from runners.claims.conclusion import Check
 from runners.claims.settings import Knee, knees
 from runners.design.session import ALONE, PROFILED_RATE_STEP, RATE_STEP, ROUND, SHARED, SOLO
@@ -475,19 +474,6 @@ def _ceiling(found: list[tuple[str, list[Knee]]]) -> Check:
         faster += [f"{k.name} {workload.upper()}" for k in each if k.answer.low_rps > nothing.answer.high_rps]
     text = f"above the knee of the server that stores nothing: {write.listed(faster) or 'none beyond its interval'}"
     return Check("knees below that of storing nothing", not faster, write.sentence(text))
-
-
-def contradictions(ladder: Ladder) -> list[float]:
-    """Rates of a ladder that contradict its knee: missed below its interval, or met above it."""
-    knee = ladder.base.knee if ladder.base is not None else None
-    if knee is None or knee.kind != Kind.FOUND:
-        return []
-    return [
-        point.rps
-        for point in ladder.points
-        if (point.outcome == Outcome.MISSED and point.rps < knee.low_rps)
-        or (point.outcome == Outcome.MET and point.rps > knee.high_rps)
-    ]
 
 
 def _rate_steps(run: Run, found: list[Ladder]) -> Check:

@@ -18,6 +18,7 @@ from runners.analysis.knee import (
     Outcome,
     Point,
     RateStep,
+    at_least,
     curve,
     estimate,
     points,
@@ -43,16 +44,22 @@ KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What rate steps are shares of: the knee as a search found it, a bound of it, or what a closed loop reached."""
+    """What rate steps are shares of: the knee as a search found it, a bound of it, or what a closed loop reached.
+
+    `knee`: what is known of it. `estimated`: whether the search itself took it for found.
+    """
 
     rps: float
     what: str
     knee: Answer | None = None
+    estimated: bool = False
 
     @property
     def named(self) -> str:
         """What the rate is, in words; a search that found no knee leaves a bound of it."""
-        return "bound of the knee" if self.what == KNEE and self.knee is None else self.what
+        if self.what != KNEE or (self.knee is not None and self.knee.kind == Kind.FOUND):
+            return self.what
+        return f"{'estimate' if self.estimated else 'bound'} of the knee"
 
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
@@ -88,6 +95,11 @@ class Ladder:
         return [point.rate_step for point in self.points if point.counts]
 
     @property
+    def undecided(self) -> list[RateStep]:
+        """The steps that missed the objective while the generator was late."""
+        return [point.rate_step for point in self.points if point.outcome == Outcome.GENERATOR]
+
+    @property
     def outcomes(self) -> tuple[list[float], list[float]]:
         """The rates that every step met which tells something, and those that one missed, each lowest first."""
         met, missed = (
@@ -101,17 +113,16 @@ class Ladder:
         """The knee that these rates show, or for rates at shares of it the one that was found before; else None."""
         if self.search is None or self.objective is None:
             return self.base.knee if self.base else None
-        sent = max((step.rps for step in self.rated), default=0.0)
-        beyond = [point.rps for point in self.points if point.outcome == Outcome.GENERATOR and point.rps > sent]
         limits = (self.search.low_rps, self.search.high_rps)
-        return estimate(self.rated, self.objective, self.search.precision, limits, min(beyond, default=math.inf))
+        return estimate(self.rated, self.objective, self.search.precision, limits, self.undecided)
 
     @property
     def with_stalls(self) -> Answer | None:
         """The knee by all short steps, those in which the machine stood still too; None where none was left out."""
         if self.search is None or self.objective is None or not self.left_out:
             return None
-        return estimate([dataclasses.replace(each, stalled=0.0) for each in self.rated], self.objective)
+        steps, late = ([dataclasses.replace(e, stalled=0.0) for e in each] for each in (self.rated, self.undecided))
+        return estimate(steps, self.objective, undecided=late)
 
     @property
     def left_out(self) -> float:
@@ -124,6 +135,13 @@ class Ladder:
         if self.search is None or self.objective is None or not self.rated:
             return None
         return curve(undisturbed(self.rated)[0] or self.rated, self.objective)
+
+    @cached_property
+    def lower_curve(self) -> Curve | None:
+        """The posterior of a lower bound of the knee, which is that of the knee where no step is undecided."""
+        if self.curve is None or self.objective is None or not self.undecided:
+            return self.curve
+        return at_least(self.rated, self.undecided, self.objective)
 
     @property
     def starts(self) -> int:
@@ -144,23 +162,49 @@ def searched_together(one: Ladder, other: Ladder) -> bool:
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
     """The ratio of two knees with its interval, from the posteriors of both; None where one was not searched.
 
-    What the other servers of their search tell of the spread of starts is taken in.
+    What the other servers of their search tell of the spread of starts is taken in. A knee that is known from below
+    only leaves the ratio open on one side: infinite above, or zero below.
     """
-    curves = [_pooled(run, each) for each in (of, against)]
-    return None if curves[0] is None or curves[1] is None else ratio(curves[0], curves[1])
+    known = [_pooled(run, each, lower=False) for each in (of, against)]
+    least = [_pooled(run, each, lower=True) for each in (of, against)]
+    if known[0] is None or known[1] is None or least[0] is None or least[1] is None:
+        return None
+    apart = ratio(known[0], known[1])
+    low = 0.0 if _late(against) else min(apart.low, ratio(least[0], known[1]).low)
+    high = math.inf if _late(of) else max(apart.high, ratio(known[0], least[1]).high)
+    return Bounded(apart.value, low, high)
 
 
-def _pooled(run: Run, ladder: Ladder) -> Curve | None:
-    if ladder.curve is None or ladder.starts == 1:
-        return ladder.curve
-    others = [each.curve for each in ladders(run) if each is not ladder and searched_together(each, ladder)]
-    return pooled([ladder.curve, *(each for each in others if each is not None)])[0]
+def _late(ladder: Ladder) -> bool:
+    return ladder.answer is not None and ladder.answer.late
+
+
+def _pooled(run: Run, ladder: Ladder, *, lower: bool) -> Curve | None:
+    own = _curve(ladder, lower=lower)
+    if own is None or ladder.starts == 1:
+        return own
+    others = [
+        _curve(each, lower=lower) for each in ladders(run) if each is not ladder and searched_together(each, ladder)
+    ]
+    return pooled([own, *(each for each in others if each is not None)])[0]
+
+
+def _curve(ladder: Ladder, *, lower: bool) -> Curve | None:
+    return ladder.lower_curve if lower else ladder.curve
 
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """The ladders of a run, in order."""
-    return ladders_of(run.find(kind=RATE_STEP))
+    """The ladders of a run, in order. What its searches found is known of the knees that rate steps are shares of."""
+    found = ladders_of(run.find(kind=RATE_STEP))
+    searched = {each.title: each for each in found if each.search is not None}
+    return tuple(_on_its_search(each, searched.get(each.title)) for each in found)
+
+
+def _on_its_search(ladder: Ladder, search: Ladder | None) -> Ladder:
+    if search is None or ladder.base is None or ladder.base.what != KNEE:
+        return ladder
+    return dataclasses.replace(ladder, base=dataclasses.replace(ladder.base, knee=search.answer))
 
 
 def ladders_of(steps: Iterable[Step]) -> tuple[Ladder, ...]:
@@ -186,7 +230,7 @@ def _base(about: LadderBase | None) -> Base | None:
     if about is None:
         return None
     knee = Answer(Kind.FOUND, *about.knee, True) if about.knee is not None else None
-    return Base(about.rps, about.what, knee)
+    return Base(about.rps, about.what, knee, knee is not None)
 
 
 def analyse(run: Run) -> Claims | None:
@@ -195,7 +239,7 @@ def analyse(run: Run) -> Claims | None:
     if not found:
         return None
     findings = [finding for ladder in found for finding in _findings(ladder)]
-    searched = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.knee is not None}
+    searched = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.estimated}
     sentences = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in searched]
     answer = _answer([ladder for ladder in found if ladder.anchor not in searched], sentences)
     nexts = tuple(finding for ladder in found for finding in _next(ladder))
@@ -245,11 +289,11 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
         severity = Severity.GOOD
         text = f"{ladder.title} meets {limits} up to {rate_interval(answer)}, by {probes}{_without(ladder)}"
     elif answer.kind == Kind.ABOVE:
-        why = (
-            "the most that the generator could send" if write.known(answer.ceiling_rps) else "the highest rate offered"
-        )
-        above = f"its knee lies above {write.rate(answer.low_rps)}"
-        text = f"{ladder.title} meets {limits} up to {why}: {above}, by {probes}"
+        above = f"its knee lies above {rounded_rate(answer.low_rps)}"
+        text = f"{ladder.title} meets {limits} up to the highest rate offered: {above}, by {probes}"
+        if answer.late:
+            text = f"{ladder.title} meets {limits}, and {above}, by {probes}; wherever it was missed further up, the "
+            text += "generator was late too"
     elif answer.kind == Kind.BELOW:
         severity = Severity.WARNING
         text = f"{ladder.title} misses {limits} even at {write.rate(answer.high_rps)}, the lowest rate offered"
@@ -267,12 +311,12 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
 
 def bounds_of(answer: Answer) -> str:
     """Say which side of a knee that was not found is not known, to follow what was to be met."""
-    low, high = (f"at {write.rate(rps)}" if write.known(rps) else "" for rps in (answer.low_rps, answer.high_rps))
+    low, high = (write.rate(rps) if write.known(rps) else "" for rps in (answer.low_rps, answer.high_rps))
     if low and high:
-        return f"met {low} and missed {high}, with no knee between"
+        return f"met up to {low} and missed from {high} on, with no knee between"
     if low:
-        return f"met {low}; the steps above do not bound the knee"
-    return f"missed {high}; the steps below do not bound the knee" if high else "neither met nor missed often enough"
+        return f"met at {low}; the steps above do not bound the knee"
+    return f"missed at {high}; the steps below do not bound the knee" if high else "neither met nor missed often enough"
 
 
 def _steps(ladder: Ladder) -> str:
@@ -337,11 +381,13 @@ def _generator(ladder: Ladder) -> Finding | None:
             f"{facts.title(ladder.steps[0])}, from {write.rate(lowest)} on, the generator did not keep up and the "
             "objective was missed: whether by the server or by the generator is not known"
         )
+        text += ", so the knee is known from below only" if _late(ladder) else ""
         evidence |= {"probes": len(late), "of_probes": len(ladder.points), "lowest_rps": lowest}
     elif loads:
         text = (
             f"The generator was late in {write.count(len(loads))} of {write.several(len(ladder.steps), 'load')} of the "
-            f"search on {facts.title(ladder.steps[0])}, so the knee that was found is a lower bound"
+            f"search on {facts.title(ladder.steps[0])} and the objective was met all the same: the response times in "
+            "them are upper bounds"
         )
         evidence |= {"probes": len(loads), "of_probes": len(ladder.steps)}
     else:
@@ -454,11 +500,13 @@ def ranked(run: Run, workload: str, found: Sequence[Ladder]) -> str:
         for each, apart in ratios
         if apart is not None and apart.high < 1
     ]
-    above = [_name(each) for each, answer in answered if answer.kind == Kind.ABOVE]
-    of = " of the others" if above else ""
+    above = [_name(each) for each, answer in answered if answer.kind == Kind.ABOVE and not answer.late]
+    least = [f"{_name(each)} above {rounded_rate(answer.low_rps)}" for each, answer in answered if answer.late]
+    of = " of the others" if above or least else ""
     knee = f"the knee of {_name(best)} is {rounded_rate(first.rps)}"
     knee = f"{_name(best)} has the highest knee{of}, {rounded_rate(first.rps)}" if others else knee
     beyond = f"{write.listed(above)} {_are(above)} beyond all rates that were offered; " if above else ""
+    beyond += f"{write.listed(least)}, known from below only; " if least else ""
     text = f"{workload.upper()} over {_over(best)}: {beyond}{knee}"
     if behind:
         text += f"; below it {'lies' if len(behind) == 1 else 'lie'} {write.listed(behind)}"
@@ -512,3 +560,16 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
         text = f"at least {write.count(fewest)} requests beyond the objective's percentile in each probe that met the "
         text += f"objective, fewest of {facts.title(ladder.steps[0])}"
         yield Check("samples of the probes", fewest >= facts.ENOUGH_BEYOND, write.sentence(text))
+
+
+def contradictions(ladder: Ladder) -> list[float]:
+    """Rates of a ladder that contradict its knee: missed below its interval, or met above it."""
+    knee = ladder.base.knee if ladder.base is not None else None
+    if knee is None or not knee.known_below:
+        return []
+    return [
+        point.rps
+        for point in ladder.points
+        if (point.outcome == Outcome.MISSED and point.rps < knee.low_rps)
+        or (point.outcome == Outcome.MET and point.rps > knee.high_rps)
+    ]

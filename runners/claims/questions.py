@@ -16,10 +16,10 @@ from functools import cached_property, wraps
 from runners.analysis import facts
 from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
-from runners.analysis.knee import Kind, rate_interval
+from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed
 from runners.claims import profile, settings
-from runners.claims.climbing import Ladder, between, ladders, searched_together
+from runners.claims.climbing import Ladder, between, contradictions, ladders, searched_together
 from runners.design.block import FEWEST_STARTS
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
@@ -339,10 +339,17 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
 
     def answer(evidence: Evidence) -> Answer | None:
         pair = [searched(evidence.run, workload, name) for name in (of, against)]
-        if pair[0] is None or pair[1] is None or (apart := between(evidence.run, pair[0], pair[1])) is None:
+        if pair[0] is None or pair[1] is None:
             return None
         b, a = pair[0].answer, pair[1].answer
-        if b is None or a is None:
+        lost = [facts.engine_name(each.steps[0].subject) for each in pair if each and not _known(each)]
+        if lost:
+            effect = f"the search found no knee of {write.listed(lost)}"
+            steps = tuple(step.name for each in pair if each is not None for step in each.steps)
+            return Answer(
+                Verdict.INCONCLUSIVE, effect, "one search", "a longer search", evidence.first("K01"), steps=steps
+            )  # fmt: skip
+        if b is None or a is None or (apart := between(evidence.run, pair[0], pair[1])) is None:
             return None
         low, high = apart.low - 1, apart.high - 1
         sides = [
@@ -352,8 +359,15 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
         effect = f"knee {changed(apart.value - 1, low, high)}, {sides[0]} against {sides[1]}"
         starts = min(each.starts for each in pair if each is not None)
         verdict = verdict_of(low, high) if starts >= FEWEST_STARTS else Verdict.INCONCLUSIVE
+        against_it = contradicted(evidence.run, verdict, pair[0], pair[1])
+        verdict = Verdict.INCONCLUSIVE if against_it else verdict
         together = searched_together(pair[0], pair[1])
         more = "a longer search" if together else "longer searches, or one search of both"
+        if b.late or a.late:
+            more = "more cores for the generator, which was late above the bound"
+        if against_it:
+            effect += f"; but {against_it}"
+            more = "a longer search, whose knee the rate steps agree with"
         if starts < FEWEST_STARTS:
             more = f"{write.several(FEWEST_STARTS, 'start')} of each"
         needed = more if verdict == Verdict.INCONCLUSIVE else ""
@@ -367,14 +381,36 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
     return answer
 
 
+def contradicted(run: Run, verdict: Verdict, of: Ladder, against: Ladder) -> str:
+    """Say which rates, offered again, contradict a knee so that the verdict may be wrong; empty where none does.
+
+    That one knee is higher is in doubt where it may be lower than it was found, or the other one higher.
+    """
+    if verdict == Verdict.INCONCLUSIVE:
+        return ""
+    high, low = (of, against) if verdict == Verdict.YES else (against, of)
+    parts = [
+        f"{facts.title(each.steps[0])} at {write.listed(map(write.rate, rates))}"
+        for each in ladders(run)
+        for which, is_below in ((high, True), (low, False))
+        if each.title == which.title and which.answer is not None
+        if (rates := [rps for rps in contradictions(each) if (rps < which.answer.low_rps) == is_below])
+    ]
+    return f"the rate steps do not agree with the knee: {'; '.join(parts)}" if parts else ""
+
+
 def searched(run: Run, workload: str, subject: str) -> Ladder | None:
-    """The search that found the knee of a treatment under a workload, or None."""
+    """The search for the knee of a treatment under a workload, or None."""
     for ladder in ladders(run):
-        first, found = ladder.steps[0], ladder.answer
+        first = ladder.steps[0]
         named = subject in (first.subject, facts.engine_name(first.subject))
-        if named and first.workload == workload and ladder.search is not None and found is not None:
-            return ladder if found.kind == Kind.FOUND else None
+        if named and first.workload == workload and ladder.search is not None and ladder.answer is not None:
+            return ladder
     return None
+
+
+def _known(search: Ladder) -> bool:
+    return search.answer is not None and search.answer.known_below
 
 
 def published_timer(codes: Sequence[str]) -> Answering:

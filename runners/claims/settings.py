@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from runners.analysis import comparable, facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Answer, Kind, rate_interval, refused_share
-from runners.analysis.quantities import WIDEST, signed
+from runners.analysis.knee import Answer, rate_interval, refused_share
+from runners.analysis.quantities import WIDEST, one_sided, signed
 from runners.claims import climbing
 from runners.claims.climbing import Ladder, ladders, ranked, searched_together
 from runners.claims.conclusion import Claims
@@ -41,6 +41,11 @@ class Knee:
     def name(self) -> str:
         return facts.engine_name(self.ladder.steps[0].subject)
 
+    @property
+    def least_rps(self) -> float:
+        """The knee, or the bound above which it lies."""
+        return self.answer.low_rps if self.answer.late else self.answer.rps
+
 
 def anchor(workload: str) -> str:
     """Where the knees of a workload are drawn."""
@@ -48,11 +53,11 @@ def anchor(workload: str) -> str:
 
 
 def knees(run: Run) -> dict[str, list[Knee]]:
-    """By workload, the knees of settings that were searched in this run; only where there are several."""
+    """By workload, the knees that were searched in this run, or bounds of them; only where there are several."""
     found: dict[str, list[Knee]] = {}
     for ladder in ladders(run):
         answer = ladder.answer
-        if ladder.search is not None and answer is not None and answer.kind == Kind.FOUND:
+        if ladder.search is not None and answer is not None and answer.known_below:
             found.setdefault(ladder.steps[0].workload, []).append(Knee(ladder, answer))
     return {workload: each for workload, each in found.items() if len({k.name for k in each}) >= FEWEST}
 
@@ -76,11 +81,12 @@ def _in_short(run: Run, workload: str) -> str:
 
 
 def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
-    order = sorted(found, key=lambda knee: -knee.answer.rps)
+    order = sorted(found, key=lambda knee: -knee.least_rps)
     parts = [f"{knee.name} {rate_interval(knee.answer)}" for knee in order]
     over = write.connections(order[0].ladder.steps[0].record.connections)
     text = f"Knee of {workload.upper()} over {over}: {write.listed(parts)}"
-    evidence: dict[str, write.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order}
+    evidence: dict[str, write.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order if not knee.answer.late}
+    evidence |= {f"{knee.name} low_rps": knee.answer.low_rps for knee in order if knee.answer.late}
     names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
     return Finding.of("E01", Severity.GOOD, text, evidence, names, anchor(workload))
 
@@ -94,8 +100,12 @@ def _apart(run: Run, workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
             continue
         low, high = apart.low - 1, apart.high - 1
         text = f"{workload.upper()}: the knee of {other.name} "
+        bound = one_sided(low, high)
         if low <= 0 <= high:
-            text += f"against that of {first.name} is inconclusive ({signed(low)} to {signed(high)})"
+            text += f"against that of {first.name} is inconclusive ({bound or f'{signed(low)} to {signed(high)}'})"
+        elif bound:
+            word, least = ("above", low) if low > 0 else ("below", -high)
+            text += f"lies {word} that of {first.name} by at least {write.percent(least)}"
         elif high > WIDEST:
             text += f"is {write.number(1 + low)} to {write.number(1 + high)} times that of {first.name}"
         else:
@@ -267,14 +277,22 @@ def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
         for store in found:
             more = gain(store, ceiling, workload)
             if more is not None:
-                share = write.percent_interval(1 + more.value, 1 + more.low, 1 + more.high)
-                parts.append(f"{share} with {store.name}")
+                parts.append(f"{_left(more)} with {store.name}")
                 evidence[f"{store.name} share"] = 1 + more.value
         if parts:
             text = (
                 f"Of the {workload.upper()} knee of a server that stores nothing, there is left {write.listed(parts)}"
             )
             yield Finding.of("G01", Severity.NOTE, text, evidence, (), anchor(workload))
+
+
+def _left(more: Bounded) -> str:
+    """What is left of a knee, where another lies so much higher: 45.0 % (40.1-50.2), or a bound of it."""
+    if not one_sided(more.low, more.high):
+        return write.percent_interval(1 + more.value, 1 + more.low, 1 + more.high)
+    if more.low <= -1 and more.high == math.inf:
+        return "an unknown part"
+    return f"at least {write.percent(1 + more.low)}" if more.low > -1 else f"at most {write.percent(1 + more.high)}"
 
 
 def _each(found: Sequence[Store], value: Callable[[Store], float]) -> tuple[list[str], dict[str, write.Value]]:
@@ -365,8 +383,9 @@ def _next(found: Sequence[Store]) -> Iterator[Finding]:
         for workload in store.knees:
             more = gain(store, against, workload)
             if more is not None and more.low <= 0 <= more.high:
+                left = one_sided(more.low, more.high) or f"{signed(more.low)} to {signed(more.high)}"
                 text = (
                     f"Compare {store.name} and {against.name} in interleaved rounds of {workload.upper()} (lab "
-                    f"compare): their searches leave {signed(more.low)} to {signed(more.high)} between the knees"
+                    f"compare): their searches leave {left} between the knees"
                 )
                 yield Finding.of("G08", Severity.NOTE, text, {"low": more.low, "high": more.high}, (), anchor(workload))

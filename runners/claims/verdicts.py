@@ -210,21 +210,24 @@ def misses(finding: Finding) -> Answer:
 
 def published_rates(evidence: Evidence) -> Answer | None:
     """Does one connection keep the objective at the published rates? Those beyond the knee there are none to keep."""
-    parts, enough, figure = [], [], None
+    parts, enough, figure, late = [], [], None, False
     beyond = {output for found in evidence.all("M07") for output in found.steps}
     for ladder in ladders(evidence.run):
         found = ladder.answer
         there = [name for name in ladder.published if name not in beyond]
         rates = [float(taken_at(each) or each.offered_rps or 0) for name in there for each in published_outputs(name)]
-        if ladder.base is None or found is None or not write.known(found.high_rps) or not rates:
+        if ladder.base is None or found is None or not found.known_below or not rates:
             continue
         figure = figure or ladder.anchor
         enough.append(verdict_of(found.low_rps - max(rates), found.high_rps - max(rates)))
-        parts.append(f"{ladder.steps[0].workload.upper()} up to {rate_interval(found)} of {write.rate(max(rates))}")
+        late = late or found.late
+        knee = f"{'knee' if found.late else 'up to'} {rate_interval(found)}"
+        parts.append(f"{ladder.steps[0].workload.upper()} {knee} of {write.rate(max(rates))}")
     if not parts:
         return None
     verdict = next((each for each in (Verdict.NO, Verdict.INCONCLUSIVE) if each in enough), Verdict.YES)
-    needed = "longer searches" if verdict == Verdict.INCONCLUSIVE else ""
+    needed = "more cores for the generator, which was late above the bound" if late else "longer searches"
+    needed = needed if verdict == Verdict.INCONCLUSIVE else ""
     basis = "one search each; another machine"
     return Answer(verdict, write.listed(parts), basis, needed, evidence.first("R02"), figure)
 

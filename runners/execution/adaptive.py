@@ -13,7 +13,7 @@ from itertools import count
 from runners.analysis import facts
 from runners.analysis import knee as knees
 from runners.analysis.interleaved import comparison
-from runners.analysis.knee import Answer, Kind, Outcome, RateStep, meets, points, rate_interval
+from runners.analysis.knee import Answer, Kind, Outcome, Point, meets, points, rate_interval
 from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.ladder import (
     BATCH,
@@ -144,7 +144,7 @@ class _Sought:
     closed_rps: float = 0.0
     rates: list[float] = field(default_factory=list)
     loads: list[Step] = field(default_factory=list)
-    steps: list[RateStep] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
     answer: Answer | None = None
 
     def begin(self, closed_rps: float) -> None:
@@ -165,12 +165,22 @@ class _Sought:
         """Take in a load, estimate the knee, and choose the next rates by it."""
         block = self.block
         self.loads.append(load)
-        self.steps += [each.rate_step for each in points(load, block.objective)]
-        if not self.steps:
+        self.points += points(load, block.objective)
+        if not self.points:
             return
-        self.rates = knees.next_rates(self.steps, block.objective, BATCH, block.low_rps, block.high_rps)
-        limits = (block.low_rps, block.high_rps)
-        self.answer = knees.estimate(self.steps, block.objective, block.precision, limits)
+        # a step that missed with a late generator tells where to look, though not whether it was the server
+        steps = [each.rate_step for each in self.points]
+        self.rates = knees.next_rates(steps, block.objective, BATCH, block.low_rps, block.high_rps)
+        self.answer = _found(block, self.points)
+
+
+def _found(block: KneeSearch, judged: Sequence[Point]) -> Answer:
+    """The knee of one server by its judged steps."""
+    counted, late = (
+        [each.rate_step for each in judged if each.counts],
+        [each.rate_step for each in judged if each.outcome == Outcome.GENERATOR],
+    )
+    return knees.estimate(counted, block.objective, block.precision, (block.low_rps, block.high_rps), late)
 
 
 def _start_of(load: Step) -> int:
@@ -194,18 +204,15 @@ def _search(block: KneeSearch, sought: Sequence[_Sought], start: int, say: Say) 
             (load,) = yield Request(block.session(server, index, each.rates, each.closed_rps), about)
             each.take(load)
             found = each.answer
-            text = rate_interval(found) if found is not None and found.kind == Kind.FOUND else "no knee yet"
+            text = rate_interval(found) if found is not None and found.known_below else "no knee yet"
             say(f"  load {index} of {each.server.name}: {text}")
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
     """What a search found of one of its servers, by the loads that it measured; None without any."""
     own = [step for step in steps if step.record.ladder is not None and step.record.ladder.name == server.name]
-    rated = [each.rate_step for step in own for each in points(step, block.objective)]
-    if not rated:
-        return None
-    found = knees.estimate(rated, block.objective, block.precision, (block.low_rps, block.high_rps))
-    return _base(found, own[-1])
+    judged = [each for step in own for each in points(step, block.objective)]
+    return _base(_found(block, judged), own[-1]) if judged else None
 
 
 def _spent_s(steps: Sequence[Step]) -> float:

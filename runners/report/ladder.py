@@ -46,6 +46,8 @@ def title(ladder: Ladder) -> str:
         return f"{ladder.title}: {verb} {tables.rate(met[-1]) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
         return f"{ladder.title}: knee at {rate_interval(answer)}"
+    if answer.late:
+        return f"{ladder.title}: knee {rate_interval(answer)}, further up the generator was late"
     if answer.kind == Kind.ABOVE:
         return f"{ladder.title}: no knee up to {tables.rate(answer.low_rps)}"
     return f"{ladder.title}: no knee found, {climbing.bounds_of(answer)}"
@@ -221,7 +223,8 @@ HEAD = ("", "knee (95 %)", "interval (wanted)", "missed just above", "probes jud
 NOTE = (
     "Interval: its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, "
     "and how many of them. Where the generator was late and the objective was met all the same, the latencies are "
-    "upper bounds; where it was missed, the probe says nothing. Fixed rates: the rate steps offered besides a search."
+    "upper bounds; where it was missed, the probe says nothing, and a knee is known from below only. "
+    "Fixed rates: the rate steps offered besides a search."
 )
 
 
@@ -276,7 +279,7 @@ def _knee_cell(ladder: Ladder) -> str:
     if answer.kind == Kind.FOUND:
         return rate_interval(answer)
     if answer.kind == Kind.ABOVE:
-        return f"above {tables.rate(answer.low_rps)}"
+        return rate_interval(answer) if answer.late else f"above {tables.rate(answer.low_rps)}"
     if answer.kind == Kind.BELOW:
         return f"below {tables.rate(answer.high_rps)}"
     return f"not found: {climbing.bounds_of(answer)}"
@@ -354,6 +357,7 @@ def _figure(found: Ladder, floor: Step | None) -> Shown:
 
 
 KNEES_TEXT = "{search}. Bars are the estimates of the knees, lines their 95 % intervals."
+BOUNDS_TEXT = " A bar without a line is a lower bound: wherever more was missed, the generator was late."
 TOGETHER = "One search finds the knees of all {what}s under a load, by slices in random order, each on its own server"
 APART = "Each {what} has its own search for the knee, on a server of its own"
 
@@ -368,25 +372,33 @@ def knee_picture(run: Run, workload: str, found: Sequence[Knee]) -> style.Pictur
     """Draw the knees of one workload, one bar a setting, in the order in which they were measured.
 
     The heading says who is ahead by the ratios of the knees, as the claims do: intervals that overlap don't decide it.
-    A server that stores nothing is no store, so it is not in the race.
+    A server that stores nothing is no store, so it is not in the race, nor is one whose knee is known from below only.
     """
-    racing = [knee for knee in found if knee.ladder.steps[0].subject != CEILING] or list(found)
-    best = max(racing, key=lambda knee: knee.answer.rps)
-    ratios = {knee.name: climbing.between(run, knee.ladder, best.ladder) for knee in racing if knee is not best}
-    near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
-    heading = f"{style.plain(workload.upper(), 12)}: {style.plain(best.name, 24)} has the highest knee"
-    heading += f", {rounded_rate(best.answer.rps)}"
-    heading += f"; inconclusive against it: {write.listed(near)}" if near else ""
-    series = [("knee, 95 % interval", style.BLUE, [knee.answer.rps for knee in found])]
-    ends = [(knee.answer.low_rps, knee.answer.high_rps) for knee in found]
+    stores = [knee for knee in found if knee.ladder.steps[0].subject != CEILING]
+    late = [knee for knee in stores or found if knee.answer.late]
+    racing = [knee for knee in stores or found if not knee.answer.late]
+    parts = [f"{style.plain(knee.name, 24)} {rate_interval(knee.answer)}" for knee in late]
+    if racing:
+        best = max(racing, key=lambda knee: knee.answer.rps)
+        ratios = {knee.name: climbing.between(run, knee.ladder, best.ladder) for knee in racing if knee is not best}
+        near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
+        of = (" of the others" if late else " of the stores") if len(found) > len(racing) else ""
+        parts.append(f"{style.plain(best.name, 24)} has the highest knee{of}, {rounded_rate(best.answer.rps)}")
+        parts += [f"inconclusive against it: {write.listed(near)}"] if near else []
+    heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
+    series = [("knee, 95 % interval", style.BLUE, [knee.least_rps for knee in found])]
+    ends = [(knee.least_rps if knee.answer.late else knee.answer.low_rps, knee.answer.high_rps) for knee in found]
+    said = {knee.least_rps: rate_interval(knee.answer) for knee in late}
     names = [knee.name for knee in found]
-    return style.bars(names, series, rounded_rate, "requests per second", heading, ends=ends)
+    return style.bars(
+        names, series, lambda rps: said.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends
+    )
 
 
 def knees_of(steps: Sequence[Step], run: Run) -> style.Picture:
     """Draw the knees that these loads of a run show, of a search over several servers."""
     found = [(each, each.answer) for each in climbing.ladders_of(steps)]
-    known = [Knee(each, answer) for each, answer in found if answer is not None and answer.kind == Kind.FOUND]
+    known = [Knee(each, answer) for each, answer in found if answer is not None and answer.known_below]
     return knee_picture(run, steps[0].workload, known) if known else style.empty("no knee was found")
 
 
@@ -402,6 +414,7 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
     paired = all(searched_together(each[0].ladder, knee.ladder) for each in found.values() for knee in each)
     text = KNEES_TEXT.format(search=(TOGETHER if paired else APART).format(what=what))
+    text += BOUNDS_TEXT if any(knee.answer.late for each in found.values() for knee in each) else ""
     yield Section("knees", heading, text=text, findings=about, figures=tuple(figures))
 
 

@@ -117,6 +117,43 @@ def test_a_server_whose_every_step_misses_has_no_knee_among_them_and_is_asked_fu
     assert next_rates(steps, OBJECTIVE, 8)[0] == 125
 
 
+#: Short steps of half a second as a search of an LSM store offered them: rate, p99 in ms, achieved, stood still.
+TOO_HIGH = (
+    (3_054, 1.65, 1.0, 0.0), (6_086, 4.83, 1.0, 0.0027), (7_660, 4.91, 1.0, 0.0004),
+    (8_457, 6.09, 1.0, 0.0), (9_338, 3.58, 1.0, 0.0005), (11_380, 5.48, 1.0, 0.0007),
+    (11_380, 46.4, 1.0, 0.0005), (12_130, 269.0, 0.732, 0.0124), (13_870, 231.0, 0.755, 0.1564),
+    (15_270, 66.2, 0.898, 0.0093), (15_320, 12.4, 0.995, 0.0002), (15_320, 41.1, 0.961, 0.0072),
+    (16_910, 259.0, 0.622, 0.0581), (18_670, 288.0, 0.696, 0.0073), (20_610, 164.0, 0.801, 0.0065),
+    (22_760, 245.0, 0.728, 0.0),
+)  # fmt: skip
+
+
+def short(rps: float, p99_ms: float, achieved: float, stalled: float) -> RateStep:
+    return RateStep(rps, ((0.99, 1000 * p99_ms),), achieved, stalled=stalled, length_s=0.5)
+
+
+def test_a_knee_below_which_the_server_mostly_missed_is_none_also_where_the_machine_stood_still() -> None:
+    steps = [short(*each) for each in TOO_HIGH]
+    knee = curve(undisturbed(steps)[0], OBJECTIVE).knee
+    assert knee.value > 12_400, "the form of the curve alone puts it above every step that met"
+    found = estimate(steps, OBJECTIVE)
+    assert found.kind == Kind.OPEN and (found.low_rps, found.high_rps) == (11_380, 11_380)
+    explained = [short(rps, ms if out <= 0.004 else 10 + 400 * out, 1.0, out) for rps, ms, _, out in TOO_HIGH]
+    assert estimate(explained, OBJECTIVE).kind == Kind.FOUND, "what the stalls explain speaks against no knee"
+
+
+def test_what_is_missed_while_the_generator_was_late_leaves_a_lower_bound() -> None:
+    steps = simulated_search(1, 0.4, 0.0, OBJECTIVE)
+    knee = estimate(steps, OBJECTIVE)
+    met = [each for each in steps if each.excess(OBJECTIVE) <= 0]
+    late = [each for each in steps if each.excess(OBJECTIVE) > 0]
+    found = estimate(met, OBJECTIVE, undecided=late)
+    assert knee.kind == Kind.FOUND and found.kind == Kind.ABOVE and found.late and not found.precise
+    assert math.isnan(found.rps) and math.isnan(found.high_rps) and found.low_rps <= knee.low_rps
+    assert found.ceiling_rps == min(each.rps for each in late if each.rps > max(one.rps for one in met))
+    assert not estimate(steps, OBJECTIVE).late
+
+
 def test_the_ratio_of_a_knee_to_itself_holds_one_and_to_a_faster_server_s_holds_that() -> None:
     found = search(1, 0.4)
     same, faster = ratio(found, found), ratio(Curve(found.places + math.log(1.5), found.joint), found)

@@ -11,9 +11,9 @@ import pytest
 
 from runners.analysis import facts, instrument
 from runners.claims import profile
-from runners.claims.checks import Verdict, contradictions, cross_checks
+from runners.claims.checks import Verdict, cross_checks
 from runners.claims.checks import _over as over
-from runners.claims.climbing import ladders
+from runners.claims.climbing import contradictions, ladders
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
 from runners.readers import write

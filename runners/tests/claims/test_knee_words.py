@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from runners.analysis.knee import TAIL, Answer, Curve, Kind
-from runners.claims.climbing import Ladder, ladders, ranked, together
+from runners.analysis.quantities import one_sided
+from runners.claims.climbing import Ladder, between, ladders, ranked, together
 from runners.claims.conclude import conclude
 from runners.design.objective import Objective
 from runners.readers.reading import read_run
@@ -35,12 +36,16 @@ class Known(Ladder):
     @property
     def curve(self) -> Curve | None:
         found = ANSWERS[self.name]
-        if found.kind != Kind.FOUND:
+        if not found.known_below:
             return None
-        low, high = math.log(found.low_rps), math.log(found.high_rps)
+        low, high = math.log(found.low_rps), math.log(1.3 * found.low_rps if found.late else found.high_rps)
         places = np.linspace(2 * low - high - 0.1, 2 * high - low + 0.1, 400)
         weights = norm.pdf(places, (low + high) / 2, max(high - low, 0.01) / 2 / norm.ppf(1 - TAIL))
         return Curve(places, weights[None, :] / weights.sum())
+
+    @property
+    def lower_curve(self) -> Curve | None:
+        return self.curve
 
 
 ANSWERS: dict[str, Answer] = {}
@@ -93,6 +98,19 @@ def test_each_setting_is_named_once_or_as_the_first_whatever_the_knees(
     text = ranked(RUN, "put", settings)
     assert [text.count(f"setting-{place}") for place in range(len(given_))] == [1] * len(given_)
     assert text.count("below it") + text.count("inconclusive") >= (len(given_) > 1)
+
+
+def test_a_knee_that_is_known_from_below_only_leaves_a_ratio_open_on_one_side() -> None:
+    late = known("late", Answer(Kind.ABOVE, math.nan, 300.0, math.nan, late=True))
+    slow = known("slow", found(100, 90, 120))
+    above, below, open_ = (between(RUN, *pair) for pair in ((late, slow), (slow, late), (late, late)))
+    assert above is not None and 2.3 < above.low < 3.4 and above.high == math.inf
+    assert below is not None and below.low == 0 and 0.29 < below.high < 0.44
+    assert open_ is not None and (open_.low, open_.high) == (0.0, math.inf)
+    assert one_sided(above.low - 1, above.high - 1).endswith("% higher")
+    assert one_sided(below.low - 1, below.high - 1).endswith("% lower")
+    text = ranked(RUN, "put", [late, slow])
+    assert "late above 300/s, known from below only; " in text and "highest" not in text
 
 
 def test_loads_of_one_setting_share_a_sentence(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,13 +18,18 @@ from runners.claims.questions import (
     Question,
     Verdict,
     answered,
+    contradicted,
+    searched,
     tail_by,
     verdict_of,
 )
 from runners.claims.verdicts import changes_with_rate
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, questions_of
+from runners.readers import write
 from runners.readers.finding import Finding, Severity
+from runners.readers.reading import read_run
+from runners.tests.fixtures.ladder_run import make_ladder
 from runners.tests.fixtures.references import KEPT, concluded, reference
 from runners.tests.tiers import in_short
 
@@ -155,4 +161,19 @@ def test_the_work_of_a_request_changes_where_a_share_of_its_own_moves(
 def test_a_published_rate_beyond_the_knee_there_is_not_one_to_keep() -> None:
     _, conclusion, _ = concluded("04")
     (answer,) = (each.answer for each in conclusion.answers if each.question.key == "rates")
-    assert answer.verdict == Verdict.NO and "of 20\u202f000/s" in answer.effect and "25\u202f000" not in answer.effect
+    assert "of 20\u202f000/s" in answer.effect and "25\u202f000" not in answer.effect
+    assert answer.verdict == Verdict.INCONCLUSIVE and "above" in answer.effect, "the generator was late above the bound"
+
+
+def test_a_rate_step_that_contradicts_a_knee_leaves_open_only_what_it_would_change(tmp_path: Path) -> None:
+    rates = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
+    folder = make_ladder(tmp_path, rates)
+    base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
+    make_ladder(tmp_path, (1_200.0, 1_500.0), searched=False, base=base, name="rates", knee_rps=1_000.0, into=folder)
+    make_ladder(tmp_path, rates, name="put-noop", subject="noop", knee_rps=2_000.0, into=folder)
+    run = read_run(folder)
+    lsm, noop = (searched(run, "put", name) for name in ("lsm", "noop"))
+    assert lsm is not None and noop is not None and lsm.answer is not None and lsm.answer.known_below
+    assert write.rate(1_500.0) in contradicted(run, Verdict.YES, lsm, noop), "its knee may be lower than it was found"
+    assert contradicted(run, Verdict.NO, lsm, noop) == "", "lower it would be lower all the more"
+    assert write.rate(1_500.0) in contradicted(run, Verdict.NO, noop, lsm)

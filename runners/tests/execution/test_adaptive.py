@@ -365,6 +365,16 @@ def test_steps_at_which_the_generator_was_late_are_offered_once_more_up_to_a_thi
     assert [step.valid for step in found.rate_steps] == [True, True, False, False]
 
 
+def test_a_search_whose_generator_is_late_goes_on_and_counts_no_miss_that_lateness_explains(bench: Bench) -> None:
+    bench.machine.servers["lsm"] = Server(KNEE_RPS, 900.0, kept_up=False)
+    found = measured(bench.session().run(search()))
+    assert found.answer is not None and found.answer.known_below and len(found.steps) > 2
+    assert 0 < found.answer.low_rps <= KNEE_RPS * SLACK and found.undecided
+    assert not {point.rps for point in found.points if point.counts and point.rate_step.achieved < 0.99} & {
+        each.rps for each in found.undecided
+    }
+
+
 def test_a_step_that_misses_its_objective_is_not_offered_again(bench: Bench) -> None:
     found = measured(bench.session().run(given(500, 9_000)))
     assert [point.outcome for point in found.points] == [Outcome.MET, Outcome.MISSED]
