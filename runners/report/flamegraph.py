@@ -38,6 +38,8 @@ ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
 SCALE = 100_000  # of the whole: places and widths in a page are whole numbers
 LEAST_SHARE, LEAST_STILL = 0.001, 0.003  # narrower frames are left out of a page, and of a picture
 MOST_LEVELS = 26  # of a picture
+#: Of the small SVG: narrower frames are left out; its units, and how many of them an inch of 7-point letters takes.
+STILL_SHARE, STILL_LEVELS, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.006, 48, 1000, 13, 105
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
 SAME = 0.03  # of the larger share: a smaller change has no colour
 TOP_BARS = 14
@@ -186,6 +188,20 @@ class FlameGraph:
             f'<div class="flame"><iframe title="{escape(self.title)}" sandbox="allow-scripts" '
             f'height="{height_px}" style="width:100%;border:0" srcdoc="{escape(page)}"></iframe></div>'
         )
+
+    def still(self) -> Markup:
+        """The graph as a small SVG, for paper and for a page without scripts."""
+        root = tree(stacks_of(self.step, self.event), stacks_of(self.other, self.event) if self.other else None)
+        seen = boxes(root, STILL_SHARE, STILL_LEVELS)
+        high = STILL_ROW * (1 + max((box.level for box in seen), default=0))
+        parts = [f'<svg viewBox="0 0 {STILL_WIDTH} {high}" role="img" aria-label="{escape(self.title)}">']
+        for box in seen:
+            colour, ink = self._colour(box.node)
+            x, y, width = STILL_WIDTH * box.left, STILL_ROW * box.level, STILL_WIDTH * box.width
+            parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{STILL_ROW - 1}" fill="{colour}"/>')
+            if text := _fits(short(box.node.name), width / STILL_INCH):
+                parts.append(f'<text x="{x + 2:.1f}" y="{y + STILL_ROW - 4}" fill="{ink}">{escape(text)}</text>')
+        return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - names are escaped, the rest is numbers and colours
 
     def picture(self) -> style.Picture:
         """The graph as a still picture."""

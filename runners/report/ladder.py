@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts, instrument
-from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome, rate_interval, rounded_rate
+from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome, Point, rate_interval, rounded_rate
 from runners.claims import climbing, rate_steps
 from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, searched_together
 from runners.claims.conclusion import Conclusion
@@ -56,6 +57,7 @@ def title(ladder: Ladder) -> str:
 def data(ladder: Ladder) -> pd.DataFrame:
     """A row a rate, as drawn."""
     levels = {f"p{level * 100:g}_us": level for level, _, _ in LEVELS}
+    asked_for = {level for level, _ in ladder.objective.latencies} if ladder.objective else set[float]()
     columns = [
         "step", "offered_rps", "achieved_rps", "outcome", "generator_late", "missed", "samples", "machine_stalled",
         *levels,
@@ -64,11 +66,17 @@ def data(ladder: Ladder) -> pd.DataFrame:
         (
             point.step.name, point.rps, point.rps * point.rate_step.achieved, point.outcome.value, point.met.late,
             "; ".join(point.met.missed), point.samples, point.rate_step.stalled,
-            *map(point.rate_step.at, levels.values()),
+            *(_resolved(point, level, level in asked_for) for level in levels.values()),
         )
         for point in ladder.points
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns).replace(math.inf, math.nan)
+
+
+def _resolved(point: Point, level: float, judged: bool) -> float:
+    """A percentile in microseconds; NaN where few samples lie beyond it, unless the objective judges it."""
+    enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
+    return point.rate_step.at(level) if enough or judged else math.nan
 
 
 @style.styled
@@ -139,19 +147,20 @@ def _latencies(
         y = rows[f"{name}_us"].to_numpy(float)
         known = np.isfinite(y) & (y > 0) & ~late
         shown = known & ~still
-        if level == MARKED:
-            axes.scatter(
-                x[known & still], y[known & still], 30, color=style.QUIET, marker="+", linewidths=0.9, zorder=2
-            )
-        sure, bound = shown & met & ~bounds, shown & met & bounds
-        axes.scatter(x[sure], y[sure], 26, color=colour, marker=marker, label=name, zorder=3)
-        axes.scatter(x[bound], y[bound], 26, color=colour, marker=marker, alpha=PALE, linewidths=0, zorder=3)
-        axes.scatter(
-            x[shown & ~met], y[shown & ~met], 26, facecolors="none", edgecolors=colour, marker=marker, zorder=3
-        )
+        if not (shown.any() or (level == MARKED and known.any())):
+            continue
+        dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 5, "zorder": 3}
+        if level == MARKED and (known & still).any():
+            plus = dots | {"color": style.QUIET, "marker": "+", "zorder": 2}
+            axes.plot(x[known & still], y[known & still], gid=f"{name}, left out", **plus)
+        sure, bound, missed = shown & met & ~bounds, shown & met & bounds, shown & ~met
+        axes.plot(x[sure], y[sure], label=name, **dots)
+        axes.plot(x[bound], y[bound], gid=f"{name}, at most", alpha=PALE, markeredgewidth=0, **dots)
+        axes.plot(x[missed], y[missed], gid=f"{name}, misses the objective", fillstyle="none", **dots)
         order = np.argsort(x[shown], kind="stable")
         middle = pd.DataFrame({"x": x[shown][order], "y": y[shown][order]}).groupby("x")["y"].median()
-        axes.plot(middle.index, middle.to_numpy(), color=colour, linewidth=0.9, alpha=0.6)
+        line = f"{name}, median of a rate"
+        axes.plot(middle.index, middle.to_numpy(), color=colour, linewidth=0.9, alpha=0.6, gid=line)
         seen += [*y[shown], *(y[known & still] if level == MARKED else ())]
     if still.any():
         text = f"p{MARKED * 100:g}, left out: the machine stood still"
@@ -194,10 +203,12 @@ def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Me
     share = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
     late, still = np.array([each.outcome == Outcome.GENERATOR for each in judged]), _left_out(found, rows)
-    for chosen, colour, marker in (
-        (~late & ~still, style.INK, "o"), (~late & still, style.QUIET, "+"), (late, style.QUIET, "x"),
+    for chosen, colour, marker, name in (
+        (~late & ~still, style.INK, "o", "achieved"), (~late & still, style.QUIET, "+", "left out"),
+        (late, style.QUIET, "x", "generator late"),
     ):  # fmt: skip
-        axes.scatter(x[chosen], share[chosen], 16, color=colour, marker=marker, zorder=3)
+        dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 4, "zorder": 3}
+        axes.plot(x[chosen], share[chosen], gid=name, **dots)
     least = (found.objective.achieved if found.objective else facts.LEAST_ACHIEVED) * 100
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
     known = share[np.isfinite(share)]

@@ -247,7 +247,8 @@ EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "responds":
 #: A lane says by its colour whether the cause is named; the rest is said by its label.
 NAMED, NOT_NAMED, MARK = style.VERMILION, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
-TITLES = 0.85  # of a column's width, the rest is the axis' labels
+TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
+WORDS = 0.35  # of the height of the curves, above them: room for what happened
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
@@ -328,7 +329,7 @@ def timeline(
         grid_of[-1][place].xaxis.set_major_locator(MaxNLocator(8, integer=True))
         latency.set_xlim(float(rows["t_s"].iloc[0]), float(rows["end_s"].iloc[-1]))
     low, high = min([*values, *reach(floor)], default=1.0), max(values, default=1e3)
-    style.latency_axis(grid_of[0][0], low, high * (1.6 if marks else 1.0))  # room for the words
+    style.latency_axis(grid_of[0][0], low, high * ((high / low) ** WORDS if marks else 1.0))
     entries = [floor_lines(axes, floor, [step for step, _ in shown]) for axes in grid_of[0]]
     grid_of[1][0].set_ylim(0, 1.15 * most)  # all columns share it
     grid_of[0][0].set_ylabel("latency (log)")

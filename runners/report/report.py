@@ -194,7 +194,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 def _left_out(diet: Diet) -> str:
     """What a reader of a slimmed report must know, as a sentence; empty for the whole one."""
     if not diet.graphs:
-        return "To stay small, this page holds no flame graphs; their pictures are in the run folder."
+        return "To stay small, flame graphs of this page are pictures, which cannot be zoomed."
     if diet.least_share == LEAST_SHARE and diet.data:
         return ""
     text = f"To stay small, flame graphs leave out frames narrower than {tables.share(diet.least_share)} of the whole"
@@ -240,6 +240,7 @@ def data_url(shown: Shown, allowed: bool = True) -> str:
     return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()
 
 
+NO_LINE = ("None", "none", "")
 FEWEST_POINTS = 3
 MOST_POINTS = 400  # of a line: more cannot be seen on a screen
 DIGITS = 5
@@ -264,6 +265,8 @@ def _chart(axes: Axes) -> dict[str, object] | None:
         if (at := _across(line, axes)) is not None:
             across.append({**at, "colour": _colour(line)})
             continue
+        if line.get_transform() != axes.transData:
+            continue  # a mark at the edge of the panel
         pairs = _points(line)
         hollow = line.get_fillstyle() == "none"
         if hollow and label.startswith("_") and pairs:
@@ -280,13 +283,13 @@ def _chart(axes: Axes) -> dict[str, object] | None:
             continue
         if not pairs or (len(pairs) < FEWEST_POINTS and line.get_marker() in ("None", "", None)):
             continue
-        if line.get_linestyle() in ("None", "none", ""):
+        if line.get_linestyle() in NO_LINE:
             pairs = _apart(pairs)
         series.append(
             {
                 "label": label,
                 "colour": _colour(line),
-                "points": line.get_linestyle() in ("None", "none", ""),
+                "points": line.get_linestyle() in NO_LINE,
                 "hollow": hollow,
                 "dash": {"--": [6, 3], ":": [2, 3], "-.": [6, 3, 2, 3]}.get(str(line.get_linestyle()), []),
                 "x": [x for x, _ in pairs],
@@ -305,6 +308,8 @@ def _chart(axes: Axes) -> dict[str, object] | None:
 
 def _across(line: Line2D, axes: Axes) -> dict[str, object] | None:
     """The place of a line that goes across the whole panel, upright or level; None for a curve."""
+    if line.get_linestyle() in NO_LINE:
+        return None
     for name, transform, values in (
         ("x", axes.get_xaxis_transform(which="grid"), line.get_xdata()),
         ("y", axes.get_yaxis_transform(which="grid"), line.get_ydata()),

@@ -403,22 +403,16 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
     low, high = axes.get_ylim()
     if at_load:
         axes.axhspan(low, found[0][1], color=FLOOR, alpha=0.22, linewidth=0, zorder=0)
-    for level, us in found:
-        if low < us < high:
-            axes.axhline(us, zorder=1, **drawn)
-            axes.annotate(
-                f"floor {write.level(level)} {tables.latency(us)}",
-                (1, us),
-                (-3, 1.5),
-                ("axes fraction", "data"),
-                "offset points",
-                fontsize=6.5,
-                color=QUIET,
-                ha="right",
-                va="bottom",
-                bbox={"facecolor": CARD, "edgecolor": "none", "alpha": 0.8, "pad": 0.4},
-                zorder=5,
-            )
+    within = [(level, us) for level, us in found if low < us < high]
+    for place, (level, us) in enumerate(within):
+        axes.axhline(us, zorder=1, **drawn)
+        # Beyond the end of the axis, where no curve is; the lower of two stands below its line.
+        text = f"floor {write.level(level)}\n{tables.latency(us)}"
+        place_of = "center" if len(within) == 1 else "bottom" if place else "top"
+        axes.annotate(
+            text, (1, us), (3, 0), ("axes fraction", "data"), "offset points", fontsize=6.5, color=QUIET, va=place_of,
+            linespacing=1.0, annotation_clip=False,
+        )  # fmt: skip
     axes.set_ylim(low, high)
     return Line2D([], [], label=label(floor, loads), **drawn)
 

@@ -1,6 +1,7 @@
 // Marks the section that is being read in the list of contents, and opens what a link points into.
 (function () {
   'use strict';
+  document.documentElement.classList.add('scripts');  // flame graphs are drawn; without scripts, their pictures stand
   var links = new Map();
   document.querySelectorAll('nav a').forEach(function (link) {
     var place = document.getElementById(link.hash.slice(1));

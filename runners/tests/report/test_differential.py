@@ -111,3 +111,8 @@ def test_a_step_without_a_profile_is_named(tmp_path: Path) -> None:
     first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
     with pytest.raises(ValueError, match="put-rocksdb: no cpu profile"):
         differential(first, steps.step(tmp_path, "put-rocksdb", steps.times(500)))
+
+
+def test_a_still_picture_needs_no_script_and_names_can_do_no_harm(tmp_path: Path) -> None:
+    still = str(flamegraph(profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)).still())
+    assert "<script" not in still and still.count("<rect") == 8 and ">copy</text>" in still

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 import re
 from pathlib import Path
 
@@ -12,8 +14,9 @@ from runners.claims.conclude import conclude
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render, tables
-from runners.report.ladder import HEAD
+from runners.report.ladder import HEAD, _resolved, ladder
 from runners.report.ladder import search_table as table
+from runners.report.report import charts
 from runners.report.tables import Linked
 from runners.tests.fixtures.ladder_run import make_ladder
 
@@ -61,3 +64,15 @@ def test_every_cell_that_leads_somewhere_leads_to_a_place_of_both_reports(tmp_pa
     for cell in linked:
         assert f"[{cell}](#" in markdown.replace("\\", "") and f">{cell}</a>" in html
     assert set(re.findall(r"\]\(#([^)]+)\)", markdown)) <= set(re.findall(r'<a id="([^"]+)">', markdown))
+
+
+def test_the_points_of_a_ladder_can_be_hovered_and_rare_percentiles_need_samples(tmp_path: Path) -> None:
+    found = next(each for each in ladders(run_of(tmp_path)) if each.title.startswith("c PUT"))
+    late, *_ = [point for point in found.points if not point.counts]
+    panels = json.loads(charts(ladder(found)))
+    names = {one["label"]: one for one in panels[0]["series"]}
+    assert len(panels) == 2 and {"p50", "p99", "p99, median of a rate", "p99, misses the objective"} <= set(names)
+    assert late.rps not in names["p99"]["x"] + names["p99, misses the objective"]["x"]
+    few = dataclasses.replace(found.points[0], samples=9_000.0)
+    assert math.isnan(_resolved(few, 0.999, False)) and not math.isnan(_resolved(few, 0.99, False))
+    assert not math.isnan(_resolved(few, 0.999, True)), "what the objective judges is drawn"
