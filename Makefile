@@ -67,25 +67,25 @@ bench-server: $(READY)
 bench-audit: $(READY)
 	@$(BIN)/python -m runners.bench.audit $(CORPUS)
 
-# at most 20 minutes; BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
+# BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
-# about 15 minutes; BENCH=--full for up to 20 comparisons a row (two hours), in parts: ROWS="smallest knee planted-request"
+# BENCH=--full for up to 20 comparisons a row, in parts: ROWS="smallest knee planted-request"
 bench-power: $(READY)
 	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)
 
-# about 42 minutes: `lab compare` of worked examples, against themselves and with planted work: BENCH="--minutes 20"
+# `lab compare` of worked examples, against themselves and with planted work: BENCH="--minutes 20"
 bench-any-server: $(READY)
 	@$(BIN)/python -m runners.bench.any_server $(BENCH)
 
-# half a minute: how many hosts one scheduler serves
+# how many hosts one scheduler serves
 bench-fleet: $(READY)
 	@$(BIN)/python -m runners.bench.overhead fleet
 
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen recording
 
-# about 11 minutes, 10 of them the campaign of 50 runs: ROWS="import help dataset overhead fleet"
+# a campaign of 50 runs, and what needs none: ROWS="import help dataset overhead fleet"
 bench-campaign: $(READY)
 	@$(BIN)/python -m runners.bench.overhead $(ROWS)
 

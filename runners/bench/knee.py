@@ -32,6 +32,7 @@ from runners.targets.lab_server import RunningServer
 SEARCH_S = 60.0
 OBJECTIVE = Objective()
 CONNECTIONS = 16
+LIMITS_RPS = (100.0, 1_000_000.0)
 #: The closed loop on each server before a search is twice as long.
 CLOSED_S = 2.0
 WIDTH_LIMIT, WITHIN = 0.2, 0.1
@@ -45,6 +46,24 @@ class Searched:
     answer: Answer
 
 
+def search_block(
+    engines: Mapping[str, str],
+    workload: Workload,
+    seconds: float,
+    seed: int = 1,
+    connections: int = CONNECTIONS,
+    objective: Objective = OBJECTIVE,
+    limits_rps: tuple[float, float] = LIMITS_RPS,
+) -> KneeSearch:
+    """Describe one search of the knees of servers, each of an engine, for so many seconds each."""
+    size = replace(SIZES["smoke"], probe_s=CLOSED_S)
+    first, *others = (WarmServer(Setting(name.lower(), engine), workload, size) for name, engine in engines.items())
+    return KneeSearch(
+        "knee", "the knees of servers of a benchmark", first, objective, seconds / 60, Shape(connections), *limits_rps,
+        precision=0.0, others=tuple(others), seed=seed,
+    )  # fmt: skip
+
+
 def search(
     on: Fixture,
     servers: Mapping[str, RunningServer],
@@ -53,16 +72,12 @@ def search(
     seed: int,
     connections: int = CONNECTIONS,
     objective: Objective = OBJECTIVE,
-    limits_rps: tuple[float, float] = (100.0, 1_000_000.0),
+    limits_rps: tuple[float, float] = LIMITS_RPS,
 ) -> dict[str, Searched]:
-    """Search the knees of servers that are up, for so many seconds each, in one block of the lab."""
+    """Search the knees of servers that are up, in one block of the lab."""
     up = {name.lower(): server for name, server in servers.items()}
-    size = replace(SIZES["smoke"], probe_s=CLOSED_S)
-    first, *others = (WarmServer(Setting(name, server.engine), workload, size) for name, server in up.items())
-    block = KneeSearch(
-        "knee", "the knees of servers of a benchmark", first, objective, seconds / 60, Shape(connections), *limits_rps,
-        precision=0.0, others=tuple(others), seed=seed,
-    )  # fmt: skip
+    engines = {name: server.engine for name, server in servers.items()}
+    block = search_block(engines, workload, seconds, seed, connections, objective, limits_rps)
     measured = on.measured(block, lambda setting, keep_data=False, keep_others=False: up[setting.name])
     found = {}
     for name, server in zip(servers, block.servers, strict=True):
@@ -194,17 +209,33 @@ def described(result: Result) -> str:
     )
 
 
+#: Loads of a name, so many connections and a rate each.
+Loads = Sequence[tuple[str, int, Rate | None]]
+
+
+def _loads(engine: str, offered: Loads) -> FixedRate:
+    trials = tuple(
+        Trial(name, ROUND, FIXED_GET, rate, Shape(connections, 1, DURATION_S, WARMUP_S))
+        for name, connections, rate in offered
+    )
+    return FixedRate.known("overload", "", (Session(Setting("overload", engine), trials),))
+
+
+def overload_s() -> float:
+    """Sum up the planned seconds of the probes, the search and the rounds, without those that are spare."""
+    one = _loads("noop", [("load", OVERLOAD_CONNECTIONS, Rate(1.0, "not known yet"))])
+    searched = search_block({"overload": "noop"}, FIXED_GET, OVERLOAD_SEARCH_S)
+    return (TRIES + 2 * ROUNDS) * one.planned_s + searched.planned_s
+
+
 def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
     """Probe the capacity of a server, search its knee, and offer it more and less than that in each round."""
 
-    def loads(offered: Sequence[tuple[str, int, Rate | None]]) -> list[Result]:
-        """Measure loads of a name, so many connections and a rate each; what the generator says of them."""
-        trials = tuple(
-            Trial(name, ROUND, FIXED_GET, rate, Shape(connections, 1, DURATION_S, WARMUP_S))
-            for name, connections, rate in offered
+    def loads(offered: Loads) -> list[Result]:
+        """Measure loads; what the generator says of them."""
+        measured = on.measured(
+            _loads(server.engine, offered), lambda _setting, keep_data=False, keep_others=False: server
         )
-        block = FixedRate.known("overload", "", (Session(Setting("overload", server.engine), trials),))
-        measured = on.measured(block, lambda _setting, keep_data=False, keep_others=False: server)
         return [json.loads(step.folder.load_json.read_text()) for step in measured]
 
     def offer(above: int, below: int, rounds: int) -> list[tuple[Result, Result]]:

@@ -115,6 +115,8 @@ ACTS: dict[str, Callable[[], None]] = {
     "sleeping": _sleep, "spinning": _spin, "unmapping": _unmap, "forcing": _force, "interrupting": _interrupt,
 }  # fmt: skip
 MACHINE = "hogged"
+#: The seconds of all plants, with the one in Java.
+LENGTH_S = (len(ACTS) + 2) * SECONDS
 
 
 def act(name: str, seconds: float) -> None:

@@ -36,7 +36,7 @@ from runners.bench import knee, plants
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, asked, fixture, say
 from runners.design.block import SLICE_S, WRITES_SLICE_S
 from runners.design.load import SCRIPTS
-from runners.design.session import in_random_order
+from runners.design.session import START_S, in_random_order
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, pinned, start
@@ -93,6 +93,11 @@ class Design:
     connections: int = 1
     slice_s: float = SLICE_S
     closed_s: float = 0.0  # 0: as `seconds`, CLOSED_S at least
+
+    @property
+    def pair_s(self) -> float:
+        """The seconds of all starts of two sides, loaded in both ways."""
+        return self.starts * 2 * (START_S + self.warm_s + self.seconds + self.closed_s)
 
 
 @dataclass(slots=True)
@@ -388,11 +393,15 @@ def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row]:
     yield from _found("planted-3%+2ms", kept, truths)
 
 
+def _smallest(full: bool) -> Design:
+    seconds, closed_s = (60.0, 20.0) if full else (10.0, 10.0)
+    return Design("", FEWEST_STARTS, seconds, 3.0, slice_s=WRITES_SLICE_S, closed_s=closed_s)
+
+
 def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
     """Two processes of our store: half the width of the interval of each quantity, by one pair and by three starts."""
     side = partial(engine, on, "lsm")
-    seconds, closed_s = (60.0, 20.0) if budget.full else (10.0, 10.0)
-    design = Design("", FEWEST_STARTS, seconds, 3.0, slice_s=WRITES_SLICE_S, closed_s=closed_s)
+    design = _smallest(budget.full)
     found = measured(on, (side, side), design, 1)
     for what, goals, count in (
         ("one-pair", {P50: 1.0, CPU: 1.5, P99: 10.0}, 1),
@@ -407,7 +416,7 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
                     apart.append(half_width(other))
             name = f"power/smallest/{what}/{quantity.replace(' ', '-')}-vs-limit"
             if widths:
-                length_s = closed_s if quantity == THROUGHPUT else seconds
+                length_s = design.closed_s if quantity == THROUGHPUT else design.seconds
                 note = f"{length_s:g} s a start; {APART} {statistics.median(apart):.2g} %"
                 yield Row(name, "%", tuple(widths), (limit,) * len(widths), "<=", 1.0, note)
             else:
@@ -415,8 +424,11 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """The seconds of a row in the default and in the full form, and what makes it."""
+class Given:
+    """The seconds that a row is given in the default and in the full form, and what makes it.
+
+    A row that repeats comparisons makes as many as fit.
+    """
 
     seconds: tuple[float, float]
     make: Callable[[Fixture, Budget], Iterator[Row]]
@@ -424,14 +436,14 @@ class Planned:
 
 #: Rows by name. The last ones take what is left.
 ROWS = {
-    "smallest": Planned((155.0, 560.0), smallest),
-    "planted-request": Planned((75.0, 1_480.0), planted_request),
-    "planted-throughput": Planned((90.0, 1_480.0), planted_throughput),
-    "planted-tail": Planned((70.0, 1_480.0), planted_tail),
-    "knee": Planned((145.0, 700.0), lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
-    "plants": Planned((110.0, 160.0), lambda on, _budget: plants.rows(on)),
-    "aa-noop": Planned((85.0, 570.0), lambda on, budget: alike(on, "noop", budget)),
-    "aa-lsm": Planned((85.0, 570.0), lambda on, budget: alike(on, "lsm", budget)),
+    "smallest": Given((_smallest(False).pair_s, _smallest(True).pair_s), smallest),
+    "planted-request": Given((75.0, 1_480.0), planted_request),
+    "planted-throughput": Given((90.0, 1_480.0), planted_throughput),
+    "planted-tail": Given((70.0, 1_480.0), planted_tail),
+    "knee": Given((145.0, 700.0), lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
+    "plants": Given((plants.LENGTH_S, plants.LENGTH_S), lambda on, _budget: plants.rows(on)),
+    "aa-noop": Given((85.0, 570.0), lambda on, budget: alike(on, "noop", budget)),
+    "aa-lsm": Given((85.0, 570.0), lambda on, budget: alike(on, "lsm", budget)),
 }
 
 
@@ -448,7 +460,7 @@ def _made(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixtu
 def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones (two hours)")
+    parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones")
     minutes = [f"{sum(planned.seconds[full] for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
     parser.add_argument("--minutes", type=float, help="for all rows (default {}, with --full {})".format(*minutes))
     given = asked(parser, ROWS)

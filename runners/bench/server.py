@@ -5,7 +5,7 @@ one closed loop go to one or the other in random order, so that a drift of the m
 rounds are compared. The rate is what a server reaches, unless the generator's core was full first: how busy both were
 stands in each row. All run on the engine that stores nothing, but for report 2's 44 ms.
 
-`ROWS="selector pool"` runs only these groups, each of a few minutes.
+`ROWS="selector pool"` runs only these groups.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from runners.bench import knee
 from runners.bench.fixture import CONNECTIONS, Course, Fixture, Goal, Part, Result, Row, Say, asked, fixture, say
 from runners.design.block import Interleaved
 from runners.design.load import FIXED_GET, SCRIPTS, SIZES, Shape, Workload
+from runners.design.session import START_S
 from runners.design.setting import Setting
 from runners.execution.executor import Launch
 from runners.readers.run import Step
@@ -43,8 +44,6 @@ ROUNDS = ENOUGH_ROUNDS
 DURATION_S, TOGETHER_S, SLICE_S = 2, 0.5, 1.0
 #: Seconds of closed loop before anything is compared, for the compiler. A cluster has more code on the same core.
 COMPILE_S, CLUSTER_COMPILE_S = 3, 5
-#: For the planned time: starting a server, and what a load takes besides its seconds.
-START_S, AROUND_A_LOAD_S, OVERLOAD_S = 1.5, 1.5, 150.0
 #: The JDK of report 2, and the connections that it had at most.
 OLD_JDK, JDK_CONNECTIONS = 17, 4
 KNEE_ROUNDS, KNEE_SEARCH_S = 6, 20.0
@@ -112,7 +111,7 @@ class Comparison:
     @property
     def duration_s(self) -> float:
         """Say about how long it takes."""
-        return ROUNDS * (2 * (START_S + self.compile_s + DURATION_S) + TOGETHER_S + AROUND_A_LOAD_S)
+        return self.block.planned_s
 
     @property
     def block(self) -> Interleaved:
@@ -365,7 +364,8 @@ def knees(work: str, on: Fixture, say: Say) -> Rows:
 
 
 def _knees(work: str) -> list[Measured]:
-    duration_s = 2 * (START_S + KNEE_ROUNDS * (2 * knee.CLOSED_S + KNEE_SEARCH_S))
+    block = knee.search_block(dict.fromkeys(("cluster", "single"), NOOP), many_keys(WORKS[work]), KNEE_SEARCH_S)
+    duration_s = 2 * START_S + KNEE_ROUNDS * block.planned_s
     return [Measured(f"knees for {work}", duration_s, partial(knees, work))]
 
 
@@ -377,7 +377,7 @@ GROUPS: dict[str, Callable[[], Sequence[Comparison | Measured]]] = {
     "reports": lambda: (*REPORTS, *REPORT_5),
     "jdk": lambda: _on_the_old_jdk(of_report_2),
     "nodelay": lambda: _on_the_old_jdk(lambda old: plateau(old, require_jdk())),
-    "overload": lambda: [Measured("overload", OVERLOAD_S, overloaded)],
+    "overload": lambda: [Measured("overload", START_S + knee.overload_s(), overloaded)],
     "cluster": lambda: FROM_ONE,
     "knee-get": lambda: _knees("get"),
     "knee-put": lambda: _knees("put"),

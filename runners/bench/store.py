@@ -1,9 +1,9 @@
 """`make bench-store`: our store against RocksDB, with the defaults of its Java binding and tuned.
 
-The default form takes less than 20 minutes: 200 000 keys, three interleaved rounds. `BENCH=--full` measures a million
-keys in five rounds, LevelDB too, and through HTTP; it takes hours, so run it in parts with `ROWS=`, such as
-`ROWS="1200B tail"`. Rows are printed as they are known. Ended by SIGTERM or Ctrl-C it leaves no process and no data.
-Knees through HTTP are searched by the lab's executor; the stores inside a JVM are no servers, which it could load.
+The default form has 200 000 keys and three interleaved rounds. `BENCH=--full` measures a million keys in five rounds,
+LevelDB too, and through HTTP; run it in parts with `ROWS=`, such as `ROWS="1200B tail"`. It says how long it takes.
+Rows are printed as they are known. Ended by SIGTERM or Ctrl-C it leaves no process and no data. Knees through HTTP are
+searched by the lab's executor; the stores inside a JVM are no servers, which it could load.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from runners.bench.fixture import (
 from runners.bench.knee import Searched
 from runners.bench.programs import FLAGS, Programs, find_witness
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
-from runners.design.load import SCRIPTS, Workload
+from runners.design.load import SCRIPTS, Workload, random_gets
 from runners.design.session import in_random_order
 from runners.errors import ToolError
 from runners.process.cpu_placement import usable_cpus
@@ -63,7 +63,6 @@ FILL_RPS_LEAST = 3_000
 REST_BOUND_S = 60.0
 GOAL = 0.9
 WORKS = {"get": "get_random.lua", "put": "put_random.lua"}
-FILL_S = 45.0  # for the planned time: filling and settling
 #: Loads a server of this name in closed loop.
 Load = Callable[[str], Result]
 #: Searches the knees of servers of these names in one search, with a seed.
@@ -102,12 +101,20 @@ def fill(on: Fixture, server: RunningServer, say: Say) -> None:
     say(f"  filled with {KEYS} values of {VALUE_BYTES} bytes; at rest after {rested} s; {server.status()['store']}")
 
 
+def sent(work: str) -> Workload:
+    """Give what a search sends."""
+    return Workload(work, SCRIPTS / WORKS[work], arguments=(str(KEYS), "1"))
+
+
 def http_durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[float]:
     """About how long each kind of request takes; filling the store counts with the first."""
-    each_s = CLOSED_S + WARMUP_S + 2 * knee.CLOSED_S + SEARCH_S
-    return [
-        rounds * (1 + len(PEERS[work])) * each_s + (FILL_S if number == 0 else 0.0) for number, work in enumerate(works)
-    ]
+    durations_s = []
+    for work in works:
+        servers = dict.fromkeys((OURS, *PEERS[work]), NOOP)
+        searched_s = knee.search_block(servers, sent(work), SEARCH_S).planned_s
+        durations_s.append(rounds * (len(servers) * (CLOSED_S + WARMUP_S) + searched_s))
+    durations_s[0] += random_gets(KEYS, VALUE_BYTES).fill_s()
+    return durations_s
 
 
 def http(on: Fixture, course: Course) -> Iterator[Row]:
@@ -122,8 +129,7 @@ def http(on: Fixture, course: Course) -> Iterator[Row]:
             return on.load(flags, CLOSED_S, CONNECTIONS)
 
         def seek(work: str, names: Sequence[str], seed: int) -> dict[str, Searched]:
-            sent = Workload(work, SCRIPTS / WORKS[work], arguments=(str(KEYS), "1"))
-            return knee.search(on, {who: servers[who] for who in names}, sent, SEARCH_S, seed, CONNECTIONS)
+            return knee.search(on, {who: servers[who] for who in names}, sent(work), SEARCH_S, seed, CONNECTIONS)
 
         for number, work in enumerate(WORKS):
             with course.part("http", f"{work} through HTTP, {CONNECTIONS} connections"):

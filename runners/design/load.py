@@ -105,6 +105,8 @@ WORKLOADS = {workload.name: workload for workload in (PUT, GET)}
 
 #: Seconds besides the load itself: launch, profiler, conversion, drawing. For progress only.
 AROUND_A_LOAD_S = 2.0
+#: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.
+WRK2_CALIBRATION_S, WRK2_CALIBRATION_A_CONNECTION_S = 10.0, 0.005
 #: A warm-up is made of closed loops of so many seconds, and takes at most so many times what is planned for it.
 BURST_S, WARM_BOUND = 2.0, 1.6
 #: A fixed small load before each campaign, the same in every size and experiment, so that runs can be compared:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from runners.design.load import AROUND_A_LOAD_S, Rate, Shape, Workload
+from runners.design.load import AROUND_A_LOAD_S, WRK2_CALIBRATION_S, Rate, Shape, Workload
 from runners.design.setting import Setting
 
 #: Seconds around a rate step on a server that is up, and around one whose profile is read.
@@ -35,7 +35,6 @@ _AROUND_S = {
     RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
     FILL: 0.5, PROBE: 1.5,
 }  # fmt: skip
-WRK2_CALIBRATION_S = 10.0  # before it records anything
 #: Planned for loads that end after a number of requests.
 REQUESTS_RPS = 2_000.0
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, Protocol
 
+from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S, WRK2_CALIBRATION_S
 from runners.errors import MeasureError
 from runners.process.supervisor import pinned, start
 from runners.storage.schema import ShareRecord
@@ -180,9 +181,6 @@ def run_load(
     return LoadOutcome(tuple(command), code, started, ended, stopped_early, cpu_s)
 
 
-#: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.
-WRK2_CALIBRATION_S = 10.0
-WRK2_CALIBRATION_A_CONNECTION_S = 0.005
 #: Far above what a connection achieves, so that each waits for its responses as in a closed loop. Of such a run only
 #: the achieved rate means anything.
 WRK2_CLOSED_LOOP_RPS = 1_000_000.0
