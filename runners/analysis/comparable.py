@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runners.analysis import facts
-from runners.analysis.instrument import unresolved
+from runners.analysis.instrument import late
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness
@@ -117,8 +117,8 @@ def _unsteady(side: Side) -> Reason | None:
 def _late(level: float, side: Side) -> Reason | None:
     """Say so where a percentile of most measurements lies above what their generator kept up to."""
     name, steps = side
-    late = [why for step in steps if (why := unresolved(step, level, None))]
-    return (f"{late[0]} in {{}}", name) if 2 * len(late) > len(steps) else None
+    whys = [why for step in steps if (why := late(step, level))]
+    return (f"{whys[0]} in {{}}", name) if 2 * len(whys) > len(steps) else None
 
 
 def _machine(level: float, side: Side) -> Reason | None:

@@ -23,9 +23,11 @@ round, so that what moves both of a pair leaves it alone.
 
 **A load's floor** is the same load against a handler that does nothing. Ladders and closed loops have none at each of
 their rates. What every run has is the fixed small load before the campaign (the sentinel): one rate on one connection.
-A percentile that is no higher than the floor's says nothing on the server, and one above what the generator kept up to
-is partly the generator's own lateness. Neither is a headline and neither is compared; what lies above the floor leads:
-the median, CPU time per request, throughput.
+A percentile that lies above the floor's by no more than the instrument resolves says nothing on the server, and one
+above what the generator kept up to is partly the generator's own lateness (`of_instrument`). Without a floor at its
+rate nobody knows which part is the server's (`unresolved`). None of these is a headline and none is compared; what
+lies above the floor leads: the median, CPU time per request, throughput. Interleaved trials have the better floor, a
+server that does nothing in the same schedule (`interleaved.Comparison.inside`).
 
 **A frozen server.** With requests due every 1/R seconds, those due while the server stands still for F seconds wait
 F, F - 1/R, F - 2/R …; so R * (F - x) of them wait longer than x. A freeze that lasts beyond the end of the load holds
@@ -367,6 +369,8 @@ def stalls(steps: Sequence[Step]) -> list[Stall]:
 
 
 SAME_RATE = 0.01  # of the load's rate
+#: Why a percentile is not resolved.
+INSIDE, NO_FLOOR = "it is inside the instrument's floor", "no floor was taken at its rate"
 THROUGHOUT = 99.9  # the highest percentile at which a generator holds its lateness against the response time
 
 
@@ -394,20 +398,48 @@ def taken_at(floor: Step, load: Step) -> bool:
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
 
 
-def unresolved(step: Step, level: float, floor: Step | None) -> str:
-    """Say why a percentile of a load is not the server's; empty where it is, or where nothing speaks against it.
-
-    `floor` is the same load on a server that does nothing, at the same rate; without it only the generator is asked.
-    """
+def late(step: Step, level: float) -> str:
+    """Say that a percentile holds the generator's own lateness; empty where it does not, or where nothing tells."""
     upto = facts.number(step, "kept_up_to")
-    if write.known(upto) and upto < THROUGHOUT and 100 * level > upto:
-        return f"the generator kept up to p{upto:g} only"
-    if floor is None or floor.name == step.name or not facts.quotable(floor):
+    beyond = write.known(upto) and upto < THROUGHOUT and 100 * level > upto
+    return f"the generator kept up to p{upto:g} only" if beyond else ""
+
+
+def of_instrument(steps: Iterable[Step], load: Step, level: float) -> str:
+    """Say why a percentile of a load is the instrument's own; empty where it lies above its floor, or nothing tells."""
+    floor = own_floor(steps, load)
+    if (why := late(load, level)) or floor is None or floor.name == load.name:
+        return why
+    measured, least = facts.at(load, level), facts.at(floor, level)
+    if measured is None or least is None:
         return ""
-    measured, own_floor = facts.at(step, level), facts.at(floor, level)
-    if measured is None or own_floor is None:
+    resolved = of_floor(floor)
+    finest_us = 0.0 if resolved is None else resolved.p99_us if level >= TAIL else resolved.p50_us
+    above = measured.low > least.high and measured.value - least.value > finest_us
+    return "" if above else INSIDE
+
+
+def unresolved(steps: Iterable[Step], load: Step, level: float) -> str:
+    """Say why a percentile of a load is no headline and not compared; empty where it is the server's.
+
+    A closed loop has no rate, so no floor is asked for; a load on a server that does nothing is one.
+    """
+    steps = tuple(steps)
+    why = of_instrument(steps, load, level)
+    if why or load.kind in (FLOOR, ROUND, SENTINEL) or not write.known(facts.offered_rps(load)):
+        return why
+    taken = facts.only([step for step in steps if taken_at(step, load)])
+    if own_floor(steps, load) is not None:
         return ""
-    return "" if measured.low > own_floor.high else "it is inside the instrument's floor"
+    return f"its floor can't be used: {facts.why_not(taken)}" if taken is not None else NO_FLOOR
+
+
+def incomparable(steps: Iterable[Step], load: Step, level: float) -> str:
+    """Say why a percentile of a load is not compared with another's; empty where it may be.
+
+    What an instrument adds to a median is in both medians and cancels, so a floor that is not known does no harm.
+    """
+    return (of_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 
 
 def where_taken(floor: Step) -> str:

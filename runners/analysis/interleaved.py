@@ -17,6 +17,8 @@ from operator import attrgetter
 import numpy as np
 
 from runners.analysis import facts, machine_stalls
+from runners.analysis.instrument import MEDIAN
+from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import QUANTITIES as OF_ROUNDS
 from runners.analysis.quantities import Quantity, Row, of_step
 from runners.analysis.treatments import (
@@ -30,6 +32,7 @@ from runners.analysis.treatments import (
     usable,
     without_spill_over,
 )
+from runners.design.block import REFERENCE_TARGET
 from runners.design.session import ALONE, SHARED, SOLO
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND
@@ -94,6 +97,8 @@ QUANTITIES = {
 REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
 #: Why a difference in a percentile is not given.
 NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded with them"
+NO_REFERENCE = "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
+NOT_ABOVE = "it is not above a server that does nothing, loaded with it"
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 
 
@@ -110,8 +115,8 @@ class Comparison:
     of them that failed in each start, starts that were left out too. `start_s`: what one start takes. `slice_s`: how
     long one server was loaded before another, 0 where it is not known. `label`: what its sentences begin with, its load
     where the run compares under several. `background`: by treatment and role, the CPU time per request of threads that
-    respond to none, the mean of the starts in microseconds. `inside`: quantities and treatments that are
-    within the instrument's floor.
+    respond to none, the mean of the starts in microseconds. `above`: by quantity and treatment, the change
+    from the server that does nothing.
     """
 
     name: str
@@ -139,7 +144,18 @@ class Comparison:
     slice_s: float = 0.0
     label: str = ""
     background: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    inside: frozenset[tuple[str, str]] = frozenset()
+    above: Mapping[tuple[str, str], Bounded] = field(default_factory=dict)
+
+    @property
+    def inside(self) -> frozenset[tuple[str, str]]:
+        """Quantities and treatments that lie within the instrument's floor."""
+        return frozenset(key for key, change in self.above.items() if not change.low > 0)
+
+    def unresolved(self, quantity: str, treatment: str) -> str:
+        """Say why a percentile of a treatment is not its own; empty where it is."""
+        if any(row.machine == NO_REFERENCE and row.quantity.name == quantity for row in self.rows):
+            return NO_REFERENCE
+        return NOT_ABOVE if (quantity, treatment) in self.inside else ""
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -272,7 +288,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
                 left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
         for quantity, start in found_in.items():
             starts[quantity].append(start)
-    rows, control, reference, inside = list[Row](), [], dict[str, float](), set[tuple[str, str]]()
+    rows, control, reference, above = list[Row](), [], dict[str, float](), dict[tuple[str, str], Bounded]()
     every: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
@@ -295,12 +311,11 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             of_levels = compare(levels, *against, most_starts)
             found = without_spill_over(found, of_levels)
             spilt = of_levels.effects
-        within = _within_floor([start for start, cut in whole if usable([cut], 0)], names, about, quantity)
-        inside |= {(quantity, name) for name in within}
+        over = _above([start for start, cut in whole if usable([cut], 0)], names, about, quantity)
+        above |= {(quantity, name): change for name, change in over.items()}
         for each in found.effects:
             row = _row(QUANTITIES[quantity], about, each, base_value, count[each.treatment], each in spilt)
-            neither = {row.baseline, row.treatment} <= within
-            rows.append(replace(row, machine=NEITHER_ABOVE) if neither and row.decided else row)
+            rows.append(_resolved(row, over, about))
         if found.control is not None:
             control.append(_row(QUANTITIES[quantity], about, found.control, base_value, count[about.control]))
         if about.reference:
@@ -318,7 +333,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         between_starts, tuple(step.name for step in steps if step.kind == (SOLO if form == ROUNDS else SHARED)), every,
         _failed(list(shared.values()), compared), _start_s(steps), about.slice_s,
         background=_background([shared[number] for number in usable_ones if number in shared]),
-        inside=frozenset(inside),
+        above=above,
     )  # fmt: skip
 
 
@@ -333,18 +348,31 @@ def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
     return {name: dict(roles) for name, roles in found.items()}
 
 
-def _within_floor(
+def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
-) -> frozenset[str]:
-    """The treatments whose percentile does not lie above that of the server that does nothing, beyond noise.
-
-    Where both sides of a difference are among them it is the instrument's; where one is, it is what the other adds.
-    """
+) -> dict[str, Bounded]:
+    """The change of a percentile from the server that does nothing to each treatment; empty where nothing tells."""
     base = len(names) - 1
     if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, base):
-        return frozenset()
+        return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
-    return frozenset(each.treatment for each in effects if not each.change.low > 0)
+    return {each.treatment: each.change for each in effects}
+
+
+def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
+    """The row, not compared where its percentile is the instrument's on both sides, or may be.
+
+    One side that does not lie above a server that does nothing may take less than it reads, so the difference is the
+    least that there can be. What an instrument adds to a median is on both sides and cancels.
+    """
+    if row.quantity.name not in (*LEVELS, UNDISTURBED) or REFERENCE_TARGET.name in about.treatments:
+        return row
+    if not about.reference:
+        median = LEVELS.get(row.quantity.name, ("", 1.0))[1] <= MEDIAN
+        return row if median else replace(row, machine=NO_REFERENCE)
+    inside = frozenset(name for name in (row.baseline, row.treatment) if name in above and not above[name].low > 0)
+    higher = row.treatment if row.ratio > 1 else row.baseline
+    return replace(row, inside=inside, machine=NEITHER_ABOVE if higher in inside else "")
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:

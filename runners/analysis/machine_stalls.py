@@ -26,7 +26,7 @@ independent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -186,8 +186,9 @@ def watched(step: Step) -> bool:
     return step.record.witness is not None and bool(step.record.witness.cpus)
 
 
-def findings(steps: Sequence[Step]) -> Iterator[Finding]:
+def findings(steps: Iterable[Step]) -> Iterator[Finding]:
     """Tell each step's p99 without the machine's stalls, or once why there is none and how to get it."""
+    steps = tuple(steps)
     for step in steps:
         p99, without = facts.quoted(step, LEVELS[0]), of(step)
         if p99 is not None and without is not None:

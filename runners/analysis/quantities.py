@@ -75,6 +75,7 @@ class Row:
     The values are geometric means over so many `starts` (or runs, or rounds), of the loads alone where there are any.
     `spill_over`: ratio and verdict are theirs too, as the shared schedule contradicts them. `starts_needed`: how many
     would decide it, None where it is decided or can't be said. `machine`: why a difference is not the treatments'.
+    `inside`: sides that lie within the instrument's floor, which the treatment's value is at most then.
     """
 
     quantity: Quantity
@@ -90,6 +91,7 @@ class Row:
     starts_needed: int | None = None
     spill_over: bool = False
     machine: str = ""
+    inside: frozenset[str] = frozenset()
 
     @property
     def decided(self) -> bool:
@@ -110,14 +112,28 @@ class Row:
 
     @property
     def change(self) -> str:
-        """The relative change with its interval."""
-        return changed(self.ratio - 1, self.low - 1, self.high - 1)
+        """The relative change with its interval; the nearer bound where the lower side may be lower than it reads."""
+        if not (self.decided and self.inside):
+            return changed(self.ratio - 1, self.low - 1, self.high - 1)
+        if self.verdict == Verdict.LOWER:
+            return f"at least {signed(self.high - 1)}"
+        far = self.low - 1 > FACTOR_FROM
+        return f"at least {f'{factor(self.low)} the baseline' if far else signed(self.low - 1)}"
+
+    def pair(self, *, named: bool = False) -> str:
+        """The values of both, the treatment's first; within the instrument's floor a value is an upper bound."""
+        sides = ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value))
+        return " against ".join(
+            (f"{facts.engine_name(name)} " if named else "")
+            + ("at most " if name in self.inside else "")
+            + absolute(self.quantity, value)
+            for name, value in sides
+        )
 
     def sentence(self, margin: float, unit: str) -> str:
         """The row in words, to begin a sentence or to follow a colon; `unit` is what was repeated."""
         a, b = facts.engine_name(self.baseline), facts.engine_name(self.treatment)
-        pair = f"{absolute(self.quantity, self.treatment_value)} against {absolute(self.quantity, self.baseline_value)}"
-        label, found = self.quantity.label, f"{self.change}, {pair}"
+        label, found = self.quantity.label, f"{self.change}, {self.pair()}"
         more = self.quantity.higher if self.verdict == Verdict.HIGHER else self.quantity.lower
         if self.machine:
             text = f"the {label} of {b} and {a} are not compared: {self.machine}"
@@ -138,7 +154,8 @@ class Row:
             "quantity": self.quantity.name, "unit": self.quantity.unit,
             "lower_is_better": self.quantity.lower_is_better, "baseline": self.baseline, "treatment": self.treatment,
             "verdict": self.verdict.value, **{name: write.finite(getattr(self, name)) for name in numbers},
-            "starts": self.starts, "starts_needed": self.starts_needed,
+            "starts": self.starts, "starts_needed": self.starts_needed, "not_compared": self.machine,
+            "inside": ",".join(sorted(self.inside)),
         }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import bootstrap
 
-from runners.analysis import facts, latency_spikes
+from runners.analysis import facts, instrument, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import Cause, Spike, Tail
 from runners.readers import write
@@ -50,9 +50,14 @@ def attribution(step: Step) -> Attribution | None:
     return None if tail is None else attribute(tail, latency_spikes.causes_of(step))
 
 
-def findings(step: Step) -> Iterator[Finding]:
-    """What can be said on the tail of a clean measurement."""
+def findings(step: Step, every: Sequence[Step] = ()) -> Iterator[Finding]:
+    """What can be said on the tail of a clean measurement; `every`: all steps of its run, its floor among them."""
     if not facts.quotable(step):
+        return
+    if why := instrument.of_instrument(every, step, P99):
+        text = f"The causes of the tail of {facts.title(step)} are not looked for, as its p99 is not resolved: {why}"
+        remedy = "Measure on a quieter machine, where the tail may lie above the instrument's floor."
+        yield Finding.of("W03", Severity.NOTE, text, {}, (step.name,), Anchor.causes(step.name), remedy)
         return
     seen = attribution(step)
     if seen is None:

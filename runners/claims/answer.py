@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from runners.analysis import comparable, facts, instrument, intervals, tail_attribution
@@ -47,10 +47,10 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         return Finding.of("A03", Severity.ERROR, text, {}, (step.name,), Anchor.CHECKS, "Run the step again.")
     p50, p99 = facts.at(step, 0.5), facts.at(step, 0.99)
     text = f"{name} achieves {write.rate(offered if write.known(offered) else achieved)}"
-    why = instrument.unresolved(step, 0.99, instrument.own_floor(run.steps, step))
+    why = instrument.unresolved(run.steps, step, 0.99)
     if p50 and p99 and why:
         cpu_us = of_step(step)["cpu_us"]
-        median = instrument.unresolved(step, 0.5, instrument.own_floor(run.steps, step))
+        median = instrument.unresolved(run.steps, step, 0.5)
         parts = [] if median else [f"a median of {facts.written(p50)}"]
         parts += [f"{write.latency(cpu_us)} of CPU time per request"] if write.known(cpu_us) else []
         text += f" with {write.listed(parts)}" if parts else ""
@@ -106,22 +106,24 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     """What the server adds to the median of the same load against a handler that does nothing."""
     if floor is None or not facts.quotable(step) or not facts.quotable(floor):
         return None
-    measured, instrument = facts.at(step, 0.5), facts.at(floor, 0.5)
-    if measured is None or instrument is None:
+    measured, least = facts.at(step, 0.5), facts.at(floor, 0.5)
+    if measured is None or least is None:
         return None
-    added = difference(measured, instrument)
-    pair = f"{write.latency(measured.value)} against {write.latency(instrument.value)} for a handler that does nothing"
+    added, resolved = difference(measured, least), instrument.of_floor(floor)
+    pair = f"{write.latency(measured.value)} against {write.latency(least.value)} for a handler that does nothing"
+    finest_us = resolved.p50_us if resolved is not None else 0.0
     if facts.tool(step) == "wrk2" and abs(added.value) < WRK2_TICK_US:
         text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
-    elif added.sign == 0:
+    elif added.sign == 0 or abs(added.value) <= finest_us:
         text = f"Whether {facts.title(step)} adds to the instrument's median is inconclusive: {pair}"
+        text += f", where this instrument resolves {write.latency(finest_us)}" if finest_us > abs(added.value) else ""
     elif added.sign < 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
     else:
         amount = added.as_latency
         text = f"{facts.title(step)} adds {amount} to the instrument's median: {pair}"
     evidence: dict[str, write.Value] = {
-        "p50_us": measured.value, "floor_p50_us": instrument.value, "added_us": added.value, "added_low_us": added.low,
+        "p50_us": measured.value, "floor_p50_us": least.value, "added_us": added.value, "added_low_us": added.low,
         "added_high_us": added.high,
     }  # fmt: skip
     return Finding.of("L01", Severity.NOTE, text, evidence, (step.name, floor.name), Anchor.spectrum(step.workload))
@@ -147,17 +149,17 @@ def one_spike(step: Step) -> Finding | None:
     return Finding.of("L03", Severity.WARNING, text, evidence, (step.name,), Anchor.timeline(step.workload), remedy)
 
 
-def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Finding]:
+def engines_apart(steps: list[Step], every: Sequence[Step]) -> Iterator[Finding]:
     """Compare the p99 of engines at the same rate whose intervals do not overlap, where it is theirs at all.
 
-    A p99 inside the floor, or above what the generator kept up to, is not compared.
+    `every`: all steps of their run, its floors among them.
     """
     for first, second in combinations([step for step in steps if facts.quotable(step)], 2):
         a, b = facts.at(first, 0.99), facts.at(second, 0.99)
         same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
         if a is None or b is None or not same_rate or not a.apart_from(b):
             continue
-        if any(instrument.unresolved(step, 0.99, floor) for step in (first, second)):
+        if any(instrument.incomparable(every, step, 0.99) for step in (first, second)):
             continue
         if not_compared := comparable.not_compared(first, second, Anchor.spectrum(first.workload)):
             yield not_compared

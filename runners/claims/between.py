@@ -275,16 +275,18 @@ def exit_code(judgements: Sequence[Judgement], *, inconclusive_passes: bool) -> 
 
 def _judged(found: Comparison, limit: ChangeLimit) -> Judgement:
     treatment = next((name for name in found.failed if name != found.baseline), "")
+    row = found.row(limit.quantity)
     if limit.quantity == ERRORS:
         change, starts = errors(found, treatment), len(found.failed.get(treatment, ()))
         second = found.control[0].treatment if found.control else ""
         control = errors(found, second) if second in found.failed else None
         said = f"{signed(change.value)} of requests ({signed(change.low)} to {signed(change.high)})"
     else:
-        row = found.row(limit.quantity)
         change, starts = (_change(row), row.starts) if row else (Bounded(math.nan), 0)
         control = next((_change(each) for each in found.control if each.quantity.name == limit.quantity), None)
         said = changed(change.value, change.low, change.high)
+    if row is not None and row.machine:
+        return Judgement(limit, Outcome.INCONCLUSIVE, change, f"it is not compared: {row.machine}")
     if not math.isfinite(change.value):
         why = found.left_out[0][1] if found.left_out else "no start tells it of both"
         return Judgement(limit, Outcome.INCONCLUSIVE, change, f"it is not known: {why}")

@@ -435,12 +435,16 @@ def _own_share(steps: list[Step]) -> Check:
 
 
 def _faster(pairs: list[tuple[Step, Step]]) -> Check:
-    """No server that stores something is faster than one that does nothing, beyond noise."""
+    """No server that stores something is faster than one that does nothing, beyond what the instrument resolves."""
     faster: dict[str, str] = {}
     for step, floor in pairs:
-        for level in (0.5, 0.99):
+        resolved = instrument.of_floor(floor)
+        finest = (resolved.p50_us, resolved.p99_us) if resolved is not None else (0.0, 0.0)
+        for level, finest_us in zip((0.5, 0.99), finest, strict=True):
             own, least = facts.quoted(step, level), facts.quoted(floor, level)
-            if own is not None and least is not None and own.high < least.low:
+            if own is None or least is None:
+                continue
+            if own.high < least.low and least.value - own.value > finest_us:
                 pair = f"{facts.written(own)} against {facts.written(least)}"
                 faster.setdefault(step.name, f"{write.level(level)} of {facts.title(step)} {pair}")
     text = "no load is faster than the server that does nothing"

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
-from runners.analysis import facts, latency_spikes, machine_stalls, tail_attribution
+from runners.analysis import facts, instrument, latency_spikes, machine_stalls, tail_attribution
+from runners.analysis.interleaved import comparisons
 from runners.analysis.steady_state import Steadiness, head, steadiness
 from runners.claims import (
     answer,
@@ -66,7 +67,7 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
     for work in (each for each in workloads if each in outputs):
         (name, output), steps = outputs[work], _clean_steps(run, engines, work)
         comparisons.append(comparison(run, work, name, output, steps))
-        missed += missed_in(work, name, output, steps)
+        missed += missed_in(work, name, output, steps, run.steps)
     missed += filter(None, [not_repeated(name for name, _ in outputs.values())])
     headlines = [*(claims.answer for claims in claimed), answer.headline(answers)]
     findings = (
@@ -120,11 +121,14 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
     yield from answers
     clean = {work: _clean_steps(run, engines, work) for work in workloads}
     loads = [step for steps in clean.values() for step in steps]
+    resolved = {step.name for step in loads if not instrument.of_instrument(run.steps, step, 0.99)}
+    trials = comparisons(run)
     for work, steps in clean.items():
         floor = facts.floor(run, work)
         for step in steps:
-            yield from filter(None, (answer.over_floor(step, floor), answer.one_spike(step)))
-        yield from answer.engines_apart(steps, floor)
+            own = None if interleaved.over_reference(trials, step, run) else answer.over_floor(step, floor)
+            yield from filter(None, (own, answer.one_spike(step) if step.name in resolved else None))
+        yield from answer.engines_apart(steps, run.steps)
     for work in workloads:
         profiles = [each for engine in engines if (each := facts.profiled(run, engine, work)) is not None]
         for step in profiles:
@@ -132,19 +136,21 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
         yield from profile.differences(profiles)
     yield from profile.of_frames(run)
     for step in loads:
-        yield from tail_attribution.findings(step)
-    yield from machine_stalls.findings(loads)
+        yield from tail_attribution.findings(step, run.steps)
+    yield from machine_stalls.findings(
+        step for step in loads if step.name in resolved or (step.record.witness and step.record.witness.note)
+    )
     for work, engine in product(workloads, engines):
-        cost = profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work))
+        cost = profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work), run.steps)
         yield from filter(None, (cost, answer.capacity(run, engine, work)))
     for step in filter(facts.quotable, loads):
-        yield from _unsteady(step)
+        yield from _unsteady(step, in_tail=step.name in resolved)
 
 
-def _unsteady(step: Step) -> Iterator[Finding]:
-    """A head that moves the p99, and what never became steady; the rest is a line in the checks."""
+def _unsteady(step: Step, *, in_tail: bool) -> Iterator[Finding]:
+    """A head that moves the p99 where that is the server's, and what never became steady; the checks have the rest."""
     seen = steadiness(step)
-    if finding := _head(step, seen):
+    if in_tail and (finding := _head(step, seen)):
         yield finding
     if seen.steady is False:
         text = f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
@@ -207,7 +213,7 @@ def next_steps(run: Run) -> Iterator[Finding]:
         yield from filter(None, (_lower_rate(run, step), _transport(step)))
     yield from filter(None, (_machine(clean), _kernel_frames(run)))
     for step in clean:
-        yield from _tail(step)
+        yield from _tail(step, run.steps)
     yield from filter(None, (*map(_store, profiled), _busy(clean), _longer(clean)))
 
 
@@ -270,8 +276,8 @@ def _kernel_frames(run: Run) -> Finding | None:
     return Finding.of("N08", Severity.NOTE, text, {"perf_event_paranoid": level}, names, Anchor.shares("cpu"), remedy)
 
 
-def _tail(step: Step) -> Iterator[Finding]:
-    seen = tail_attribution.attribution(step)
+def _tail(step: Step, every: Sequence[Step]) -> Iterator[Finding]:
+    seen = tail_attribution.attribution(step) if not instrument.of_instrument(every, step, 0.99) else None
     if seen is None or not seen.tail.spikes:
         return
     name, figure = facts.title(step), Anchor.causes(step.name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
-from runners.analysis.interleaved import QUANTITIES, REQUESTS, ROUNDS, Comparison, comparisons
-from runners.analysis.quantities import Row, absolute, changed, signed
+from runners.analysis.interleaved import NO_REFERENCE, QUANTITIES, REQUESTS, ROUNDS, Comparison, comparisons
+from runners.analysis.intervals import Bounded
+from runners.analysis.quantities import Row, signed
 from runners.analysis.treatments import Verdict
 from runners.claims.conclusion import Check, Claims
 from runners.claims.questions import Answer, Answering, Evidence
@@ -17,8 +18,9 @@ from runners.design.block import MOST_UTILISATION
 from runners.design.session import EQUAL
 from runners.readers import write
 from runners.readers.finding import Finding, Severity
-from runners.readers.run import Run
+from runners.readers.run import Run, Step
 
+MEDIAN = "p50_us"
 #: Comparisons one by one in a headline; more are counted by what came out.
 MOST_IN_HEADLINE = 3
 #: So much longer a request may take after one target than after another, before that is said.
@@ -50,7 +52,7 @@ def _counted(rows: Sequence[Row]) -> str:
         for label in dict.fromkeys(row.quantity.label for row in some):
             own = (f"{facts.engine_name(row.treatment)} {row.change}" for row in some if row.quantity.label == label)
             parts.append(f"{what} in {label}: {write.listed(own)}")
-    same = sum(row.verdict == Verdict.SAME for row in rows)
+    same = sum(row.verdict == Verdict.SAME and not row.machine for row in rows)
     rest = len(rows) - len(gains) - len(losses) - same
     others = [
         f"{write.count(count)} {'is' if count == 1 else 'are'} {text}"
@@ -72,6 +74,7 @@ def _findings(found: Comparison) -> Iterator[Finding]:
         yield Finding(
             code, severity, found.sentence(row), _evidence(row, found), found.steps, place, _remedy(row, found)
         )
+    yield from _over_reference(found)
     for row in found.control:
         if row.quantity.name == found.primary and row.decided:
             text = f"{found.label}a second process of {facts.engine_name(row.baseline)} differs from the first: "
@@ -80,8 +83,36 @@ def _findings(found: Comparison) -> Iterator[Finding]:
             yield Finding("C04", Severity.WARNING, write.sentence(text), {}, found.steps, place, remedy)
 
 
+def _over_reference(found: Comparison) -> Iterator[Finding]:
+    """What each treatment adds to the median of a server that does nothing, loaded with it."""
+    for name in (found.baseline, *found.treatments):
+        change, idle_us = found.above.get((MEDIAN, name)), found.reference.get(MEDIAN, math.nan)
+        if change is None:
+            continue
+        added = Bounded(change.value * idle_us, change.low * idle_us, change.high * idle_us)
+        pair = f"{write.latency(idle_us + added.value)} against {write.latency(idle_us)} in the same schedule"
+        text = f"adds {added.as_latency} to the median of a server that does nothing: {pair}"
+        if not added.low > 0:
+            text = f"is not seen to add to the median of a server that does nothing: {pair}"
+        text = f"{found.label}{facts.engine_name(name)} {text}; {write.several(len(found.starts), found.unit)} of each"
+        evidence: dict[str, write.Value] = {
+            "p50_us": idle_us + added.value, "floor_p50_us": idle_us, "added_us": added.value,
+            "added_low_us": added.low, "added_high_us": added.high, "block": found.name, "treatment": name,
+        }  # fmt: skip
+        yield Finding.of("L01", Severity.NOTE, text, evidence, found.steps, anchor(found.name))
+
+
+def over_reference(found: Iterable[Comparison], step: Step, run: Run) -> bool:
+    """Whether interleaved trials say what the treatment of a load adds to a server that does nothing."""
+    works = {each.name: each.workload for each in run.steps}
+    return any(
+        (MEDIAN, step.subject) in each.above and step.workload.startswith(works[each.steps[0]]) for each in found
+    )
+
+
 def _remedy(row: Row, found: Comparison) -> str | None:
-    if row.verdict != Verdict.INCONCLUSIVE or row.quantity.name != found.primary or row.starts_needed is None:
+    undecided = row.verdict == Verdict.INCONCLUSIVE and not row.machine
+    if not undecided or row.quantity.name != found.primary or row.starts_needed is None:
         return None
     return f"About {write.several(row.starts_needed, found.unit)} would decide it, if they vary as these."
 
@@ -121,15 +152,19 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     verdict = Verdict(str(evidence["verdict"]))
     said = Said.YES if verdict in yes else Said.INCONCLUSIVE if verdict == Verdict.INCONCLUSIVE else Said.NO
     quantity = QUANTITIES[str(evidence["quantity"])]
-    share, low, high = (_number(evidence[name]) - 1 for name in ("ratio", "low", "high"))
-    sides = [
-        f"{facts.engine_name(str(evidence[name]))} {absolute(quantity, _number(evidence[f'{name}_value']))}"
-        for name in ("treatment", "baseline")
-    ]
-    effect = f"{quantity.label} {changed(share, low, high)}, {sides[0]} against {sides[1]}{evidence.get('in_all', '')}"
+    why = evidence["not_compared"]
+    inside = frozenset(filter(None, str(evidence["inside"]).split(",")))
+    ratio, low, high = (_number(evidence[name]) for name in ("ratio", "low", "high"))
+    a, b = (_number(evidence[f"{name}_value"]) for name in ("baseline", "treatment"))
+    base, treatment = (str(evidence[name]) for name in ("baseline", "treatment"))
+    starts = int(_number(evidence["starts"]))
+    row = Row(quantity, base, treatment, ratio, low, high, verdict, a, b, starts, inside=inside)
+    text = f"{row.change}, {row.pair(named=True)}{evidence.get('in_all', '')}"
+    effect = f"{quantity.label} {f'not compared: {why}' if why else text}"
     needed, form = evidence.get("starts_needed"), str(evidence["form"])
     unit = "round" if form == ROUNDS else "start"
-    takes = f"about {write.several(int(needed), unit)}" if isinstance(needed, int) else "a quieter machine"
+    takes = f"about {write.several(int(needed), unit)}" if isinstance(needed, int) and not why else "a quieter machine"
+    takes = "a server that does nothing in the same schedule (lab compare)" if why == NO_REFERENCE else takes
     basis = f"{write.several(_number(evidence['starts']), unit)} of each"
     basis += "" if form == ROUNDS else f", by {'request' if form == REQUESTS else 'slices'}"
     return Answer(said, effect, basis, takes if said == Said.INCONCLUSIVE else "", finding)

@@ -124,8 +124,11 @@ def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
     yield Finding.of("P02", Severity.NOTE, text, evidence, (first.name, second.name), Anchor.shares(event))
 
 
-def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
-    """What the profiler cost at the same rate: the change of p50, of p99 and of the achieved rate."""
+def cost(clean: Step | None, profiled: Step | None, every: Sequence[Step] = ()) -> Finding | None:
+    """What the profiler cost at the same rate: the change of p50, of p99 and of the achieved rate.
+
+    `every`: all steps of their run, their floor among them.
+    """
     if clean is None or profiled is None or not facts.quotable(clean):
         return None
     name, figure, steps = facts.title(clean), Anchor.spectrum(clean.workload), (clean.name, profiled.name)
@@ -154,7 +157,8 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
             continue
         change = difference(after, before)
         sides = (f"{name} without the profiler", (clean,)), (f"{name} with it", (profiled,))
-        if why := comparable.why(level, *sides) or comparable.unbounded(change):
+        floored = instrument.of_instrument(every, clean, level) and instrument.of_instrument(every, profiled, level)
+        if why := comparable.why(level, *sides) or comparable.unbounded(change) or floored:
             refused[level] = why
         else:
             parts.append(f"{write.level(level)} {_change(change)}")
@@ -195,12 +199,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two profiled steps, with the clean ones that say what they cost; the second is compared with the first."""
+    """Two profiled steps, with the clean ones that say what they cost; the second is compared with the first.
+
+    `every`: all steps of their run.
+    """
 
     first: Step
     second: Step
     clean: tuple[Step, Step] | None = None
-    floor: Step | None = None
+    every: Sequence[Step] = ()
 
 
 def pairs(run: Run) -> Iterator[Pair]:
@@ -215,7 +222,7 @@ def pairs(run: Run) -> Iterator[Pair]:
         for other in good[1:]:
             clean = [facts.clean(run, step.subject, workload) for step in (good[0], other)]
             both = (clean[0], clean[1]) if clean[0] is not None and clean[1] is not None else None
-            yield Pair(good[0], other, both, instrument.own_floor(run.steps, good[0]))
+            yield Pair(good[0], other, both, run.steps)
 
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
@@ -325,7 +332,7 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
         if before is None or after is None:
             continue
         change = difference(after, before)
-        floored = [instrument.unresolved(step, level, pair.floor) for step in (a, b)] if level > 0.5 else []
+        floored = [instrument.incomparable(pair.every, step, level) for step in (a, b)]
         if (
             why := comparable.why_of_steps(a, b, level)
             or comparable.unbounded(change)

@@ -56,7 +56,7 @@ def comparison(run: Run, workload: str, name: str, published: ConsoleReport, ste
 
 def _unresolved(run: Run, step: Step, level: float) -> str:
     """Give the mark of a percentile that is not the server's, or nothing."""
-    return UNRESOLVED if instrument.unresolved(step, level, instrument.own_floor(run.steps, step)) else ""
+    return UNRESOLVED if instrument.unresolved(run.steps, step, level) else ""
 
 
 def _stated(value: float | None, unit: Callable[[float], str]) -> str:
@@ -107,14 +107,18 @@ def _basis(step: Step) -> str:
     return re.sub(r"(?<= of what )\S+", lambda found: facts.engine_name(found.group()), text)
 
 
-def missed_in(workload: str, name: str, published: ConsoleReport, ours: Sequence[Step]) -> Iterator[Finding]:
-    """What can be read in the published output and its authors did not say."""
+def missed_in(
+    workload: str, name: str, published: ConsoleReport, ours: Sequence[Step], every: Sequence[Step] = ()
+) -> Iterator[Finding]:
+    """What can be read in the published output and its authors did not say; `every`: all steps of the run."""
     rules = (_absent, _left_out, _thin)
-    found = (_timer(workload, name, published, ours), *(rule(workload, name, published) for rule in rules))
+    found = (_timer(workload, name, published, ours, every), *(rule(workload, name, published) for rule in rules))
     yield from filter(None, found)
 
 
-def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[Step]) -> Finding | None:
+def _timer(
+    workload: str, name: str, published: ConsoleReport, ours: Sequence[Step], every: Sequence[Step]
+) -> Finding | None:
     spectrum = published.spectrum_frame()
     line = fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
     median = published.latencies.at(0.5)
@@ -137,13 +141,18 @@ def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[St
             continue
         if own_line.is_millisecond_timer:
             continue
+        median_us, most_us = (
+            facts.written_at_most(value) if instrument.unresolved(every, step, level) else write.latency(value.value)
+            for level, value in ((0.5, own), (0.9, most))
+        )
         text += (
             f". Here, timed without a tick, {facts.title(step)} at {write.rate(facts.offered_rps(step))} has a median "
-            f"of {write.latency(own.value)} and 90{write.NBSP}% of its responses within {write.latency(most.value)}"
+            f"of {median_us} and 90{write.NBSP}% of its responses within {most_us}"
         )
         evidence |= {
             f"p50_us {step.name}": own.value,
             f"p90_us {step.name}": most.value,
+            f"p50_most_us {step.name}": own.high if "most" in median_us else None,
             f"width_us {step.name}": own_line.width_us,
             f"r_squared {step.name}": own_line.r_squared,
         }

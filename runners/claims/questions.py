@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cached_property, wraps
 
 from runners.analysis import facts
-from runners.analysis.instrument import UNIT_US
+from runners.analysis.instrument import UNIT_US, incomparable
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed
@@ -292,6 +292,11 @@ def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answerin
             values = [facts.quoted(step, 0.5) if step is not None else None for step in sides]
             if values[0] is None or values[1] is None:
                 continue
+            steps = evidence.run.steps
+            if why := next(filter(None, (incomparable(steps, step, 0.5) for step in sides if step)), ""):
+                changes.append(Bounded(math.nan))
+                parts.append(f"{workload.upper()} p50 not compared: {why}")
+                continue
             change = difference(values[1], values[0])
             changes.append(change)
             pair = f"{write.latency(values[1].value)} against {write.latency(values[0].value)}"
@@ -426,9 +431,10 @@ def published_timer(codes: Sequence[str]) -> Answering:
                 for side in ("published", "own")
             )
         else:
-            own = next((name for name in finding.evidence if name.startswith("p50_us ")), "")
             there = write.latency(number(finding, "published_p50_us"))
-            here = write.latency(number(finding, own)) if own else write.UNKNOWN
+            own = next((name.removeprefix("p50_us ") for name in finding.evidence if name.startswith("p50_us ")), "")
+            most_us, value_us = (number(finding, f"{name} {own}") for name in ("p50_most_us", "p50_us"))
+            here = f"at most {write.latency(most_us)}" if write.known(most_us) else write.latency(value_us)
         effect = f"published {there}; timed without a tick {here}"
         return Answer(Verdict.NO, effect, "shape of the published spectrum; another machine", finding=finding)
 
@@ -456,7 +462,10 @@ def tail_by(cause: str, step: str) -> Answering:
     def answer(evidence: Evidence) -> Answer | None:
         finding = evidence.about("W04", step)
         if finding is None:
-            return None
+            if (unasked := evidence.about("W03", step)) is None:
+                return None
+            effect, needed = unasked.sentence.removesuffix("."), "a longer load on a quieter machine"
+            return Answer(Verdict.INCONCLUSIVE, effect, "one load", needed, unasked, Anchor.causes(step))
         share, low, high, p = (number(finding, f"{cause}: {name}") for name in ("share", "low", "high", "p"))
         effect = (finding.sentence.partition("): ")[2] or finding.sentence).removesuffix(".")
         seen = write.known(p)

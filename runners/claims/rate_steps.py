@@ -142,12 +142,12 @@ def _cold(run: Run) -> Finding | None:
     names = [cold.name]
     whole = facts.quoted(warm, 0.99) if warm is not None else None
     if warm is not None and whole is not None:
-        text += f"; the whole of the same load on the warm server has {facts.written(whole)}"
-        if by := tail_attribution.made(warm):
-            text += f", but {by.written} of that tail"
-        elif why := instrument.unresolved(warm, 0.99, instrument.own_floor(run.steps, warm)):
-            text += f", which is not resolved: {why}"
-        evidence["warm_p99_us"] = whole.value
+        if why := instrument.unresolved(run.steps, warm, 0.99):
+            text += f"; the p99 of the same load on the warm server is not compared: {why}"
+        else:
+            text += f"; the whole of the same load on the warm server has {facts.written(whole)}"
+            text += f", but {by.written} of that tail" if (by := tail_attribution.made(warm)) else ""
+            evidence["warm_p99_us"] = whole.value
         names.append(warm.name)
     return Finding.of("R03", Severity.NOTE, text, evidence, tuple(names), Anchor.timeline(COLD))
 

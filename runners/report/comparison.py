@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from runners.analysis.interleaved import (
     ALL_CPU,
     BACKGROUND_CPU,
     CPU,
+    NO_REFERENCE,
     REQUESTS,
     ROUNDS,
     SLICES,
@@ -58,7 +60,8 @@ def drawn(
     axes.axvline(1, color=style.INK, linewidth=1.0)
     axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
     own = [np.array((dots or {}).get((row.quantity.name, row.treatment), ())) for row in rows]
-    side = _side(rows, own)
+    compared = [not row.machine for row in rows]
+    side = _side(list(compress(rows, compared)), list(compress(own, compared)))
     for index, (row, values) in enumerate(zip(rows, own, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         if changes:
@@ -270,7 +273,9 @@ def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int =
     if found.reference:
         note += " The reference target is a server that does nothing, loaded with the others."
     if any(marks(name, each) for name in shown for each in (found.baseline, *found.treatments)):
-        note += " * not above the reference target beyond noise: then a difference is what the other side adds."
+        note += " * not above the reference target beyond noise: at most that, and not compared where both are."
+    if any(row.machine == NO_REFERENCE for name in shown for row in by_quantity[name]):
+        note += f" Not compared: {NO_REFERENCE}."
     if len(shown) < len(order):
         note += f" {write.several(len(order) - len(shown), 'more row')}: see the data of the figure."
     if write.known(found.between_starts):

@@ -217,7 +217,7 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         shown.append(with_spectra(Anchor.spectrum(workload), picture, drawn))
         for step in own:
             for level in LEVELS:
-                if why := _unresolved(step, run, level):
+                if why := instrument.unresolved(run.steps, step, level):
                     notes.setdefault(why, []).append(write.level(level))
             found.append(_row(step, run))
     timed = [step for step in loads if not step.frames["intervals"].empty]
@@ -236,15 +236,12 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         yield Section("latency", "Latency", figures=tuple(shown), tables=(table,))
 
 
-def _unresolved(step: Step, run: Run, level: float) -> str:
-    return instrument.unresolved(step, level, instrument.own_floor(run.steps, step))
-
-
 def _heading(own: list[Step], run: Run) -> str:
-    """The loads with what may be a headline: p99, else the median, else the CPU time where neither is resolved."""
+    """The loads with what may be a headline of all: p99, else the median, else CPU time, else the achieved rate."""
     parts = []
+    resolved = (p for p in (0.99, 0.5) if not any(instrument.unresolved(run.steps, step, p) for step in own))
+    level = next(resolved, None)
     for step in own:
-        level = next((level for level in (0.99, 0.5) if not _unresolved(step, run, level)), None)
         value = facts.at(step, level) if level is not None else None
         cpu_us = overview.cpu_us(step)
         if level is not None and value is not None:
@@ -252,6 +249,8 @@ def _heading(own: list[Step], run: Run) -> str:
             parts.append(f"{style.engine_name(step.subject)} {write.level(level)} {least}{write.latency(value.value)}")
         elif write.known(cpu_us):
             parts.append(f"{style.engine_name(step.subject)} {write.latency(cpu_us)} of CPU per request")
+        else:
+            parts.append(f"{style.engine_name(step.subject)} {write.rate(facts.achieved_rps(step))}")
     rates = {facts.offered_rps(step) for step in own}
     at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
     return f"{style.plain(own[0].workload.upper(), 12)}{at}: {', '.join(parts)}"
@@ -266,7 +265,7 @@ def _row(step: Step, run: Run) -> tuple[str, ...]:
     def cell(level: float) -> str:
         value = facts.quoted(step, level)
         text = facts.written(value) if value else write.DASH
-        return text + (UNRESOLVED if _unresolved(step, run, level) else "")
+        return text + (UNRESOLVED if instrument.unresolved(run.steps, step, level) else "")
 
     cpu_us, samples = write.latency(overview.cpu_us(step)), write.count(facts.samples(step))
     return (facts.title(step), write.rate(facts.offered_rps(step)), *map(cell, LEVELS), cpu_us, samples)
@@ -339,9 +338,12 @@ def _share(rows: pd.DataFrame, category: str) -> str:
 def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Why the tail: the load whose tail is longest, with its causes."""
     loads = [step for step in run.find(kind="load", profiled=False) if attribution_of(step) is not None]
-    if not loads:
+    own = [step for step in loads if not instrument.of_instrument(run.steps, step, 0.99)]
+    if not own:
+        about = once(f for step in loads for f in conclusion.about(Anchor.causes(step.name)))
+        yield from [Section("tail", "Why the tail", findings=about[:MOST_MORE])] * bool(about)
         return
-    step = max(loads, key=_tail_of)
+    step = max(own, key=_tail_of)
     picture = timeline(step, floor=instrument.nearest_floor(run.steps, step))
     shown = Shown(Anchor.causes(step.name), picture, timeline_data(step))
     yield Section(

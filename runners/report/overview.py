@@ -78,7 +78,7 @@ def _of_searches(run: Run) -> Iterator[tuple[object, ...]]:
             if few or not point.counts or (leaves_out and point.rate_step.stalled > MOST_STALLED):
                 continue
             step, achieved_rps = point.step, point.rps * point.rate_step.achieved
-            why = instrument.unresolved(step, TAIL, instrument.own_floor(run.steps, step))
+            why = instrument.of_instrument(run.steps, step, TAIL)
             p99_us = point.rate_step.at(TAIL)
             yield step.name, step.subject, step.workload, achieved_rps, p99_us if write.known(p99_us) else math.nan, why
 
@@ -88,8 +88,7 @@ def _of_starts(run: Run) -> Iterator[tuple[object, ...]]:
     for found in comparisons(run):
         steps = [step for step in run.steps if step.name in found.steps]
         for name in (found.baseline, *found.treatments) if found.form == REQUESTS else ():
-            inside = ("p99_us", name) in found.inside
-            why = "it is not above a server that does nothing, loaded with it" if inside else ""
+            why = found.unresolved("p99_us", name)
             rates = [
                 rows.loc[rows["target"] == name, "achieved_rps"].mean() for rows in (s.frames["targets"] for s in steps)
             ]
@@ -117,7 +116,7 @@ def _row(run: Run, step: Step, throughput_rps: float) -> tuple[object, ...]:
     enough = facts.samples(step) * (1 - TAIL) >= facts.ENOUGH_BEYOND
     p99_us = value.value if value is not None and enough else math.nan
     name = facts.tool(step) if step.kind == "round" else step.subject
-    why = instrument.unresolved(step, TAIL, instrument.own_floor(run.steps, step)) if enough else ""
+    why = instrument.of_instrument(run.steps, step, TAIL) if enough else ""
     return step.name, name, step.workload, throughput_rps, p99_us, why
 
 

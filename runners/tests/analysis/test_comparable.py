@@ -35,7 +35,7 @@ def load(
 
 
 def concluded(folder: Path, *loads: Step) -> Conclusion:
-    return conclude(steps.run(folder, loads, parameters={"engines": "rocksdb,lsm"}), {})
+    return conclude(steps.run(folder, [*loads, steps.floor(folder)], parameters={"engines": "rocksdb,lsm"}), {})
 
 
 def sentences(found: Conclusion, code: str) -> list[str]:
@@ -99,5 +99,5 @@ def test_percentiles_of_loads_that_never_became_steady_are_not_called_the_same_e
     assert finding == text, "one reason is given once, whomever it holds for"
     assert not evidence.keys() & {"p50 change_us", "p99 change_us"}
     calm = load(tmp_path, "rocksdb", name="a"), load(tmp_path, "rocksdb", name="b")
-    parts, _ = measured(Pair(*calm, calm))
+    parts, _ = measured(Pair(*calm, calm, [*calm, steps.floor(tmp_path)]))
     assert [part.split(" the same")[0] for part in parts if "p" in part][:2] == ["p50", "p99"]

@@ -11,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, t
 
-from runners.analysis.interleaved import _within_floor as within_floor
+from runners.analysis.interleaved import NEITHER_ABOVE, NO_REFERENCE, QUANTITIES
+from runners.analysis.interleaved import _above as above
+from runners.analysis.interleaved import _resolved as resolved
+from runners.analysis.intervals import Bounded
+from runners.analysis.quantities import Row
 from runners.analysis.treatments import (
     Effects,
     Start,
@@ -169,5 +173,39 @@ def test_a_percentile_not_above_the_server_that_does_nothing_is_within_the_floor
         start_from(dict(zip(names, 90 * np.array([base, other, 1.0]) * chance.normal(1, 0.01, 3), strict=True)), names)
         for _ in range(4)
     ]
-    assert within_floor(starts, names, about, "p99_us") == inside
-    assert within_floor(starts, names, about, "cpu_us") == set(), "CPU time has no floor of the instrument"
+    found = above(starts, names, about, "p99_us")
+    assert {name for name, change in found.items() if not change.low > 0} == inside
+    assert not above(starts, names, about, "cpu_us"), "CPU time has no floor of the instrument"
+
+
+@pytest.mark.parametrize(
+    ("of_base", "of_other", "said"),
+    [
+        (-0.01, 0.02, "not compared"),
+        (0.1, -0.01, "at least"),
+        (-0.01, 0.1, "not compared"),
+        (0.1, 0.1, "\u221223.0\u00a0%"),
+    ],
+)
+def test_a_percentile_within_the_floor_is_at_most_that_and_on_both_sides_not_compared(
+    of_base: float, of_other: float, said: str
+) -> None:
+    """What no side adds beyond noise is the instrument's; where one does, the other may take less than it reads."""
+    about = InterleavedRecord(treatments=("base", "other"), reference="nothing", smallest_difference=0.03)
+    lower = Row(QUANTITIES["p99_us"], "base", "other", 0.77, 0.7, 0.8, Verdict.LOWER, 100.0, 77.0, 4)
+    above_it = {name: Bounded(low + 0.05, low, low + 0.1) for name, low in (("base", of_base), ("other", of_other))}
+    found = resolved(lower, above_it, about)
+    text = found.sentence(0.03, "start")
+    assert said in text and ("at most 77" in text) == (said == "at least")
+    assert (found.machine == NEITHER_ABOVE) == (said == "not compared")
+    assert found.change == ("at least \u221220.0\u00a0%" if said == "at least" else lower.change)
+
+
+def test_a_tail_without_a_server_that_does_nothing_is_not_compared_and_a_median_is() -> None:
+    about = InterleavedRecord(treatments=("base", "other"), smallest_difference=0.03)
+    for name, why in (("p50_us", ""), ("p99_us", NO_REFERENCE), ("cpu_us", "")):
+        row = Row(QUANTITIES[name], "base", "other", 0.77, 0.7, 0.8, Verdict.LOWER, 100.0, 77.0, 4)
+        assert resolved(row, {}, about).machine == why
+    row = Row(QUANTITIES["p99_us"], "noop", "other", 1.3, 1.2, 1.4, Verdict.HIGHER, 100.0, 130.0, 4)
+    known = InterleavedRecord(treatments=("noop", "other"), smallest_difference=0.03)
+    assert not resolved(row, {}, known).machine, "the treatment that does nothing is the floor"

@@ -52,7 +52,7 @@ def load(
 
 
 def concluded(folder: Path, *loads: Step) -> Conclusion:
-    return conclude(steps.run(folder, loads, parameters={"engines": "rocksdb,lsm"}), {})
+    return conclude(steps.run(folder, [*loads, steps.floor(folder)], parameters={"engines": "rocksdb,lsm"}), {})
 
 
 def sentences(found: Conclusion, code: str) -> list[str]:
@@ -90,7 +90,7 @@ def test_causes_agree_with_their_verb() -> None:
 def test_steal_beyond_the_percentile_does_not_make_it(tmp_path: Path) -> None:
     fast, slow = load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", [(8.0, 0.08)], slower=3.0, seed=2)
     assert tail_attribution.made(slow) is None
-    (reported,) = engines_apart([fast, slow])
+    (reported,) = engines_apart([fast, slow], [fast, slow, steps.floor(tmp_path)])
     assert reported.code == "L02"
 
 
@@ -99,7 +99,7 @@ def test_neither_two_profiles_nor_the_profilers_cost_are_compared_by_a_tail_of_t
     stolen = load(tmp_path, "lsm", STALLS, seed=2, profiled=["cpu"], name="put-lsm-profiled")
     reported = cost(calm, stolen)
     assert reported is not None and "p99 not compared (CPU steal explains" in reported.sentence
-    parts, evidence = measured(Pair(calm, stolen, (calm, stolen)))
+    parts, evidence = measured(Pair(calm, stolen, (calm, stolen), [calm, stolen, steps.floor(tmp_path)]))
     assert any(part.startswith("p99 not compared (CPU steal explains") for part in parts)
     assert "p99 change_us" not in evidence and "p50 change_us" in evidence
 

@@ -9,13 +9,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from runners.analysis import facts, instrument
+from runners.analysis import facts, instrument, tail_attribution
 from runners.claims import profile
+from runners.claims.answer import over_floor
 from runners.claims.checks import Verdict, cross_checks
 from runners.claims.checks import _over as over
 from runners.claims.climbing import contradictions, ladders
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
+from runners.claims.questions import Evidence, tail_by
+from runners.claims.questions import Verdict as Said
 from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step, frame
@@ -110,9 +113,9 @@ def test_a_percentile_above_what_the_generator_kept_up_to_is_no_headline_and_not
 def test_a_percentile_inside_the_floor_is_not_resolved(run: Run) -> None:
     step = run.find(profiled=False)[0]
     floor = instrument.own_floor(run.steps, step)
-    assert floor is not None and instrument.unresolved(step, 0.99, floor) == ""
+    assert floor is not None and instrument.unresolved(run.steps, step, 0.99) == ""
     same = dataclasses.replace(step, frames={**step.frames, "percentiles": floor.frames["percentiles"]})
-    assert instrument.unresolved(same, 0.99, floor) == "it is inside the instrument's floor"
+    assert instrument.unresolved(run.steps, same, 0.99) == instrument.INSIDE
 
 
 def test_a_drift_of_more_than_fivefold_is_a_factor() -> None:
@@ -170,3 +173,60 @@ def test_a_check_that_failed_is_about_the_loads_that_failed_it(run: Run) -> None
     )
     assert passed.ok and passed.steps == tuple(step.name for step in loads)
     assert passed.note == "up to p90 only in 1 load"
+
+
+def test_what_an_instrument_does_not_resolve_is_inside_its_floor_and_added_by_nobody(run: Run) -> None:
+    """Above the floor's sampling interval, but by less than two of its seconds differ."""
+    load = run.find(kind="load", profiled=False)[0]
+    floor = instrument.own_floor(run.steps, load)
+    assert floor is not None
+    rows = floor.frames["percentiles"].assign(
+        low_us=lambda each: each["value_us"], high_us=lambda each: each["value_us"]
+    )
+    seconds = (
+        floor.frames["intervals"]
+        .iloc[[0] * 6]
+        .assign(
+            kind="response",
+            count=1_000,
+            t_s=range(6),
+            p50_us=[50.0, 90, 40, 80, 30, 70],
+            p99_us=[90.0, 190, 90, 150, 90, 170],
+        )
+    )
+    rough = dataclasses.replace(floor, frames={**floor.frames, "percentiles": rows, "intervals": seconds})
+    near = rows.assign(**{name: rows[name] + 3.0 for name in ("value_us", "low_us", "high_us")})
+    step = dataclasses.replace(load, frames={**load.frames, "percentiles": near})
+    resolution = instrument.of_floor(rough)
+    assert resolution is not None and resolution.p50_us > 3.0
+    assert instrument.of_instrument([rough], step, 0.5) == instrument.INSIDE
+    added = over_floor(step, rough)
+    assert added is not None and "inconclusive" in added.sentence and "resolves" in added.sentence
+    faster = dataclasses.replace(
+        step, frames={**step.frames, "percentiles": rows.assign(**{n: rows[n] - 3.0 for n in ("value_us", "high_us")})}
+    )
+    assert check(dataclasses.replace(run, steps=(faster, rough)), "faster than nothing").ok
+
+
+def test_a_load_without_a_usable_floor_has_no_percentile_for_a_headline(run: Run) -> None:
+    load = run.find(kind="load", profiled=False)[0]
+    assert instrument.unresolved([load], load, 0.99) == instrument.NO_FLOOR
+    assert instrument.unresolved([load], with_summary(load, offered_rps=np.nan), 0.99) in ("", instrument.NO_FLOOR)
+    floor = instrument.own_floor(run.steps, load)
+    assert floor is not None and not instrument.unresolved([floor], floor, 0.99)
+    record = msgspec.structs.replace(floor.record, valid=False, invalid_reasons=(facts.NOT_KEPT_UP,))
+    late = dataclasses.replace(floor, record=record)
+    assert instrument.unresolved([late, load], load, 0.99) == f"its floor can't be used: {facts.NOT_KEPT_UP}"
+    reported = conclude(dataclasses.replace(run, steps=tuple(s for s in run.steps if s.kind != "floor")), {})
+    assert "with p99" not in reported.answer and instrument.NO_FLOOR in reported.answer
+    assert not [f for f in reported.findings if f.code == "L02"]
+
+
+def test_the_tail_of_a_load_inside_its_floor_is_explained_by_nothing(run: Run) -> None:
+    load = next(step for step in run.find(kind="load", profiled=False) if tail_attribution.attribution(step))
+    late = with_summary(load, kept_up_to=90.0)
+    assert "W03" not in {found.code for found in tail_attribution.findings(load, run.steps)}
+    (only,) = tail_attribution.findings(late, run.steps)
+    assert only.code == "W03" and "the generator kept up to p90 only" in only.sentence
+    answer = tail_by("GC pause", load.name)(Evidence(run, (only,)))
+    assert answer is not None and answer.verdict == Said.INCONCLUSIVE

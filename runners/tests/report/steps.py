@@ -120,6 +120,11 @@ def step(
     return Step(name, record_of({**base, **meta}), StepFolder(folder / "steps" / name), {**made, **(frames or {})})
 
 
+def floor(folder: Path, **meta: Any) -> Step:
+    """The instrument floor of a load: fast, and the same throughout."""
+    return whole(step(folder, "floor-put", [20.0] * 20_000, role="floor", engine="noop", **meta))
+
+
 def whole(step: Step) -> Step:
     """With every column that a step has which was read from a folder."""
     frames = {name: step.frames.get(name, frame(name)).reindex(columns=list(EVERY[name])) for name in EVERY}
