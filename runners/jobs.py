@@ -85,7 +85,7 @@ class LocalRunner:
         self._found: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> Outcome:
-        """Measure into `folder`, going on with what an attempt that did not end has left there."""
+        """Measure into `folder`, resuming what an attempt that did not end has left there."""
         begun_s = time.monotonic()
 
         def failed(error: Exception, stop: bool) -> Outcome:
@@ -132,7 +132,7 @@ class LocalRunner:
         return msgspec.convert(outcome, Outcome)
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """The job's run folder, and whether it is gone on with: who began it is gone, as this lab holds the results."""
+        """The job's run folder, and whether it is resumed: who began it is gone, as this lab holds the results."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)

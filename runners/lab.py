@@ -91,7 +91,7 @@ class Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
         `targets` are descriptions of other servers in place of the stores, as the parameter `target` names them.
-        `resume` goes on with that run's folder instead, which must be of this plan, these parameters and this machine:
+        `resume` resumes that run's folder instead, which must be of this plan, these parameters and this machine:
         what its earlier sessions finished is read back and not measured again.
         Raises PlanError or ToolError, whose text names the remedy.
         """

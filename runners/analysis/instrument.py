@@ -1,4 +1,4 @@
-"""Estimate what the instrument resolves, adds and sees: floors of several generators, and a server that stood still.
+"""Estimate what the instrument resolves, adds and sees: floors of several generators, and a server that stalled.
 
 **Resolution.** Every latency holds a part that is the instrument's own. Two things limit what can be resolved:
 
@@ -29,7 +29,7 @@ rate nobody knows which part is the server's (`unresolved`). None of these is a 
 lies above the floor leads: the median, CPU time per request, throughput. Interleaved trials have the better floor, a
 server that does nothing in the same schedule (`interleaved.Comparison.inside`).
 
-**A frozen server.** With requests due every 1/R seconds, those due while the server stands still for F seconds wait
+**A frozen server.** With requests due every 1/R seconds, those due while the server stalls for F seconds wait
 F, F - 1/R, F - 2/R …; so R * (F - x) of them wait longer than x. A freeze that lasts beyond the end of the load holds
 up what was due from its start to the end, and none of that has a response when the load ends: a generator that says so
 knows how long each has waited up to then. What the server still has to catch up after a freeze is left out: it takes
@@ -44,10 +44,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded
+from runners.analysis.intervals import Bounded, student_reach
 from runners.audit.rules.timing import fitted_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
@@ -210,7 +209,10 @@ class Resolution:
 
 
 def run_to_run_us(repeats: Iterable[float]) -> float:
-    """By how much two single measurements differ at most, in 95 of 100 cases; NaN for too few repeats."""
+    """Bound by how much two single measurements differ, in 95 of 100 cases; NaN for too few repeats.
+
+    It is a prediction interval, which scipy has not; that of statsmodels (`get_prediction`) is of a regression.
+    """
     values = np.asarray([value for value in repeats if math.isfinite(value)])
     if len(values) < FEWEST_REPEATS:
         return math.nan
@@ -219,7 +221,7 @@ def run_to_run_us(repeats: Iterable[float]) -> float:
 
 def _largest_difference(variance: float, count: int) -> float:
     """Bound the difference of two measurements, with 95 %, by their variance as `count` values tell it."""
-    return float(student.ppf((1 + CONFIDENCE) / 2, count - 1)) * math.sqrt(2 * variance)
+    return student_reach(2 * variance, count - 1, CONFIDENCE)
 
 
 def of_floor(floor: Step | None) -> Resolution | None:
@@ -227,7 +229,7 @@ def of_floor(floor: Step | None) -> Resolution | None:
     if floor is None or not facts.quotable(floor):
         return None
     rate_rps, connections = facts.offered_rps(floor), (floor.record.connections or 0)
-    tick_us = tick_of(floor)
+    tick_us = timer_tick_us(floor)
     if tick_us is not None:
         return Resolution(rate_rps, connections, tick_us, tick_us, f"the tick of {facts.tool(floor)}")
     seconds = facts.per_second(floor)
@@ -249,7 +251,7 @@ def of_rounds(
     if not good:
         return None
     rate_rps, connections = facts.offered_rps(good[0]), (good[0].record.connections or 0)
-    tick_us = tick_of(good[0])
+    tick_us = timer_tick_us(good[0])
     if tick_us is not None:
         return Resolution(rate_rps, connections, tick_us, tick_us, f"the tick of {facts.tool(good[0])}")
     least = []
@@ -265,7 +267,7 @@ def of_rounds(
     return Resolution(rate_rps, connections, least[0], least[1], basis)
 
 
-def tick_of(step: Step) -> float | None:
+def timer_tick_us(step: Step) -> float | None:
     """The tick by which the generator of a step wakes, in microseconds, where its spectrum shows one."""
     rows = step.frames["spectrum"]
     line = fitted_line(rows[rows["kind"] == facts.RESPONSE])

@@ -27,13 +27,14 @@ from __future__ import annotations
 import math
 import weakref
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import betainc
-from scipy.stats import binom
+from scipy.stats import binom, t
 
 from runners.readers import write
 from runners.readers.batch_means import CONFIDENCE, share_variance
@@ -92,6 +93,23 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)
     return Bounded(value, low, high)
+
+
+def student_reach(variance: float, freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Give how far Student's interval reaches to each side, by what `freedom` degrees of freedom tell of a variance.
+
+    scipy's `ttest_1samp(...).confidence_interval()` was looked at: it is of the mean of independent values alone. Here
+    the variance may be that of dependent seconds, of a difference, or of the next value.
+    """
+    return float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
+
+
+def geometric_mean(values: Sequence[float]) -> Bounded:
+    """Estimate the geometric mean of independent positive values, with Student's interval of their logarithms."""
+    logs = np.log(values)
+    mean, count = float(logs.mean()), len(logs)
+    reach = student_reach(float(logs.var(ddof=1)) / count, count - 1) if count > 1 else math.nan
+    return Bounded(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach))
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:

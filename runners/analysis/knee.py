@@ -70,7 +70,7 @@ SHARES = _WEIGHTS / _WEIGHTS.sum()
 TAIL = 0.01
 #: By how much the knees of fresh starts of one server may differ: standard deviation of the logarithm.
 SPREADS = (0.01, 0.03, 0.1)
-#: A step in which the witness saw the cores stand still for longer than this share of it says nothing on the server.
+#: A step in which the witness saw the cores stall for longer than this share of it says nothing on the server.
 MOST_STALLED = 0.004
 #: What the form of the curve leaves open: near saturation no queue is exactly exponential. Added to both ends.
 FORM = 0.01
@@ -87,7 +87,7 @@ DRAWS = 400  # quantiles of each knee that make a ratio
 class RateStep:
     """One rate step: offered rate, percentiles by level (infinite where not known), what was achieved and lost of it.
 
-    `stalled`: share of its time in which the stall witness saw a core stand still. `start`: which fresh start of its
+    `stalled`: share of its time in which the stall witness saw a core stall. `start`: which fresh start of its
     server it was offered to. `length_s`: infinite where it is not known.
     """
 
@@ -125,14 +125,14 @@ class RateStep:
     def missed_without_stalls(self, objective: Objective) -> bool:
         """Whether it missed by more than the stalls of the machine explain.
 
-        Where requests are served in order, a core that stands still for so long delays each of them by that at most.
+        Where requests are served in order, a core that stalls for so long delays each of them by that at most.
         """
         latencies = tuple((level, max(0.0, us - self.stalled_us)) for level, us in self.latency_us)
         return replace(self, latency_us=latencies, achieved=self.achieved + self.stalled).excess(objective) > 0
 
     @property
     def stalled_us(self) -> float:
-        """For how long cores stood still in it."""
+        """For how long cores stalled in it."""
         return self.stalled * self.length_s * 1e6 if self.stalled else 0.0
 
 
@@ -210,7 +210,7 @@ def estimate(
 ) -> Answer:
     """Estimate the knee from the steps of one server, and say which of its sides are known.
 
-    Steps in which the machine stood still are left out where others remain. `limits_rps`: the lowest and the highest
+    Steps in which the machine stalled are left out where others remain. `limits_rps`: the lowest and the highest
     rate of interest. `undecided`: steps that missed while the generator was late.
     """
     nan = math.nan
@@ -250,7 +250,7 @@ def _supported(steps: Sequence[RateStep], kept: Sequence[RateStep], objective: O
     """Whether the steps from the lower end of a knee up to it speak for it, those too that the machine spoilt.
 
     A spoilt step speaks for it where it met, and against it where it missed by more than its stalls explain. Below the
-    knee of a typical step no more than half of them miss, and by a sign test so many would be a rare chance.
+    knee of a median step no more than half of them miss, and by a sign test so many would be a rare chance.
     """
     near = [step for step in steps if knee.low <= step.rps <= knee.value]
     met = sum(step.excess(objective) <= 0 for step in near)
@@ -265,7 +265,7 @@ def at_least(steps: Sequence[RateStep], undecided: Sequence[RateStep], objective
 
 
 def undisturbed(steps: Sequence[RateStep]) -> tuple[list[RateStep], float]:
-    """Leave out the steps in which the machine stood still, by the witness alone; gives the share that is left out."""
+    """Leave out the steps in which the machine stalled, by the witness alone; gives the share that is left out."""
     kept = [step for step in steps if step.stalled <= MOST_STALLED]
     return kept, 1 - len(kept) / len(steps) if steps else 0.0
 

@@ -1,4 +1,4 @@
-"""Leave out the time in which the machine stood still, by rules that can favour no target.
+"""Leave out the time in which the machine stalled, by rules that can favour no target.
 
 **Windows** come from the stall witness alone (a thread of real-time priority on each core), never from latencies. The
 stalls of all cores are joined, for a response needs both the server's core and the generator's. A window begins at the
@@ -54,7 +54,7 @@ BLOCKS_A_SECOND = round(1 / SLICE_S)
 UNEQUAL, UNEQUAL_DEVIATIONS = 0.05, 3.0
 REMEDY = "Give the stall witness the right to real-time priority (sudo setcap cap_sys_nice+ep) and run again."
 
-#: A sample in which the disk worked for this share of the time: what stood still in it, or in the one before or after,
+#: A sample in which the disk worked for this share of the time: what stalled in it, or in the one before or after,
 #: may have been at work for it. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
 DISK_SHARE = 0.05
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import norm
 
 from runners.analysis.quantities import ALPHA, welch_half
 from runners.audit.rule import achieved_rps, fell_short, is_open_loop, samples
@@ -30,6 +29,7 @@ from runners.errors import PlanError
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.outputs import Output
+from runners.readers.samples import bound_ranks
 
 FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99
 SAME = {"offered rate": 0.02, "duration": 0.1}  # settings that differ by less are one; others must be equal
@@ -292,11 +292,11 @@ def _sampling(level: float, a: Output, b: Output, alpha: float) -> tuple[float, 
 
 def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float, float] | None:
     rows, (count, _) = output.report.latencies.spectrum, samples(output)
-    if not rows or not count:
+    first, last = bound_ranks(count or 0, level, 1 - alpha / 2)
+    if not count or first is None or last is None:
         return None
-    half = float(norm.ppf(1 - alpha / 4)) * math.sqrt(level * (1 - level) / count)
-    low = max((row.value_ms for row in rows if row.percentile <= level - half), default=None)
-    high = min((row.value_ms for row in rows if row.percentile >= level + half), default=None)
+    low = max((row.value_ms for row in rows if row.percentile <= first / count), default=None)
+    high = min((row.value_ms for row in rows if row.percentile >= last / count), default=None)
     return (low, high) if low and high else None
 
 

@@ -32,7 +32,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import ruptures
-from scipy.stats import bootstrap, kendalltau, rankdata, t, theilslopes
+from scipy.stats import bootstrap, kendalltau, rankdata, theilslopes
 
 from runners.analysis import facts, intervals
 from runners.analysis.facts import per_second
@@ -240,6 +240,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
     """Between what a further figure lies with 95 % if nothing changed; None with fewer than `FEWEST_RUNS`.
 
     The prediction interval of the normal distribution, on logarithms (G. J. Hahn, 1969, J. of Quality Technology 1).
+    scipy has none; that of statsmodels (`get_prediction`) is of a regression.
     """
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
@@ -247,7 +248,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
     if count < FEWEST_RUNS:
         return None
     middle = float(np.mean(level))
-    reach = float(t.ppf(0.975, count - 1) * np.std(level, ddof=1) * np.sqrt(1 + 1 / count))
+    reach = intervals.student_reach(float(np.var(level, ddof=1)) * (1 + 1 / count), count - 1)
     return float(np.exp(middle - reach)), float(np.exp(middle + reach))
 
 

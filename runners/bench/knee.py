@@ -103,7 +103,7 @@ def row(name: str, found: Sequence[Mapping[str, Searched]], ours: str, peer: str
 
 
 def posterior(steps: Sequence[RateStep]) -> Curve:
-    """Estimate a knee without the steps in which the machine stood still."""
+    """Estimate a knee without the steps in which the machine stalled."""
     return curve(undisturbed(steps)[0] or steps, OBJECTIVE)
 
 

@@ -54,7 +54,7 @@ WARM_S = 8
 CLOCKS = {"kernel": "", "user": "-user-clock"}
 #: Of one schedule over two targets, one connection each: how often it is repeated, and its load.
 REPEATS = 20
-SHARED = Design("", 1, seconds=8.0, rate_rps=4_000)
+SHARED = Design("", 1, load_s=8.0, rate_rps=4_000)
 #: What repeats may spread by, in per cent: the standard deviation of the log ratio of two percentiles of one server.
 SPREADS = {power.P50: 1.0, power.ALL_P99: 10.0, power.SERVICE_P99: 10.0, power.P99: 10.0}
 PLANTED_US, TOLERANCE_US = 5.0, 1.0

@@ -4,7 +4,7 @@ A program on the core delays whoever runs there, about each half second, and pri
 and the rules of `analysis.machine_stalls` drop blocks of time. What a server can do to itself has to stay in: a sleep,
 a spin, a collection of garbage, and what keeps the kernel at work for it (unmapping, forcing a file, interrupts of its
 own traffic), which could hold up even a thread of real-time priority. A hog of higher priority takes the core from
-everybody, as a hypervisor does, and has to be left out. Some time is left out anyway, for the machine does stand still:
+everybody, as a hypervisor does, and has to be left out. Some time is left out anyway, for the machine does stall:
 so much of the moments midway between the plants. A plant of the server may be dropped no more often than those.
 """
 

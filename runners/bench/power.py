@@ -83,28 +83,28 @@ Side = Callable[[], AbstractContextManager[Running]]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How sides are compared: `seconds` of load a start, at `rate_rps` for all together, or `closed_s` by slices."""
+    """How sides are compared: `load_s` of load a start, at `rate_rps` for all together, or `closed_s` by slices."""
 
     quantity: str
     starts: int
-    seconds: float
+    load_s: float
     warm_s: float = 1.0
     rate_rps: int = 3_000
     connections: int = 1
     slice_s: float = SLICE_S
-    closed_s: float = 0.0  # 0: as `seconds`, CLOSED_S at least
+    closed_s: float = 0.0  # 0: as `load_s`, CLOSED_S at least
 
     @property
     def pair_s(self) -> float:
         """The seconds of all starts of two sides, loaded in both ways."""
-        return self.starts * 2 * (START_S + self.warm_s + self.seconds + self.closed_s)
+        return self.starts * 2 * (START_S + self.warm_s + self.load_s + self.closed_s)
 
 
 @dataclass(slots=True)
 class Budget:
-    """The seconds that a row has, and the most comparisons that it makes."""
+    """The seconds that a row has (`whole_s`), and the most comparisons that it makes."""
 
-    seconds: float
+    whole_s: float
     most: int
     full: bool
     began_s: float = field(default_factory=time.monotonic)
@@ -112,7 +112,7 @@ class Budget:
     def left_for(self, done: int, fewest: int = 2) -> bool:
         """Whether there is time for one more, if it takes as long as those that are done."""
         elapsed_s = time.monotonic() - self.began_s
-        return done < fewest or (done < self.most and elapsed_s * (done + 1) / done <= self.seconds)
+        return done < fewest or (done < self.most and elapsed_s * (done + 1) / done <= self.whole_s)
 
 
 @contextmanager
@@ -161,10 +161,10 @@ def shared(
 ) -> dict[str, Start]:
     """Load all sides, by request or one after the other; gives every quantity of the load.
 
-    `left_out` takes the share of time in which the machine stood still, where that is known.
+    `left_out` takes the share of time in which the machine stalled, where that is known.
     """
     log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
-    flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.seconds:g}s", "--warmup", "0.3s"]
+    flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.load_s:g}s", "--warmup", "0.3s"]
     flags += ["--seed", str(seed), "--interleave", interleave, "--requests-log", str(log)]
     flags += _named(sides)
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
@@ -178,7 +178,7 @@ def shared(
                 read.append((time.time(), *apart))
                 if child.wait_up_to(CLOCK_S):
                     break
-                if time.time() - read[0][0] > design.seconds + _TIMEOUT_S:
+                if time.time() - read[0][0] > design.load_s + _TIMEOUT_S:
                     raise TimeoutError("the load did not end")
         finally:
             child.stop()
@@ -214,19 +214,19 @@ def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
 
 def closed(on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int) -> dict[str, Start]:
     """Load one side at a time in closed loop: slices in random order, or all of one side after the other's."""
-    report, seconds = on.folder / "closed.json", design.closed_s or max(design.seconds, CLOSED_S)
+    report, length_s = on.folder / "closed.json", design.closed_s or max(design.load_s, CLOSED_S)
     how = f"slice={design.slice_s * 1_000:g}ms" if interleave != "none" else interleave
-    flags = ["-t1", f"-c{LOOPS}", f"-d{seconds:g}s", "--warmup", "0.2s", "--seed", str(seed), "--interleave", how]
-    on.run([str(TRUEPACE), *flags, "--json", str(report), *_named(sides)], seconds)
+    flags = ["-t1", f"-c{LOOPS}", f"-d{length_s:g}s", "--warmup", "0.2s", "--seed", str(seed), "--interleave", how]
+    on.run([str(TRUEPACE), *flags, "--json", str(report), *_named(sides)], length_s)
     reached = read_load_json(report).targets_frame()
     rates = dict(zip(reached["target"], reached["achieved_rps"], strict=True))
     return {THROUGHPUT: start_from(rates, NAMES[: len(sides)])}
 
 
-def closed_rps(on: Fixture, side: Running, seconds: float = LOOP_S) -> float:
+def closed_rps(on: Fixture, side: Running, length_s: float = LOOP_S) -> float:
     """What one side reaches in closed loop."""
     url, _, script = side.target.partition(",script=")
-    return float(on.load([*(["-s", script] if script else []), url], seconds, LOOPS, warmup_s=0)["achieved_rps"])
+    return float(on.load([*(["-s", script] if script else []), url], length_s, LOOPS, warmup_s=0)["achieved_rps"])
 
 
 def measured(
@@ -301,7 +301,7 @@ def repeated(
         found = measured(on, sides, design, number, ways)
         try:
             compared = [[effects(found[way], of, side) for way in ways] for side, of in enumerate(own, 1)]
-        except ValueError as error:  # the machine stood still for most of it
+        except ValueError as error:  # the machine stalled for most of it
             print(f"  {name} {number}: {error}", flush=True)
             continue
         for each, (by_design, *apart) in zip(kept, compared, strict=True):
@@ -416,7 +416,7 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
                     apart.append(half_width(other))
             name = f"power/smallest/{what}/{quantity.replace(' ', '-')}-vs-limit"
             if widths:
-                length_s = design.closed_s if quantity == THROUGHPUT else design.seconds
+                length_s = design.closed_s if quantity == THROUGHPUT else design.load_s
                 note = f"{length_s:g} s a start; {APART} {statistics.median(apart):.2g} %"
                 yield Row(name, "%", tuple(widths), (limit,) * len(widths), "<=", 1.0, note)
             else:
@@ -430,7 +430,7 @@ class Given:
     A row that repeats comparisons makes as many as fit.
     """
 
-    seconds: tuple[float, float]
+    lengths_s: tuple[float, float]
     make: Callable[[Fixture, Budget], Iterator[Row]]
 
 
@@ -448,7 +448,7 @@ ROWS = {
 
 
 def _made(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixture, budget: Budget) -> Iterator[Row]:
-    if budget.seconds <= 0:
+    if budget.whole_s <= 0:
         yield NoFigure(f"power/{name}", ">=", 1.0, "no time was left for it: give more minutes, or ROWS of it alone")
         return
     try:
@@ -464,17 +464,17 @@ def main() -> int:
     minutes = [f"{sum(planned.seconds[full] for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
     parser.add_argument("--minutes", type=float, help="for all rows (default {}, with --full {})".format(*minutes))
     given = asked(parser, ROWS)
-    whole_s = sum(planned.seconds[given.full] for planned in ROWS.values())
+    whole_s = sum(planned.lengths_s[given.full] for planned in ROWS.values())
     all_s = 60 * given.minutes if given.minutes else whole_s
     with fixture() as on:
         ends_s = time.monotonic() + all_s
 
         def measured() -> Iterator[Row]:
             for name in given.rows:
-                own_s = min(ends_s - time.monotonic(), all_s * ROWS[name].seconds[given.full] / whole_s)
+                own_s = min(ends_s - time.monotonic(), all_s * ROWS[name].lengths_s[given.full] / whole_s)
                 budget = Budget(own_s, 20 if given.full else 5, given.full)
                 yield from _made(name, ROWS[name].make, on, budget)
-                say(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.seconds:.0f} s")
+                say(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.whole_s:.0f} s")
 
         return on.keep("power", measured())
 

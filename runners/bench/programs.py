@@ -133,7 +133,7 @@ def read_stalls(file: Path) -> list[Stall]:
 def delayed(puts: Puts, stalls: Iterable[Stall]) -> npt.NDArray[np.bool_]:
     """Mark the puts that a stall of the core delayed.
 
-    They are those that were under way or due while the core may have stood still, and those after them that waited in
+    They are those that were under way or due while the core may have stalled, and those after them that waited in
     their queue: up to the first one that is called on time, and at most for as long again.
     """
     marked = np.zeros(len(puts.due_ns), dtype=np.bool_)

@@ -46,7 +46,7 @@ from runners.targets.lab_server import RunningServer
 from runners.toolchain.build import build_server
 from runners.toolchain.tools import require_jdk
 from runners.trial import machine
-from runners.trial.telemetry import rest
+from runners.trial.telemetry import rest_s
 
 STORE_BYTES = 1 << 30
 VALUE_BYTES = 1200
@@ -97,8 +97,8 @@ def fill(on: Fixture, server: RunningServer, say: Say) -> None:
     status = on.load(target, KEYS // FILL_RPS_LEAST)["status"]
     if any(not code.startswith("2") for code in status):
         raise ToolError("filling the store", f"it responded with {status}", "free disk space, or read the server's log")
-    rested = rest(server, REST_BOUND_S)
-    say(f"  filled with {KEYS} values of {VALUE_BYTES} bytes; at rest after {rested} s; {server.status()['store']}")
+    rested_s = rest_s(server, REST_BOUND_S)
+    say(f"  filled with {KEYS} values of {VALUE_BYTES} bytes; at rest after {rested_s} s; {server.status()['store']}")
 
 
 def sent(work: str) -> Workload:

@@ -366,7 +366,7 @@ def add_tail(samples: Samples, engine: str, puts: Puts, found: Sequence[Stall]) 
     """Keep the percentiles of one run, with and without the puts that stalls of the core delayed; mark those puts."""
     delayed = programs.delayed(puts, found)
     if delayed.all():
-        raise MeasureError("puts while merging", "the core stood still all the time", "run on a quiet machine")
+        raise MeasureError("puts while merging", "the core stalled all the time", "run on a quiet machine")
     for name, share in TAILS.items():
         samples.add(f"{name}-while-merging", engine, programs.percentile(puts.response_us[~delayed], share))
         samples.add(f"{name}-call-while-merging", engine, programs.percentile(puts.service_us[~delayed], share))
@@ -384,7 +384,7 @@ def tail_note(samples: Samples, peer: str, no_witness: str) -> str:
         [statistics.median(samples.of(figure, who)) for who in (OURS, peer)] for figure in ("left-out", "longest-stall")
     )
     return (
-        f"left out where the core stood still: {share[0]:.2%} of ours, {share[1]:.2%} of the peer's, longest "
+        f"left out where the core stalled: {share[0]:.2%} of ours, {share[1]:.2%} of the peer's, longest "
         f"{longest[0]:.2g} and {longest[1]:.2g} ms"
     )
 
@@ -407,7 +407,7 @@ def _tail_run(bench: Bench, engine: str) -> None:
     during = [stall for stall in during if puts.due_ns[0] <= stall.woke_ns <= puts.returned_ns[-1]]
     delayed = add_tail(bench.samples, engine, puts, during)
     stood_ms = sum(stall.late_ns for stall in during) / 1e6
-    bench.say(f"  {found}; the core stood still {len(during)} times, {stood_ms:.3g} ms in all")
+    bench.say(f"  {found}; the core stalled {len(during)} times, {stood_ms:.3g} ms in all")
     bench.say(f"  of {engine} {programs.line(programs.attribute(puts, delayed, events))}")
     records.unlink()
     remove(store)

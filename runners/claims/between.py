@@ -24,11 +24,10 @@ from enum import StrEnum
 from itertools import chain
 
 import numpy as np
-from scipy.stats import t
 
 from runners.analysis import comparable, facts
 from runners.analysis.interleaved import Comparison
-from runners.analysis.intervals import Bounded, difference
+from runners.analysis.intervals import Bounded, difference, student_reach
 from runners.analysis.quantities import (
     ALPHA,
     AT_MOST,
@@ -354,8 +353,8 @@ def errors(found: Comparison, treatment: str) -> Bounded:
     pooled = difference(*(_proportion([pair[side] for pair in pairs]) for side in (0, 1)))
     if len(each) < 2:
         return pooled
-    half = float(t.ppf(1 - ALPHA / 2, len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each)))
-    return Bounded(pooled.value, min(pooled.low, pooled.value - half), max(pooled.high, pooled.value + half))
+    reach = student_reach(float(each.var(ddof=1)) / len(each), len(each) - 1)
+    return Bounded(pooled.value, min(pooled.low, pooled.value - reach), max(pooled.high, pooled.value + reach))
 
 
 def _proportion(counts: Sequence[tuple[int, int]]) -> Bounded:

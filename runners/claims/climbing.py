@@ -118,7 +118,7 @@ class Ladder:
 
     @property
     def with_stalls(self) -> Answer | None:
-        """The knee by all short steps, those in which the machine stood still too; None where none was left out."""
+        """The knee by all short steps, those in which the machine stalled too; None where none was left out."""
         if self.search is None or self.objective is None or not self.left_out:
             return None
         steps, late = ([dataclasses.replace(e, stalled=0.0) for e in each] for each in (self.rated, self.undecided))
@@ -126,7 +126,7 @@ class Ladder:
 
     @property
     def left_out(self) -> float:
-        """The share of the steps that is left out because the machine stood still in them."""
+        """The share of the steps that is left out because the machine stalled in them."""
         return undisturbed(self.rated)[1]
 
     @cached_property
@@ -333,7 +333,7 @@ def _without(ladder: Ladder) -> str:
         return ""
     known = f"the knee is {rate_interval(every)}" if every.kind == Kind.FOUND else "no knee is found"
     out = write.percent(ladder.left_out)
-    return f"; the {out} of them in which the machine stood still are left out, and with them {known}"
+    return f"; the {out} of them in which the machine stalled are left out, and with them {known}"
 
 
 def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], int, tuple[str, ...]]:

@@ -105,7 +105,7 @@ class Conclusion:
 
 #: A code and the question that its rule answers. A the answer, L latency, P profile, W why the tail is what it is, S
 #: steadiness, M what the published report missed, I the instrument itself, K the knee, R its rate steps, E ways to
-#: run a request, C two settings compared, D the delay of the JDK's HTTP server, G stores, H a cluster's changes, O a
+#: run a request, C treatments compared, D the delay of the JDK's HTTP server, G stores, H a cluster's changes, O a
 #: node that dies, F generators on several hosts, V faults of a server, N what to try next. A rule makes a finding
 #: only where the frames hold evidence for it.
 RULES = {
@@ -124,9 +124,9 @@ RULES = {
     "K04": "Is the knee known as well as was asked?",
     "K05": "At which of the fixed rates is the objective met?",
     "K06": "At which rate is latency worth measuring?",
-    "C01": "By how much do two settings differ?",
+    "C01": "By how much do two treatments differ?",
     "C02": "Which differences are inconclusive, or too small to matter?",
-    "C03": "Can the settings be compared at all?",
+    "C03": "Can the treatments be compared at all?",
     "C04": "Does a second process of the baseline differ from the first?",
     "P01": "Which parts of the work take the most CPU, memory or waiting?",
     "P02": "Does a part of the work take another share in one engine than in the other?",
@@ -154,7 +154,7 @@ RULES = {
     "F01": "How much of the response time is the network between a generator and the server?",
     "F02": "Does the network lose what a generator or the server sends?",
     "F03": "Did all generators of a load begin at the agreed instant, by clocks that nobody set?",
-    "F04": "Did the cores of a generator's host stand still, so that its response times hold that?",
+    "F04": "Did the cores of a generator's host stall, so that its response times hold that?",
     "G01": "What share of the server's own knee does a store leave?",
     "G02": "How many bytes does a store write for each byte that it is given?",
     "G03": "How much room does a live byte take?",

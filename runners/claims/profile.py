@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
-from scipy.stats import false_discovery_control, norm, t
+from scipy.stats import false_discovery_control, norm
 
 from runners.analysis import comparable, facts, instrument
-from runners.analysis.intervals import Bounded, difference
+from runners.analysis.intervals import Bounded, difference, student_reach
 from runners.readers import write
 from runners.readers.batch_means import mean_variance
 from runners.readers.finding import Anchor, Finding, Severity
@@ -266,6 +266,11 @@ def _depths(step: Step, event: str) -> dict[str, int]:
 
 
 def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) -> Change:
+    """Test whether a frame's shares differ, each a value with its variance, by the normal distribution.
+
+    scipy's `ttest_ind_from_stats` was looked at: it takes the spread and the count of independent samples, but samples
+    of one second are alike, and their variances are those of the shares themselves.
+    """
     value, error = after[0] - before[0], math.sqrt(before[1] + after[1])
     p = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
     reach = float(norm.ppf(0.975)) * error
@@ -285,7 +290,7 @@ def cpu_a_request(step: Step) -> Bounded | None:
     if len(cores) < FEWEST_SECONDS or not write.known(rate) or rate <= 0:
         return None
     middle = float(cores.mean())
-    reach = float(t.ppf(0.975, len(cores) - 1)) * math.sqrt(mean_variance(cores).value)
+    reach = student_reach(mean_variance(cores).value, len(cores) - 1)
     scale = 1e6 / rate
     return Bounded(scale * middle, scale * (middle - reach), scale * (middle + reach))
 

@@ -202,7 +202,9 @@ def _queues(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     for name, output in given:
         if output.offered_rps and not _met(output):
             achieved = output.report.requests_per_s or float("nan")
-            short.append((name, taken_at(output) or output.offered_rps, achieved, max(_latencies(output), default=0.0)))
+            short.append(
+                (name, taken_at_rps(output) or output.offered_rps, achieved, max(_latencies(output), default=0.0))
+            )
     if not short:
         return
     name, offered, achieved, latency = max(short, key=lambda each: each[3])
@@ -239,7 +241,7 @@ def _absent(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
 def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     """Percentiles that stand under another rate than they were measured at, as the folder's index says."""
     for name, output in given:
-        ran = taken_at(output)
+        ran = taken_at_rps(output)
         if ran is None or not output.offered_rps or ran == output.offered_rps:
             continue
         text = (
@@ -256,7 +258,7 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     """Between which two published rates the knee lies: a report of a few rate steps can't say more."""
     by_kind: dict[str, list[tuple[float, bool]]] = {}
     for name, output in given:
-        rate = taken_at(output)
+        rate = taken_at_rps(output)
         if not rate:
             continue
         kind = _RATE_OF_NAME.sub("", name.rpartition("/")[2]).replace("-", " ")
@@ -276,7 +278,7 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
                 break
 
 
-def taken_at(output: Output) -> float | None:
+def taken_at_rps(output: Output) -> float | None:
     """The rate at which an output was really taken."""
     ran = (output.entry or {}).get("ran_at_rps")
     return float(ran) if isinstance(ran, (int, float)) else output.offered_rps

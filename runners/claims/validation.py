@@ -169,7 +169,7 @@ def _stalls(stalls: Sequence[Stall]) -> Iterator[Finding]:
 
 def _account(one: Stall, whole: bool) -> str:
     lengths = write.listed(write.seconds(round(freeze.length_s, 2)) for freeze in one.freezes)
-    frozen = f"of a server that stands still for {lengths}, the last to the end,"
+    frozen = f"of a server that stalls for {lengths}, the last to the end,"
     if not write.known(one.rate_rps):
         return (
             f"{frozen} {one.tool} can show one thing, its longest response of {write.latency(one.max_us)}: in closed "
@@ -272,7 +272,7 @@ NETWORK_SHARE = 0.2
 FAR_US = 1_000.0
 #: Segments sent again, as a share of those sent; TCP sends some again that were only late, so a few prove nothing.
 LOSS, FEWEST_REPEATED = 0.001, 10
-#: Cores that stand still for this share of the time make a tail of their own.
+#: Cores that stall for this share of the time make a tail of their own.
 STALLED_SHARE = 0.005
 #: A generator that begins so much later than agreed does not load with the others, but after them.
 LATE_US = 10_000.0
@@ -310,7 +310,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
     if repeated >= FEWEST_REPEATED and repeated >= LOSS * sent:
         text = f"host {share.host} sent {write.percent(repeated / sent)} of its segments again ({repeated} of {sent}): "
         text += "the network loses packets, and each loss delays a request by the time until TCP notices"
-        remedy = "Mend the path to the server, or leave this host out."
+        remedy = "Repair the path to the server, or leave this host out."
         yield found("F02", Severity.WARNING, text, remedy, repeated_segments=repeated, sent_segments=sent)
     if share.clock is not None and ((stepped_us := share.clock.stepped_us) or abs(share.began_us) > LATE_US):
         cause = f"it began {write.latency(abs(share.began_us))} off the agreed instant"
@@ -323,7 +323,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
     window_ms = (step.record.duration_s or 0.0) * 1e3
     if share.stalled_ms and cores and share.stalled_ms >= STALLED_SHARE * cores * window_ms:
         stood = write.percent(share.stalled_ms / (cores * window_ms))
-        text = f"the cores of host {share.host} stood still for {stood} of the time, and the response times that it "
+        text = f"the cores of host {share.host} stalled for {stood} of the time, and the response times that it "
         text += "read hold that"
         remedy = "Generate from a host whose cores nobody else uses."
         yield found("F04", Severity.NOTE, text, remedy, stalled_ms=share.stalled_ms, cores=cores)

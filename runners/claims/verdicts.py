@@ -23,7 +23,7 @@ from runners.claims.questions import (
     of_rule,
     verdict_of,
 )
-from runners.claims.rate_steps import taken_at
+from runners.claims.rate_steps import taken_at_rps
 from runners.claims.trends import JUDGED, SENTINEL, Trend, trends_of
 from runners.claims.validation import FLOORS, OURS
 from runners.design.cluster import OLD
@@ -215,7 +215,7 @@ def published_rates(evidence: Evidence) -> Answer | None:
     for ladder in ladders(evidence.run):
         found = ladder.answer
         there = [name for name in ladder.published if name not in beyond]
-        rates = [float(taken_at(each) or each.offered_rps or 0) for name in there for each in published_outputs(name)]
+        rates = [float(taken_at_rps(each) or each.offered_rps or 0) for name in there for each in published_outputs(name)]
         if ladder.base is None or found is None or not found.known_below or not rates:
             continue
         figure = figure or ladder.anchor

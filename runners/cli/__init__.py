@@ -66,7 +66,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="The result as JSON;
 PARAMETERS = click.option(
     "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again."
 )
-RESUME = click.option("--resume", type=FOLDER, help="Go on with this run.")
+RESUME = click.option("--resume", type=FOLDER, help="Resume this run.")
 SIZE = click.option("--size", help="smoke | quick | full")
 
 

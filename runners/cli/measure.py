@@ -96,7 +96,7 @@ def run(
 ) -> None:
     """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`.
 
-    An interrupted run goes on with `--resume RUN`: what it has finished is not measured again. With --hosts or
+    `--resume RUN` resumes an interrupted run: what it has finished is not measured again. With --hosts or
     --scheduler a cluster of processes has its first node here, and the others on these hosts.
     """
     from runners.execution.batch import run_notebook
@@ -244,7 +244,7 @@ def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
     if as_json:
         print_json({"measured": len(ended.outcomes), "failed": ended.failed, "left": len(ended.left)})
     elif ended.left:
-        echo(f"the budget is spent, {len(ended.left)} runs are left: the same command goes on with them")
+        echo(f"the budget is spent, {len(ended.left)} runs are left: the same command resumes them")
     if ended.failed:
         echo(f"{ended.failed} runs failed; the same command tries them again", err=True)
         sys.exit(EXIT_PROBLEM)

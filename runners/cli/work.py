@@ -100,7 +100,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
     RUNS.mkdir(parents=True, exist_ok=True)
     outcome = HostRunner(fleet, hosts[0]).run(job, folder)
     if outcome.status != "complete":
-        raise MeasureError(f"host {hosts[0].name}", outcome.cause, "mend what it names, and run again")
+        raise MeasureError(f"host {hosts[0].name}", outcome.cause, "correct what it names, and run again")
     return RunFolder.open(folder)
 
 

@@ -51,7 +51,7 @@ def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """A fault: the server stands still from `at_s` of the recorded window on, for `length_s`."""
+    """A fault: the server stalls from `at_s` of the recorded window on, for `length_s`."""
 
     at_s: float
     length_s: float

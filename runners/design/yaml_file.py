@@ -71,9 +71,9 @@ class YamlForm(Generic[Record]):
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"{path}, line {mark.line + 1}" if mark else str(path)
-            raise PlanError(where, f"it is no YAML ({error.problem})", "mend that line") from error
+            raise PlanError(where, f"it is no YAML ({error.problem})", "correct that line") from error
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise PlanError(str(path), f"it is no YAML ({error})", f"mend it, or {self.none_yet}") from error
+            raise PlanError(str(path), f"it is no YAML ({error})", f"correct it, or {self.none_yet}") from error
 
 
 def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:

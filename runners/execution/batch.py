@@ -28,10 +28,10 @@ class NotebookError(LabError):
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Execute an experiment's notebook with these parameters into a new run folder, or go on with one in `resume`.
+    """Execute an experiment's notebook with these parameters into a new run folder, or resume the one in `resume`.
 
     The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
-    Raises PlanError for parameters that can't be or a run that can't be gone on with, NotebookError with the cell's
+    Raises PlanError for parameters that can't be or a run that can't be resumed, NotebookError with the cell's
     own error.
     """
     going_on = RunFolder.open(resume.resolve()) if resume is not None else None
@@ -49,7 +49,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
         status = "complete"
     except KeyboardInterrupt:
         status = "interrupted"
-        print(f"{_going_on(folder)} goes on with it", file=sys.stderr)
+        print(f"{_resuming(folder)} resumes it", file=sys.stderr)
         raise
     finally:
         if folder.manifest()["status"] == "running":
@@ -87,18 +87,18 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
                 config=Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}}),
             )
     except DeadKernelError as error:
-        raise NotebookError(notebook.name, "its kernel died", f"{_going_on(folder)} goes on with it") from error
+        raise NotebookError(notebook.name, "its kernel died", f"{_resuming(folder)} resumes it") from error
     except PapermillExecutionError as error:
         if error.ename == "KeyboardInterrupt":  # Ctrl-C reached the kernel first
             raise KeyboardInterrupt from error
         raise NotebookError(
             f"{notebook.name}, cell {error.exec_count}",
             f"{error.ename}: {error.evalue}",
-            f"its output is in {folder.notebook}; {_going_on(folder)} goes on with it",
+            f"its output is in {folder.notebook}; {_resuming(folder)} resumes it",
         ) from error
 
 
-def _going_on(folder: RunFolder) -> str:
+def _resuming(folder: RunFolder) -> str:
     return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
 
 

@@ -64,7 +64,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a job ended. `stop`: every later one would end so too.
 
     `loaded_s` is the time in which a load ran, of the `took_s` in all; `invalid` of its `trials` may not be quoted.
-    `stalled_share` is the share of the sentinel's time in which a core stood still.
+    `stalled_share` is the share of the sentinel's time in which a core stalled.
     """
 
     address: str

@@ -53,7 +53,7 @@ from runners.trial.activity import StallWitness, available
 from runners.trial.faults import Freezer, Outages, TcpWatch, timer_hz
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
 from runners.trial.step import Instrument, measure_step, skipped, statistics, store_status
-from runners.trial.telemetry import disk_bytes, processes, rest
+from runners.trial.telemetry import disk_bytes, processes, rest_s
 
 FILL_CONNECTIONS = 8
 FILL_BOUND_S = 120.0
@@ -64,7 +64,7 @@ REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
     """What the store takes when its background work is done, and what it was given."""
-    settled_s = rest(server, REST_BOUND_S)
+    settled_s = rest_s(server, REST_BOUND_S)
     filled = replace(
         record.fill,
         given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
@@ -377,7 +377,7 @@ def compiler_s(pid: int) -> float | None:
     return sum(used) if used else None
 
 
-def await_rest(
+def await_rest_s(
     read_s: Callable[[], float | None],
     bound_s: float,
     clock: Callable[[], float] = time.monotonic,
@@ -450,4 +450,4 @@ def _compiler_freed(server: Target) -> AbstractContextManager[None]:
 
 def _await_compiler(server: Target, bound_s: float) -> None:
     if isinstance(server, Jvm):
-        await_rest(partial(compiler_s, server.pid), bound_s)
+        await_rest_s(partial(compiler_s, server.pid), bound_s)

@@ -66,7 +66,7 @@ SIZES = {
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Each generator's floor in interleaved rounds, then what each says of a server that stands still."""
+    """Each generator's floor in interleaved rounds, then what each says of a server that stalls."""
     size, generators = SIZES[str(asked["size"])], listed(asked["generators"])
     rounds = [size.trials(number, generators) for number in range(1, max(size.rounds, size.wrk2_rounds) + 1)]
     sessions = (Session(NOOP, trials, warm_up=WARMING) for trials in ((WARMING,), *rounds) if trials)

@@ -189,7 +189,7 @@ class Index(widgets.VBox):  # type: ignore[misc]
         threading.Thread(target=self._follow, args=(self._child, log), daemon=True).start()
 
     def interrupt(self) -> None:
-        """Interrupt what runs; its folder is marked and can be gone on with."""
+        """Interrupt what runs; its folder is marked and can be resumed."""
         if self._child is not None:
             self._child.interrupt()
 

@@ -106,7 +106,7 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         finally:
             child.stop()
         if not (home / OUTCOME_FILE).exists():
-            raise MeasureError("the job", f"its lab ended:\n{log_tail(log)}", "mend what it names")
+            raise MeasureError("the job", f"its lab ended:\n{log_tail(log)}", "correct what it names")
         packed = io.BytesIO()
         name = msgspec.json.decode(job, type=Job).folder
         if (home / name).is_dir():

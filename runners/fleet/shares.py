@@ -416,7 +416,7 @@ def _write(part: Part, clock: Clock, folder: StepFolder) -> None:
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
-    """For how long the cores of a generator's host stood still in the window; None where nobody watched."""
+    """For how long the cores of a generator's host stalled in the window; None where nobody watched."""
     if not folder.stalls.exists():
         return None
     from runners.readers.activity import read_stall_log  # as above

@@ -176,7 +176,7 @@ def run_load(
     ended = started + round((time.monotonic() - begin) * 1e6)
     if code == _USAGE or (code == _COULD_NOT_RUN and not stopped_early) or code in (126, 127):
         text = files.stderr.read_text(errors="replace").strip() or files.console.read_text(errors="replace").strip()
-        remedy = "mend the script or the flags" if code == _USAGE else "check that the server is up and reachable"
+        remedy = "correct the script or the flags" if code == _USAGE else "check that the server is up and reachable"
         raise MeasureError(f"{generator.name} (exit {code})", text or "it said nothing", remedy)
     return LoadOutcome(tuple(command), code, started, ended, stopped_early, cpu_s)
 

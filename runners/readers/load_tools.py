@@ -128,7 +128,7 @@ def by_rate_at(lines: Sequence[Line], first: int, last: int) -> bool:
     return by_rate(lines)
 
 
-def offered_at(lines: Sequence[Line], first: int, last: int) -> float | None:
+def offered_at_rps(lines: Sequence[Line], first: int, last: int) -> float | None:
     """Read the one rate at which the section of a run says that its requests were sent."""
     heads = headings(lines)
     begin = max((number for number in heads if number <= first), default=0)

@@ -47,12 +47,12 @@ class Step:
       memory stall, or what the server's threads are for: jit, gc, flush, compaction, serving, profiler, other; `wait`
       of serving threads for a core), `busy_ms` (CPU time, or time, within that length).
     - ``stalls``: late wake-ups of the stall witness: `cpu`, `t_s` (when its thread was due), `duration_ms` (by how much
-      it was late); the core may have stood still since the wake-up before.
+      it was late); the core may have stalled since the wake-up before.
     - ``targets``: of a load on several servers, one row each: `target`, `offered_rps`, `achieved_rps`, `scheduled`,
       `completed`, `served` (responses of the warm-up too) and `non_2xx`.
     - ``rate_steps``: of a load whose rate changes, one row a step: `t_s` (start), `length_s`, `offered_rps`,
       `requests`, `achieved` (share that had its response in time), `lost` (share that failed or was refused), `stalled`
-      (share of its time in which the witness saw a core stand still), `p50_us`, `p90_us`, `p99_us`, `p999_us`.
+      (share of its time in which the witness saw a core stall), `p50_us`, `p90_us`, `p99_us`, `p999_us`.
     - ``requests``: of a load on several servers, one row a request: `t_s` (intended start), `target`, `predecessor`
       (target of the request before; missing where the order does not go by request), `response_us`, `service_us`,
       `fate`.

@@ -32,7 +32,10 @@ Floats = npt.NDArray[np.float64]
 
 @lru_cache(maxsize=1_024)  # scipy takes a tenth of a millisecond for each side
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
-    """Ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound."""
+    """Give the ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound.
+
+    scipy's `quantile_test` has the same bounds, but takes an array of all samples: a histogram has counts by value.
+    """
     if not count or not 0 < percentile < 1:
         return None, None
     tail = (1 - confidence) / 2

@@ -51,7 +51,7 @@ from runners.readers.load_tools import (
     loads,
     named,
     named_tool,
-    offered_at,
+    offered_at_rps,
     text_of,
 )
 from runners.readers.percentile_tables import Column
@@ -135,7 +135,7 @@ def transcribed(lines: Sequence[Line]) -> list[Column]:
         if not bare:
             run.figures.pop("threads", None)  # they may be the server's
         at_rate = by_rate_at(lines, run.first_line, run.last_line) if several else paced
-        wanted = (highest or offered_at(lines, run.first_line, run.last_line)) if at_rate else None
+        wanted = (highest or offered_at_rps(lines, run.first_line, run.last_line)) if at_rate else None
         if wanted and (not ramped or run.figures.get("rate", wanted) < OF_A_RAMP * wanted):
             run.figures.setdefault("offered", wanted)
         reports.append((run, run.report(_of_heading(run) or tool if tool == OF_SEVERAL else tool, at_rate, only)))

@@ -12,16 +12,14 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from scipy.stats import t
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.interleaved import QUANTITIES, Comparison
-from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import ALPHA, Quantity, Row, absolute
+from runners.analysis.intervals import Bounded, geometric_mean
+from runners.analysis.quantities import Quantity, Row, absolute
 from runners.audit.audit import Audit, page
 from runners.audit.listing import highest_rate_lines, written
 from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
@@ -147,12 +145,7 @@ FORMATS = {"bencher": bencher, "benchmark-action": benchmark_action}
 def _levels(found: Comparison) -> Iterator[tuple[Quantity, Bounded]]:
     for (name, treatment), values in found.values.items():
         if treatment in found.treatments and all(0 < value < math.inf for value in values):
-            logs = np.log(values)
-            count, mean = len(logs), float(logs.mean())
-            half = math.nan
-            if count > 1:
-                half = float(t.ppf(1 - ALPHA / 2, count - 1) * logs.std(ddof=1) / math.sqrt(count))
-            yield QUANTITIES[name], Bounded(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+            yield QUANTITIES[name], geometric_mean(values)
 
 
 def data(one: Compared) -> pd.DataFrame:

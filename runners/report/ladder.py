@@ -18,7 +18,7 @@ from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome, Poin
 from runners.claims import climbing, rate_steps
 from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, searched_together
 from runners.claims.conclusion import Conclusion
-from runners.claims.rate_steps import taken_at
+from runners.claims.rate_steps import taken_at_rps
 from runners.claims.settings import Knee, anchor, knees
 from runners.design.setting import CEILING
 from runners.readers import write
@@ -117,14 +117,14 @@ def _minor(value: float, spread: float) -> str:
 
 
 def _left_out(found: Ladder, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Mark the steps that the knee leaves out, because the machine stood still in them; none where all are used."""
+    """Mark the steps that the knee leaves out, because the machine stalled in them; none where all are used."""
     return ((rows["machine_stalled"] > MOST_STALLED) & (0 < found.left_out < 1)).to_numpy(bool)
 
 
 def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
     rows = [
         {
-            "rate_rps": float(taken_at(output) or output.offered_rps),
+            "rate_rps": float(taken_at_rps(output) or output.offered_rps),
             "p50_us": output.report.latencies.at(0.5),
             "p99_us": output.report.latencies.at(0.99),
         }
@@ -163,7 +163,7 @@ def _latencies(
         axes.plot(middle.index, middle.to_numpy(), color=colour, linewidth=0.9, alpha=0.6, gid=line)
         seen += [*y[shown], *(y[known & still] if level == MARKED else ())]
     if still.any():
-        text = f"p{MARKED * 100:g}, left out: the machine stood still"
+        text = f"p{MARKED * 100:g}, left out: the machine stalled"
         axes.scatter([], [], 30, color=style.QUIET, marker="+", linewidths=0.9, label=text)
     if (~met & ~late & ~still).any():
         axes.scatter([], [], 26, facecolors="none", edgecolors=style.INK, label="hollow: misses the objective")
@@ -461,7 +461,7 @@ def against_published(ladder: Ladder) -> Table | None:
 
 def _rate(published_rps: float, output: Output) -> str:
     """The rate as published, and the one at which the output was taken where that is another."""
-    taken = rate_steps.taken_at(output)
+    taken = rate_steps.taken_at_rps(output)
     text = tables.rate(published_rps)
     return text if taken == published_rps else f"{text} (taken at {tables.rate(taken)})"
 

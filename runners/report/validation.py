@@ -1,4 +1,4 @@
-"""Build the sections of experiment 00: each generator's floor, its timer, a server that stood still, and CPU time."""
+"""Build the sections of experiment 00: each generator's floor, its timer, a server that stalled, and CPU time."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """What each generator says of a server that stood still."""
+    """What each generator says of a server that stalled."""
     steps = run.find(kind="stall")
     seen = stalls(steps)
     if not seen:
@@ -312,7 +312,7 @@ def stall_title(seen: Sequence[Stall]) -> str:
 
 
 def _strip(axes: Axes, one: Stall, length_s: float) -> None:
-    """The server over the time of the load: running, standing still."""
+    """The server over the time of the load: running, stalled."""
     axes.axvspan(0, length_s, color=style.GREEN, alpha=0.25, linewidth=0)
     for freeze in one.freezes:
         axes.axvspan(freeze.at_s, freeze.at_s + freeze.length_s, color=style.VERMILION, alpha=0.55, linewidth=0)
@@ -374,7 +374,7 @@ def _lost(axes: Axes, paced: Sequence[Stall], best: Stall, waits: np.ndarray[tup
 
 @style.styled
 def stall(steps: Sequence[Step]) -> style.Picture:
-    """Draw when the server stood still, and over each response time how many requests took longer.
+    """Draw when the server stalled, and over each response time how many requests took longer.
 
     The broad grey line is what the schedule makes wait. A generator that sees the whole of a stall lies on it.
     """

@@ -36,7 +36,7 @@ RUNS = Path(os.environ.get("LAB_RUNS") or ROOT / "data" / "runs")
 REFERENCE = ROOT / "data" / "reference"
 #: Names the run folder that `lab run` made for the notebook it executes.
 RUN_VARIABLE = "LAB_RUN"
-#: Names the run folder of an interrupted run that the notebook is to go on with.
+#: Names the run folder of an interrupted run that the notebook is to resume.
 RESUME_VARIABLE = "LAB_RESUME"
 MANIFEST_SCHEMA = "run/1"
 #: Room kept from the start, so that a run whose disk is full can still be closed.
@@ -172,7 +172,7 @@ class RunFolder:
         self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
 
     def reopen(self) -> None:
-        """Go on with a run that was interrupted; the manifest tells when."""
+        """Resume a run that was interrupted; the manifest tells when."""
         (self.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
         resumed = [*self.manifest().get("resumed_unix_s", ()), datetime.now(UTC).timestamp()]
         self.update_manifest(status="running", resumed_unix_s=resumed)

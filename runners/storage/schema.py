@@ -117,7 +117,7 @@ class NetworkRecord(Struct, frozen=True):
 
 class ShareRecord(Struct, frozen=True):
     """One of the generators that shared a load, and its host. `began_us`: its window's start, by the server's clock,
-    after the agreed instant. `stalled_ms`: for so long its host's cores together stood still in the window. What lies
+    after the agreed instant. `stalled_ms`: for so long its host's cores together stalled in the window. What lies
     in its folder has its times by the server's clock too.
     """
 

@@ -108,7 +108,7 @@ class StepFolder:
 
     @property
     def stalls(self) -> Path:
-        """When each core stood still, as the stall witness saw it (`runners/loadgen/docs/stalls.md`)."""
+        """When each core stalled, as the stall witness saw it (`runners/loadgen/docs/stalls.md`)."""
         return self.path / "stalls.txt"
 
     @property

@@ -77,7 +77,7 @@ class Jvm(Protocol):
 
 @runtime_checkable
 class Freezable(Protocol):
-    """One process, which can be made to stand still."""
+    """One process, which can be made to stall."""
 
     @property
     def child(self) -> Child: ...

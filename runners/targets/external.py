@@ -212,17 +212,17 @@ def _to_its_end(
         with log.open("wb") as out:
             child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)
     except (ToolError, OSError) as error:
-        raise PlanError(where, f"{command[0]} can't be started in {file.directory} ({error})", "mend it") from error
+        raise PlanError(where, f"{command[0]} can't be started in {file.directory} ({error})", "correct it") from error
     try:
         code = child.wait(timeout_s)
     except subprocess.TimeoutExpired as error:
         cause = f"it did not end in {timeout_s:g} s; its last lines:\n{log_tail(log)}"
-        raise PlanError(where, cause, "mend it, or give it a longer `timeout_s`") from error
+        raise PlanError(where, cause, "correct it, or give it a longer `timeout_s`") from error
     finally:
         child.stop()
     if code != 0:
         raise PlanError(
-            where, f"it ended with exit code {code}; its last lines:\n{log_tail(log)}", "mend what they name"
+            where, f"it ended with exit code {code}; its last lines:\n{log_tail(log)}", "correct what they name"
         )
 
 
@@ -280,7 +280,7 @@ def _await_ready(running: RunningTarget) -> None:
         raise ServerError(
             f"target {file.name}",
             f"{cause} ({_wanted(file)}); its last lines:\n{log_tail(running.log)}",
-            f"mend what they name, or `ready` in {file.path}; the command was: {shlex.join(running.command)}",
+            f"correct what they name, or `ready` in {file.path}; the command was: {shlex.join(running.command)}",
         )
 
 

@@ -235,7 +235,7 @@ def launch(
         raise ServerError(
             f"server {spec.engine}",
             f"{cause}; its last lines:\n{log_tail(spec.log)}",
-            "mend what they name; the command was: " + shlex.join(arguments),
+            "correct what they name; the command was: " + shlex.join(arguments),
         )
     return RunningServer(spec, child, ready, tuple(arguments))
 

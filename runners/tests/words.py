@@ -29,6 +29,8 @@ LEFT_OUT = (
 #: Keys in quotes that recorded results have keep their names.
 TERMS: dict[str, str] = {
     "next to, with, besides, during": r"\bbeside\b",
+    "stall": r"\b(?:stands?|stood|standing) still\b",
+    "correct, repair": r"\bmend (?:it|that|the|what)\b",
     "inconclusive": r"can't be told from|no difference seen|that can be seen|\bdifferences? can't be seen\b",
     "interleaved trials, randomised blocks": r"\btak(?:e|es|ing) turns\b|\btook turns\b|\b(?:by|in|of|whole) turns\b"
     r"|\bfor turn in\b|\bmove \|turn\||\bis a turn\b",

@@ -6,7 +6,7 @@ nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE; t
 would not work, see runners/docs/0001) and is done in a fraction of a millisecond, so that it takes next to nothing from
 those it watches; samples carry their own time, for they may come late.
 
-The stall witness watches with them: a thread of real-time priority on each core sees the core stand still. It is a
+The stall witness watches with them: a thread of real-time priority on each core sees the core stall. It is a
 program of the generator's crate and needs the right to that priority. Without it a load is measured all the same, and
 its record says why there was no witness and how to get one.
 

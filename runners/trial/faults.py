@@ -69,7 +69,7 @@ class Freezer(_Planned):
             try:
                 with self._child.frozen() as times:
                     died = self._child.wait_up_to(max(0.0, at + freeze.length_s - time.monotonic()))
-            except ProcessLookupError:  # it ended just before it was to stand still
+            except ProcessLookupError:  # it ended just before it was to stall
                 return
             if died:
                 return

@@ -141,7 +141,7 @@ def disk_bytes(folder: Path) -> int:
     return total
 
 
-def rest(server: Target, bound_s: float) -> float | None:
+def rest_s(server: Target, bound_s: float) -> float | None:
     """Wait until the server's process writes no more; gives the seconds that took, None when it never rested."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began

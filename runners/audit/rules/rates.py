@@ -35,7 +35,7 @@ RATE_STEP = 1.1
 LATENCY_STEP = 0.9
 
 
-BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stood still
+BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stalled
 BURST_US = 20_000.0
 MANY_DROPPED = 1_000  # where it is not known of how many
 BACKLOG = 10.0
@@ -138,7 +138,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
     "look at the latency over time (lab run 03 does), and name the cause of the bursts before quoting percentiles",
 )
 def _bursts(output: Output) -> Iterator[Seen]:
-    """The server stands still in bursts while the rate is achieved.
+    """The server stalls in bursts while the rate is achieved.
 
     A tenth of the requests waits ten times as long as half of them, though the rate was achieved.
     """
@@ -156,7 +156,7 @@ def _bursts(output: Output) -> Iterator[Seen]:
     known = "p50" if median is not None else "p90"
     text = (
         f"{write.level(level)} of {write.latency(value)} is {value / base:.0f} times the {known} of "
-        f"{write.latency(base)}: the server stood still in bursts, and percentiles are the share of the time in them"
+        f"{write.latency(base)}: the server stalled in bursts, and percentiles are the share of the time in them"
     )
     yield Seen(output, text, {f"{known}_us": base, f"{write.level(level)}_us": value})
 

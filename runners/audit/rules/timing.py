@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import linregress
 
 from runners.audit.rule import TICK_US, Seen, at, central_us, finite, rule_of_output
 from runners.readers import write
@@ -201,11 +202,8 @@ def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[flo
     x, y = x[below], y[below]
     if len(x) < 3 or x[0] == x[-1]:
         return None
-    middle = x - x.mean()
-    slope = float(middle @ y / (middle @ middle))
-    start = float(y.mean() - slope * x.mean())
-    residual = y - (slope * x + start)
-    total = float(((y - y.mean()) ** 2).sum())
-    r_squared = 1 - float((residual**2).sum()) / total if total else math.nan
-    deviation = float(np.abs(residual).max()) / slope if slope > 0 else math.inf
+    line = linregress(x, y)
+    slope, start = float(line.slope), float(line.intercept)
+    r_squared = float(line.rvalue) ** 2 if np.ptp(y) else math.nan
+    deviation = float(np.abs(y - (slope * x + start)).max()) / slope if slope > 0 else math.inf
     return TimerFit(slope, start, r_squared, deviation, len(x))

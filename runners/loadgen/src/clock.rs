@@ -30,7 +30,7 @@ pub fn unix_ns() -> u64 {
 /// The moment of the monotonic clock at which the wall clock will show an instant, or how many nanoseconds ago it did.
 ///
 /// The wall clock is read between two readings of the monotonic one; of several attempts the one counts in which they
-/// are closest together, for between them the thread may have stood still.
+/// are closest together, for between them the thread may have stalled.
 ///
 /// # Errors
 /// The instant has passed: the nanoseconds since.

@@ -88,7 +88,7 @@ def test_a_knee_beyond_the_rates_that_were_offered_has_an_open_side() -> None:
     assert estimate([], OBJECTIVE).kind == Kind.FAILED
 
 
-def test_steps_in_which_the_machine_stood_still_are_left_out_whatever_their_latency() -> None:
+def test_steps_in_which_the_machine_stalled_are_left_out_whatever_their_latency() -> None:
     steps = [step(1000, 500, stalled=0.1), step(1000, 90_000), step(2000, 700, stalled=0.003)]
     kept, left_out = undisturbed(steps)
     assert kept == steps[1:] and left_out == pytest.approx(1 / 3)
@@ -117,7 +117,7 @@ def test_a_server_whose_every_step_misses_has_no_knee_among_them_and_is_asked_fu
     assert next_rates(steps, OBJECTIVE, 8)[0] == 125
 
 
-#: Short steps of half a second as a search of an LSM store offered them: rate, p99 in ms, achieved, stood still.
+#: Short steps of half a second as a search of an LSM store offered them: rate, p99 in ms, achieved, stalled.
 TOO_HIGH = (
     (3_054, 1.65, 1.0, 0.0), (6_086, 4.83, 1.0, 0.0027), (7_660, 4.91, 1.0, 0.0004),
     (8_457, 6.09, 1.0, 0.0), (9_338, 3.58, 1.0, 0.0005), (11_380, 5.48, 1.0, 0.0007),
@@ -132,7 +132,7 @@ def short(rps: float, p99_ms: float, achieved: float, stalled: float) -> RateSte
     return RateStep(rps, ((0.99, 1000 * p99_ms),), achieved, stalled=stalled, length_s=0.5)
 
 
-def test_a_knee_below_which_the_server_mostly_missed_is_none_also_where_the_machine_stood_still() -> None:
+def test_a_knee_below_which_the_server_mostly_missed_is_none_also_where_the_machine_stalled() -> None:
     steps = [short(*each) for each in TOO_HIGH]
     knee = curve(undisturbed(steps)[0], OBJECTIVE).knee
     assert knee.value > 12_400, "the form of the curve alone puts it above every step that met"

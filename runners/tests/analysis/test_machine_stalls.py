@@ -21,7 +21,7 @@ REFUSED = "the stall witness: real-time priority is refused; sudo setcap cap_sys
 
 
 def seen(spans: list[Span], cpu: int = 0) -> pd.DataFrame:
-    """The frame of a witness that saw a core stand still."""
+    """The frame of a witness that saw a core stall."""
     return frame("stalls", [{"cpu": cpu, "t_s": begin, "duration_ms": length * 1000} for begin, length in spans])
 
 

@@ -15,7 +15,15 @@ from matplotlib.axes import Axes
 from msgspec.structs import replace
 
 from runners.analysis import instrument
-from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, run_to_run_us, tick_of
+from runners.analysis.instrument import (
+    FEWEST_REPEATS,
+    UNIT_US,
+    Resolution,
+    of_floor,
+    of_rounds,
+    run_to_run_us,
+    timer_tick_us,
+)
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
 from runners.design.load import SENTINEL, SENTINEL_RPS, SIZES
@@ -89,7 +97,7 @@ def test_a_tick_is_what_its_generator_resolves(tmp_path: Path) -> None:
     ramp = [20 + 1100 * index / 20_000 for index in range(20_000)]
     ticking = steps.step(tmp_path, "floor-put", ramp, role="floor", generator={"tool": "wrk2"})
     resolved = of_floor(ticking)
-    assert resolved is not None and resolved.p50_us == tick_of(ticking) == pytest.approx(1_100, rel=0.02)
+    assert resolved is not None and resolved.p50_us == timer_tick_us(ticking) == pytest.approx(1_100, rel=0.02)
     assert "the tick of wrk2" in resolved.sentence()
 
 

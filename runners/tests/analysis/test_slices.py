@@ -1,7 +1,7 @@
-"""Throughput by slices on a machine that stands still in bursts: what a comparison finds, and what it must not find.
+"""Throughput by slices on a machine that stalls in bursts: what a comparison finds, and what it must not find.
 
 Each start of a simulated comparison has fresh processes, whose throughput differs by chance, and one schedule of slices
-in random order; while the core stands still, nobody is served. Slices, seconds and starts are those of the experiments.
+in random order; while the core stalls, nobody is served. Slices, seconds and starts are those of the experiments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 #: Of a process's throughput, on the logarithmic scale, from one start to the next.
 BETWEEN_STARTS = 0.02
-#: Some ten stalls of 1 to 12 ms each: the core stands still for about 3 % of the time.
+#: Some ten stalls of 1 to 12 ms each: the core stalls for about 3 % of the time.
 BURSTS_A_SECOND = 0.5
 #: To cut time into.
 GRAIN_S = 0.001

@@ -35,7 +35,7 @@ def test_a_plant_that_the_witness_sees_is_left_out_and_fails_the_server() -> Non
     assert seen.events - seen.left_out < seen.kept_at_least
 
 
-def test_where_the_machine_stands_still_all_the_time_a_plant_may_be_dropped_as_often() -> None:
+def test_where_the_machine_stalls_all_the_time_a_plant_may_be_dropped_as_often() -> None:
     everywhere = stalls([(0.1 * number, 0.1 * number + 0.004) for number in range(160)])
     seen = judged(everywhere, EVENTS)
     assert (seen.left_out, seen.by_chance) == (30, 29) and seen.kept_at_least <= 0

@@ -173,7 +173,7 @@ def test_puts_that_a_stall_delayed_are_left_out_and_the_row_says_so() -> None:
     assert samples.of("put-p99.99-while-merging", "lsm") == (4.0,)
     assert samples.of("put-p99.99-with-stalls-while-merging", "lsm")[0] == pytest.approx(4.0)
     note = store_groups.tail_note(samples, "rocksdb-tuned", "")
-    assert note.startswith("left out where the core stood still: 0.6")
+    assert note.startswith("left out where the core stalled: 0.6")
     assert "longest 5 and 5 ms" in note
 
 

@@ -4,7 +4,7 @@ The criterion is stated and measured: steal above 1 % of all cores, or more than
 that are not the test's. Then, or where the measurement itself shows that the machine was late (DisturbedError), and
 only then, the measurement is made again; the check itself is never loosened.
 
-A virtual machine also stands still for a millisecond now and then without a trace in its counters. What is wrong is
+A virtual machine also stalls for a millisecond now and then without a trace in its counters. What is wrong is
 wrong each time: so a check that failed on a machine left alone is raised when it has failed so once more.
 """
 

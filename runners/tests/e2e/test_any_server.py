@@ -366,7 +366,7 @@ def test_a_sleep_in_each_request_fails_a_limit_against_the_revision_before_it(tm
     (found,) = result["comparisons"]
     slower, failed = result["limits"]
     assert done.returncode == (3 if slower["outcome"] == "failed" else 0)
-    # a machine that stood still in a start, or slowed the control too, leaves it open, and the limit never passes
+    # a machine that stalled in a start, or slowed the control too, leaves it open, and the limit never passes
     assert slower["outcome"] == "failed" or (slower["outcome"] == "inconclusive" and slower["reason"]), slower
     assert failed["outcome"] != "failed"
     assert {row["treatment"] for row in found["control"]} == {f"{found['baseline']}-control"}

@@ -108,7 +108,7 @@ def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
     measurement: Measurement, server: RunningServer
 ) -> None:
     step = measurement.step(load(PUT), server, ProfileSpec(("cpu",), -5, 4096))
-    # a machine that stands still meanwhile makes the generator late, which is another matter
+    # a machine that stalls meanwhile makes the generator late, which is another matter
     assert all("own schedule" in reason for reason in step.record.invalid_reasons)
     assert step.frames["summary"]["achieved_rps"].iloc[0] > 250
     assert not step.profiled and "async-profiler" in (step.record.profiler_note or "")

@@ -122,7 +122,7 @@ def test_what_is_wrong_each_time_is_raised_and_what_was_wrong_once_is_measured_a
 
 @contextlib.contextmanager
 def frozen(process: psutil.Process) -> Iterator[None]:
-    """The process stands still for a while."""
+    """The process stalls for a while."""
     process.suspend()
     try:
         yield

@@ -77,7 +77,7 @@ DRAIN_S = 2.0
 def test_what_can_make_a_tail_is_recorded_on_the_clock_of_the_load(smoke: Smoke) -> None:
     run = read_run(smoke[0])
     loads = run.find(kind="load")
-    # a machine that stands still at the beginning of a load delays its first look, but not that of every load
+    # a machine that stalls at the beginning of a load delays its first look, but not that of every load
     assert min(step.frames["activity"]["t_s"].min() for step in loads) < 0.2
     for step in loads:
         answered = float(step.frames["slices"]["count"].sum())

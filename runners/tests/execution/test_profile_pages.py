@@ -59,7 +59,7 @@ def _reports(folder: RunFolder) -> tuple[str, str]:
 def test_what_one_profile_alone_has_is_in_one_of_both_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, low, high = _run(tmp_path)
     pages = low.difference("cpu", high.name), high.difference("cpu", low.name)
-    for _ in range(2):  # as when a run is gone on with
+    for _ in range(2):  # as when a run is resumed
         assert not _compared(folder, Profiler(require_jdk(), PROFILER_JARS), monkeypatch)
         for page, own, other in zip(pages, ("low", "high"), ("high", "low"), strict=True):
             text = page.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Going on with a run: only with the same plan on the same machine, and never with a process that measures it."""
+"""Resuming a run: only with the same plan on the same machine, and never with a process that measures it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from runners.analysis.steady_state import compiling_cores
 from runners.design.load import BURST_S, PUT, WARM_BOUND, Shape
 from runners.design.session import Trial
 from runners.execution import measurement
-from runners.execution.measurement import AT_REST, LOOK_S, Measurement, await_rest, compiler_s, warm_up
+from runners.execution.measurement import AT_REST, LOOK_S, Measurement, await_rest_s, compiler_s, warm_up
 from runners.process.cpu_placement import compiling_anywhere, usable_cpus
 from runners.readers.run import Step, frame
 from runners.targets.lab_server import RunningServer
@@ -76,7 +76,7 @@ def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float
     clock = Clock()
     loops = Loops(tmp_path, ends, clock)
     monkeypatch.setattr(measurement, "available", lambda: reported)
-    monkeypatch.setattr(measurement, "await_rest", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
+    monkeypatch.setattr(measurement, "await_rest_s", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
     server = cast(RunningServer, SimpleNamespace(pid=-1, gc_log=None, alive=lambda: True))
     step = warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
     return SimpleNamespace(step=step, loops=loops.lengths_s, took_s=clock.now_s)
@@ -108,13 +108,13 @@ def test_the_compiler_rests_when_it_uses_next_to_nothing() -> None:
         clock = Clock()
         used = [0.5 * LOOK_S * look for look in range(busy_looks + 1)]
         used.append(used[-1] + 0.9 * AT_REST * LOOK_S)
-        assert await_rest(iter(used).__next__, 10.0, clock, clock.sleep) == pytest.approx((busy_looks + 1) * LOOK_S)
+        assert await_rest_s(iter(used).__next__, 10.0, clock, clock.sleep) == pytest.approx((busy_looks + 1) * LOOK_S)
 
 
 def test_a_compiler_that_never_rests_is_not_waited_for_longer_than_allowed() -> None:
     clock = Clock()
-    assert await_rest(lambda: clock.now_s, 1.0, clock, clock.sleep) is None and clock.now_s <= 1.0
-    assert await_rest(lambda: None, 1.0, clock, clock.sleep) is None
+    assert await_rest_s(lambda: clock.now_s, 1.0, clock, clock.sleep) is None and clock.now_s <= 1.0
+    assert await_rest_s(lambda: None, 1.0, clock, clock.sleep) is None
 
 
 def test_a_process_without_a_compiler_tells_nothing() -> None:

@@ -19,7 +19,7 @@ from runners.fleet.shares import LostHostError
 #: A folder in which the stand-in for a lab notes what it does, by a variable of the workers.
 NOTES = "LAB_TEST_NOTES"
 #: While a file of this name is among them, no job ends.
-STAND_STILL = "stand still"
+STALL = "stall"
 
 
 def host_pid(_lease: str) -> int:
@@ -44,7 +44,7 @@ def measured(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
     notes = Path(os.environ[NOTES])
     (notes / f"{asked.address}-{os.getpid()}-{time.time_ns()}").touch()
     began = time.monotonic()
-    while time.monotonic() - began < 0.6 or (notes / STAND_STILL).exists():
+    while time.monotonic() - began < 0.6 or (notes / STALL).exists():
         if workers.lease_over(lease, began):
             raise LostHostError("the job's host", "its lease was not renewed", "begin again")
         time.sleep(0.02)

@@ -104,7 +104,7 @@ def test_a_comparison_is_one_schedule_over_all_targets(tmp_path: Path, url: str)
     assert list(frame["slot"]) == list(range(256))
     assert list(frame["predecessor"].iloc[1:]) == list(frame["target"].iloc[:-1]), "the order of one generator"
     report = read_load_json(folder.load_json)
-    # a machine that stands still at the end leaves some without a response
+    # a machine that stalls at the end leaves some without a response
     assert {name: one.document["requests"]["scheduled"] for name, one in report.targets.items()} == {"a": 128, "b": 128}
     one = report.targets["b"]
     assert one.document["latency_us"]["response"]["count"] == one.completed > 0 and one.document["offered_rps"] == 128.0

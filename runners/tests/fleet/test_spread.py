@@ -19,7 +19,7 @@ from runners.execution.campaign import Job, Outcome, Results
 from runners.fleet import hosts, workers
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import Fleet
-from runners.tests.fleet.asked import STAND_STILL, measured
+from runners.tests.fleet.asked import STALL, measured
 from runners.tests.waiting import until
 
 
@@ -66,7 +66,7 @@ def complete(results: Results) -> list[str]:
 
 def names(notes: Path) -> list[str]:
     """What was begun: address, process and time."""
-    return [path.name for path in notes.iterdir() if path.name != STAND_STILL]
+    return [path.name for path in notes.iterdir() if path.name != STALL]
 
 
 def tries(notes: Path) -> Counter[str]:
@@ -75,12 +75,12 @@ def tries(notes: Path) -> Counter[str]:
 
 def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(7)
-    (notes / STAND_STILL).touch()
+    (notes / STALL).touch()
 
     def go_on() -> None:
         """Let the hosts go on when each has begun a job: one that starts late finds none left otherwise."""
         until(lambda: len({name.split("-")[1] for name in names(notes)}) == 3)
-        (notes / STAND_STILL).unlink()
+        (notes / STALL).unlink()
 
     threading.Thread(target=go_on).start()
     with results.held():
@@ -99,13 +99,13 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
 ) -> None:
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(6)
 
-    (notes / STAND_STILL).touch()
+    (notes / STALL).touch()
 
     def kill() -> None:
         assert until(lambda: any(name.startswith(wanted[0].address) for name in names(notes)))
         (begun,) = (name for name in names(notes) if name.startswith(wanted[0].address))
         os.kill(int(begun.split("-")[1]), signal.SIGKILL)
-        (notes / STAND_STILL).unlink()
+        (notes / STALL).unlink()
 
     killing = threading.Thread(target=kill)
     killing.start()
@@ -140,13 +140,13 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
         carrying.start()
         assert until(lambda: len(names(notes)) >= 3)
         monkeypatch.setattr(workers, "LEASE_S", 2.0)
-        (notes / STAND_STILL).touch()
+        (notes / STALL).touch()
         fleet.client.cluster.sync(fleet.client.cluster.scheduler.close)
         carrying.join(60)
     assert failure and isinstance(failure[0], MeasureError), failure
     there = complete(results)
     assert len(there) < 5
-    (notes / STAND_STILL).unlink()
+    (notes / STALL).unlink()
     with workers.local(2) as fleet:
         ended = hosts.spread(wanted, fleet, results, Watch())
     assert complete(results) == [job.address for job in wanted]

@@ -209,4 +209,4 @@ def test_the_default_needs_no_dask() -> None:
 def test_a_host_learns_what_is_asked_of_it_without_frames_or_statistics() -> None:
     code = "import sys, runners.fleet.hosts; print([name for name in ('pandas', 'scipy') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]", "its event loop stands still while it imports"
+    assert done.stdout.strip() == "[]", "its event loop stalls while it imports"

@@ -205,7 +205,7 @@ def test_ctrl_c_leaves_no_generator_behind(tmp_path: Path) -> None:
     assert gone(pids[0])
 
 
-@pytest.mark.parametrize(("code", "remedy"), [(1, "mend the script"), (2, "check that the server")])
+@pytest.mark.parametrize(("code", "remedy"), [(1, "correct the script"), (2, "check that the server")])
 def test_a_refusal_is_raised_in_the_generators_own_words(tmp_path: Path, code: int, remedy: str) -> None:
     source = f"import sys; print('put.lua:3: no such thing', file=sys.stderr); sys.exit({code})"
     with pytest.raises(MeasureError, match=rf"put.lua:3: no such thing; {remedy}"):

@@ -201,7 +201,7 @@ with open(sys.argv[1], "a", buffering=1) as out:
 """
 
 
-def test_a_frozen_process_stands_still_for_the_time_that_is_reported(tmp_path: Path) -> None:
+def test_a_frozen_process_stalls_for_the_time_that_is_reported(tmp_path: Path) -> None:
     beats = tmp_path / "beats"
     child = start([sys.executable, "-c", HEART, str(beats)])
     try:

@@ -109,7 +109,7 @@ def test_a_ladder_of_a_kept_report_says_what_its_knee_leaves_out() -> None:
     page = document(*concluded("04"))
     ladder, *_ = (shown for shown in page.figures if shown.anchor == "ladder-put-lsm")
     named = [text.get_text() for text in ladder.picture.legends[0].get_texts()]
-    assert "p99, left out: the machine stood still" in named
+    assert "p99, left out: the machine stalled" in named
     table = next(table for part in page.sections for table in part.tables if "All ladders" in table.caption)
     small = next(row for row in table.rows if row[0] == "LSM PUT-SMALL")
     assert "do not bound" in small[1] and "missed at none" not in small[1]

@@ -1,4 +1,4 @@
-"""A process stands still for the planned times, and one that ends is waited for no longer."""
+"""A process stalls for the planned times, and one that ends is waited for no longer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_process_that_died_before_a_freeze_is_not_waited_for(child: Child) -> 
     assert len(freezer.finish()) <= 1
 
 
-def test_a_process_that_dies_while_it_stands_still_was_not_frozen_for_a_time_that_could_be_known(child: Child) -> None:
+def test_a_process_that_dies_while_it_stalls_was_not_frozen_for_a_time_that_could_be_known(child: Child) -> None:
     freezer = Freezer(child, [Freeze(at_s=0.0, length_s=NEVER_S)], lead_s=0.0)
     freezer.begin()
     child.kill()

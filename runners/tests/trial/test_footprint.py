@@ -14,7 +14,7 @@ import pytest
 from runners.storage.schema import ProcessStatus
 from runners.tests.waiting import LIMIT_S
 from runners.trial import telemetry
-from runners.trial.telemetry import disk_bytes, process_status, rest
+from runners.trial.telemetry import disk_bytes, process_status, rest_s
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
@@ -61,7 +61,7 @@ def test_a_store_is_at_rest_when_it_writes_no_more(monkeypatch: pytest.MonkeyPat
         return ProcessStatus(written_bytes=last[0])
 
     monkeypatch.setattr(telemetry, "process_status", reported)
-    assert rest(cast(Any, SimpleNamespace(pids=(1,))), LIMIT_S) is not None
+    assert rest_s(cast(Any, SimpleNamespace(pids=(1,))), LIMIT_S) is not None
 
 
 def test_a_store_that_never_rests_is_left_after_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,4 +72,4 @@ def test_a_store_that_never_rests_is_left_after_the_bound(monkeypatch: pytest.Mo
         return ProcessStatus(written_bytes=count[0])
 
     monkeypatch.setattr(telemetry, "process_status", reported)
-    assert rest(cast(Any, SimpleNamespace(pids=(1,))), 0.3) is None
+    assert rest_s(cast(Any, SimpleNamespace(pids=(1,))), 0.3) is None

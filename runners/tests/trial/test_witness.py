@@ -81,7 +81,7 @@ def seen(folder: Path, plant: Plant) -> tuple[pd.DataFrame, float]:
 @pytest.mark.skipif(not hasattr(os, "SCHED_FIFO"), reason="real-time priority is Linux's")
 @pytest.mark.parametrize("plant", [stopped, spinning])
 def test_a_server_that_stops_or_spins_is_not_the_machine(tmp_path: Path, plant: Plant) -> None:
-    for _ in range(5):  # the machine may stand still for so long by itself, but not each time
+    for _ in range(5):  # the machine may stall for so long by itself, but not each time
         _, longest_ms = seen(tmp_path, plant)
         if longest_ms < HELD_S * 1000 / 2:
             return

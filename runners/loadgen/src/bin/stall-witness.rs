@@ -1,7 +1,7 @@
-//! `stall-witness CPUS FILE`: record when cores stand still, whoever takes them: the hypervisor, an interrupt, the kernel.
+//! `stall-witness CPUS FILE`: record when cores stall, whoever takes them: the hypervisor, an interrupt, the kernel.
 //!
 //! On each core of CPUS (`0,1`) a thread of real-time priority wakes each millisecond. No program of usual priority can
-//! delay it, so when it wakes late the core itself stood still. It prints `ready` when all threads watch. On SIGTERM or
+//! delay it, so when it wakes late the core itself stalled. It prints `ready` when all threads watch. On SIGTERM or
 //! SIGINT it writes FILE; nothing is written before, for the disk would delay the witness. `docs/stalls.md` describes
 //! the file.
 

@@ -38,7 +38,7 @@ fn a_rate_is_kept() {
             |stream, _| stream.write_all(OK).is_ok(),
             "-t2 -c8 -R 2000 -d 1s",
             |run| {
-                // A machine that stands still at the end leaves some without a response; they are counted.
+                // A machine that stalls at the end leaves some without a response; they are counted.
                 assert_eq!(run.count("/requests/scheduled"), 2000, "{}", run.json["requests"]);
                 assert_eq!(run.count("/requests/completed") + run.count("/requests/censored"), 2000, "{}", run.json);
                 assert!(run.number("/latency_us/service/p50") > 1.0);

@@ -101,7 +101,7 @@ fn half_a_response_and_silence_is_a_timeout_and_censored() {
             false
         })
     };
-    // A machine that stands still for so long makes a time-out too.
+    // A machine that stalls for so long makes a time-out too.
     agrees(|| {
         let server = server();
         let run = run(&format!("-t1 -c1 -R 100 -d 1s --timeout 200ms {}", server.url("/")));

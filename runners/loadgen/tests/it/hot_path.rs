@@ -108,7 +108,7 @@ fn measure() -> Vec<u64> {
 /// Fails where a worker allocated from the first measured request to the last.
 fn check() {
     COUNTED.store(true, Ordering::SeqCst);
-    // A machine that stands still for long leaves the last ones unsent.
+    // A machine that stalls for long leaves the last ones unsent.
     let noted = (0..ATTEMPTS).map(|_| measure()).find(|noted| noted.len() == 2).expect("the last measured request");
     assert!(noted[0] > 0, "the workers' allocations are not counted");
     assert_eq!(noted[1] - noted[0], 0, "allocations over {} requests", LAST - FIRST);

@@ -19,7 +19,7 @@ fn both_kinds_keep_their_rate() {
         agrees(|| {
             let (code, report) = reference(&format!("{line} -R 1000 -d 1s --warmup 200ms {}", server.url("/")));
             assert_eq!(code, Some(0), "{line}");
-            // These simple clients count no request without a response: the machine must not stand still at the end.
+            // These simple clients count no request without a response: the machine must not stall at the end.
             let counts = &report["requests"];
             if (counts["sent"].as_u64(), counts["completed"].as_u64()) != (Some(1000), Some(1000)) {
                 return Err(format!("{line}: {counts}"));

@@ -1,4 +1,4 @@
-//! The stall witness sees a core that stands still, whoever holds it, and says why where it can't watch.
+//! The stall witness sees a core that stalls, whoever holds it, and says why where it can't watch.
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -45,7 +45,7 @@ fn hold(cpu: usize) -> bool {
 }
 
 #[test]
-fn a_core_that_stands_still_is_recorded() {
+fn a_core_that_stalls_is_recorded() {
     let usable = sched_getaffinity(None).unwrap();
     let cpu = (0..CpuSet::MAX_CPU).find(|&cpu| usable.is_set(cpu)).unwrap();
     let file = std::env::temp_dir().join(format!("stall-witness-{}.txt", std::process::id()));

@@ -155,7 +155,7 @@ fn slow_responses_are_counted_as_timed_out_and_still_measured() {
         });
         let run = run(&format!("-t1 -c1 -R 100 -d 2s --timeout 300ms {}", server.url("/")));
         assert!(run.number("/latency_us/service/max") >= 600_000.0);
-        // A machine that stands still for so long makes a time-out too, and at the end leaves some unsent.
+        // A machine that stalls for so long makes a time-out too, and at the end leaves some unsent.
         held((run.count("/requests/completed"), run.count("/errors/timeout")) == (200, 1), &run.json)
     });
 }

@@ -50,7 +50,7 @@ import picocli.CommandLine.Spec;
             "",
             "A store of the engine lsm that no server has open:",
             "  java -jar server.jar lsm dump|verify|repair FOLDER",
-            "shows its contents, names what is damaged, or goes on with what is whole."})
+            "shows its contents, names what is damaged, or keeps what is whole."})
 public final class Main implements Callable<Integer> {
 
     private static final int EXIT_CANNOT_START = 2;

@@ -65,7 +65,7 @@ final class MergedRecords implements Cursor {
                         + "key.", e);
             }
             spare--;
-            LOG.warn("A range goes on without a node that failed: {}", e.getMessage());
+            LOG.warn("A range continues without a node that failed: {}", e.getMessage());
             return false;
         }
     }

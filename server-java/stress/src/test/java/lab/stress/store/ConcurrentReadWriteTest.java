@@ -144,7 +144,7 @@ class ConcurrentReadWriteTest {
                     read++;
                 }
             } catch (SnapshotExpiredException e) {
-                // This thread stood still while the writers filled several memtables: nothing was shown.
+                // This thread was stalled while the writers filled several memtables: nothing was shown.
             }
         }
         return read;

@@ -17,7 +17,7 @@ public final class CorruptionException extends StorageException {
      */
     public CorruptionException(Path file, long offset, String what) {
         super("File " + file + " is damaged at offset " + offset + ": " + what
-                + ". Restore the folder from a copy, or go on with what is whole: java -jar server.jar lsm "
+                + ". Restore the folder from a copy, or keep what is whole: java -jar server.jar lsm "
                 + "repair FOLDER (verify in its place shows all damage).");
         this.file = file;
         this.offset = offset;

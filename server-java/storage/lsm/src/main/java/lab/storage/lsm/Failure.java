@@ -15,7 +15,7 @@ public final class Failure {
             return reported;
         }
         return StorageFullException.isNamedBy(cause) ? StorageFullException.of(what, cause)
-                : new StorageException(what + ": " + cause + ". Mend the disk; the store tries again every second.",
+                : new StorageException(what + ": " + cause + ". Repair the disk; the store tries again every second.",
                         cause);
     }
 

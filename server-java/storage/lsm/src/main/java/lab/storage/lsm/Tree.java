@@ -213,7 +213,7 @@ final class Tree implements Compactor.Target {
 
     /**
      * Writes out everything that was written before this call, and waits until it is on disk. A failure of before does
-     * not count: the disk may be mended by now, so the flusher tries again at once.
+     * not count: the disk may be repaired by now, so the flusher tries again at once.
      */
     synchronized void flush() {
         if (closed) {

@@ -282,7 +282,7 @@ final class WritePath {
     }
 
     /**
-     * Goes on with another memtable and log.
+     * Switches to another memtable and log.
      *
      * @param publish makes them visible to readers, before any write goes there
      */

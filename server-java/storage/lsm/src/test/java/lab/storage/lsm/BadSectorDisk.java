@@ -16,7 +16,7 @@ final class BadSectorDisk extends Disk {
         from = first;
     }
 
-    void mend() {
+    void repair() {
         from = Long.MAX_VALUE;
     }
 

@@ -187,7 +187,7 @@ class DamagedBlockTest {
             List<MemorySegment> keys = IntStream.range(0, KEYS).mapToObj(DamagedBlockTest::key).toList();
             assertThrows(CorruptionException.class, () -> storage.get(keys));
             flipByte();
-            assertEquals(0, unreadable(storage), "what was mended is read again");
+            assertEquals(0, unreadable(storage), "what was repaired is read again");
             assertEquals(List.of(), damaged(storage));
         }
     }
@@ -229,7 +229,7 @@ class DamagedBlockTest {
             storage.put(key(DAMAGED_KEY), MemorySegment.ofArray(value(DAMAGED_KEY)));
             storage.flush();
             assertArrayEquals(value(DAMAGED_KEY), storage.get(key(DAMAGED_KEY)));
-            disk.mend();
+            disk.repair();
             assertEquals(0, unreadable(storage));
             assertEquals(List.of(), damaged(storage));
             storage.compact();

@@ -44,7 +44,7 @@ class GetThenRangeTest {
                         assertTrue(shown >= got[0], "a read showed " + got[0] + ", the range after it " + shown);
                         seen++;
                     } catch (SnapshotExpiredException wasSlow) {
-                        // This thread stood still while the writer filled several memtables: nothing was shown.
+                        // This thread was stalled while the writer filled several memtables: nothing was shown.
                         assertTrue(read - seen < READS / 2, "most ranges were taken back");
                     }
                 }

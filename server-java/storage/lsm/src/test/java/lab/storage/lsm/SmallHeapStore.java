@@ -91,7 +91,7 @@ public final class SmallHeapStore {
                         cursor.value();
                     }
                 } catch (SnapshotExpiredException wasSlow) {
-                    // This thread stood still while the memtables of before were written out.
+                    // This thread was stalled while the memtables of before were written out.
                 }
             }
         }

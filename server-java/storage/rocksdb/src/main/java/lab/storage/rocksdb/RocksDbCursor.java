@@ -66,7 +66,7 @@ final class RocksDbCursor implements Cursor {
         try {
             iterator.status();
         } catch (RocksDBException e) {
-            throw new StorageException("RocksDB cannot go on with a range: " + e.getMessage()
+            throw new StorageException("RocksDB cannot continue a range: " + e.getMessage()
                     + ". See the file LOG in its folder.", e);
         }
         return false;

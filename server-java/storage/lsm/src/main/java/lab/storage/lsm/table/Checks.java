@@ -91,9 +91,9 @@ final class Checks {
             found(number, range, wrong.getMessage());
             throw wrong;
         }
-        DamagedRange mended = damaged.isEmpty() ? null : damaged.remove(number);
-        if (mended != null) {
-            LOG.info("The keys {} of {} can be read again", mended, file);
+        DamagedRange repaired = damaged.isEmpty() ? null : damaged.remove(number);
+        if (repaired != null) {
+            LOG.info("The keys {} of {} can be read again", repaired, file);
         }
         if (number >= 0 && !foundRight(number)) {
             right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old | bit(number));

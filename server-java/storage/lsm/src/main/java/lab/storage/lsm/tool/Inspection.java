@@ -50,7 +50,7 @@ final class Inspection {
         }
         out.println(damage.isEmpty() ? "The store is whole: " + entries + " entries in tables, "
                 + (logs == null ? 0 : logs.readable().stream().mapToLong(LogSurvey.Found::writes).sum())
-                + " writes in logs." : damage.size() + (damage.size() == 1 ? " damaged part." : " damaged parts.") + " 'repair' goes on with what is whole.");
+                + " writes in logs." : damage.size() + (damage.size() == 1 ? " damaged part." : " damaged parts.") + " 'repair' keeps what is whole.");
         return damage.size();
     }
 

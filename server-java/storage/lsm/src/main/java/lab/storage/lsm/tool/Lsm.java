@@ -23,7 +23,7 @@ public final class Lsm {
 
               dump    show what the manifest says and what each table and log holds
               verify  read everything and name what is damaged
-              repair  go on with what is whole; what is damaged is set aside in FOLDER/set-aside-N
+              repair  keep what is whole; what is damaged is set aside in FOLDER/set-aside-N
 
             Exit codes: 0 whole or repaired, 1 damaged, 2 wrong arguments, no store there, in use or not readable.
             """;
