@@ -215,7 +215,9 @@ def published_rates(evidence: Evidence) -> Answer | None:
     for ladder in ladders(evidence.run):
         found = ladder.answer
         there = [name for name in ladder.published if name not in beyond]
-        rates = [float(taken_at_rps(each) or each.offered_rps or 0) for name in there for each in published_outputs(name)]
+        rates = [
+            float(taken_at_rps(each) or each.offered_rps or 0) for name in there for each in published_outputs(name)
+        ]
         if ladder.base is None or found is None or not found.known_below or not rates:
             continue
         figure = figure or ladder.anchor
