@@ -394,8 +394,8 @@ def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row]:
 
 
 def _smallest(full: bool) -> Design:
-    seconds, closed_s = (60.0, 20.0) if full else (10.0, 10.0)
-    return Design("", FEWEST_STARTS, seconds, 3.0, slice_s=WRITES_SLICE_S, closed_s=closed_s)
+    load_s, closed_s = (60.0, 20.0) if full else (10.0, 10.0)
+    return Design("", FEWEST_STARTS, load_s, 3.0, slice_s=WRITES_SLICE_S, closed_s=closed_s)
 
 
 def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
@@ -461,7 +461,7 @@ def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones")
-    minutes = [f"{sum(planned.seconds[full] for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
+    minutes = [f"{sum(planned.lengths_s[full] for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
     parser.add_argument("--minutes", type=float, help="for all rows (default {}, with --full {})".format(*minutes))
     given = asked(parser, ROWS)
     whole_s = sum(planned.lengths_s[given.full] for planned in ROWS.values())
