@@ -453,7 +453,7 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
 
     if _in_slices(step):
         alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))
-    values_of: dict[str, Mapping[str, float]] = {
+    values_of = {
         CPU: per_request(lambda each: each.cpu_s and each.cpu_s - (each.background_cpu_s or 0.0), 1e6),
         BACKGROUND_CPU: per_request(lambda each: each.background_cpu_s, 1e6),
         ALL_CPU: per_request(lambda each: None if each.background_cpu_s is None else each.cpu_s, 1e6),

@@ -205,7 +205,7 @@ def findings(steps: Iterable[Step]) -> Iterator[Finding]:
 def _without_stalls(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
     stalls = _of_bursts(stalls_of(step))
     left = without.percentiles.get(LEVELS[0])
-    evidence: dict[str, write.Value] = {"left_out": without.left_out, "stalls": len(stalls), "p99_us": p99.value}
+    evidence = {"left_out": without.left_out, "stalls": len(stalls), "p99_us": p99.value}
     out = f"{write.several(len(stalls), 'stall')} of a core, as the stall witness saw them, leave out "
     out += f"{write.percent(without.left_out)} of the time"
     if left is None:

@@ -357,7 +357,7 @@ def planted_request(on: Fixture, budget: Budget) -> Iterator[Row]:
     with spinning(on, WORK_US) as first, spinning(on, WORK_US) as second:
         base_us = _base([shared(on, (first, second), design, "request", 1)], CPU)
     more_us = WORK_US + CPU_SHARE * base_us
-    sides: list[Side] = [
+    sides = [
         lambda: spinning(on, WORK_US), lambda: spinning(on, more_us), lambda: spinning(on, WORK_US + P50_US)
     ]  # fmt: skip
     cpu, p50 = repeated(on, "cpu and p50", sides, design, budget, (CPU, P50))

@@ -433,7 +433,7 @@ def _fixed(ladder: Ladder) -> Finding:
         text = f"{ladder.title} {fails} {write.rate(missed[0])}, the one rate that can be judged"
     else:
         text = f"{ladder.title} {does} none of the {write.count(count)} rates that can be judged"
-    evidence: dict[str, write.Value] = {"rates": count, "highest_carried_rps": max(met, default=float("nan"))}
+    evidence = {"rates": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)
     return Finding.of("K05", Severity.GOOD if met else Severity.WARNING, text, evidence, steps, ladder.anchor)
 
@@ -445,7 +445,7 @@ def _next(ladder: Ladder) -> Iterator[Finding]:
     rate = STABLE_SHARE * answer.low_rps
     name, offered = facts.title(ladder.steps[0]), write.rate(float(f"{rate:.2g}"))
     text = f"Measure the latency of {name} at {offered}, {write.given_share(STABLE_SHARE)} of its knee's lower bound"
-    evidence: dict[str, write.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
+    evidence = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
     yield Finding.of("K06", Severity.NOTE, text, evidence, (), ladder.anchor)
 
 

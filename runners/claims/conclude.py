@@ -174,11 +174,7 @@ def _head(step: Step, seen: Steadiness) -> Finding | None:
         f"The first {write.seconds(seen.from_s)} of {facts.title(step)} are not steady (its {seen.last_to_settle} "
         f"settles last): its p99 is {write.latency(before.whole_us)}, without them {write.latency(before.steady_us)}"
     )
-    evidence: dict[str, write.Value] = {
-        "steady_from_s": seen.from_s,
-        "p99_us": before.whole_us,
-        "p99_steady_us": before.steady_us,
-    }
+    evidence = {"steady_from_s": seen.from_s, "p99_us": before.whole_us, "p99_steady_us": before.steady_us}
     figure, remedy = Anchor.timeline(step.workload), "Warm up longer: the recorded window should begin steady."
     return Finding.of("S02", Severity.WARNING, text, evidence, (step.name,), figure, remedy)
 
@@ -231,7 +227,7 @@ def _lower_rate(run: Run, step: Step) -> Finding | None:
         "its capacity only the queue is measured"
     )
     steps = (step.name, *([probe.name] if probe else []))
-    evidence: dict[str, write.Value] = {"reached_rps": reached, "suggested_rps": rate}
+    evidence = {"reached_rps": reached, "suggested_rps": rate}
     return Finding.of("N01", Severity.ERROR, text, evidence, steps, Anchor.comparison(step.workload))
 
 
@@ -289,7 +285,7 @@ def _tail(step: Step, every: Sequence[Step]) -> Iterator[Finding]:
         remedy = REMEDIES[cause] + (_named_processes(step) if cause == latency_spikes.FOREIGN else "")
         explains = latency_spikes.explains(cause) if share.share.low > 0 else f"{cause} may explain"
         text = f"{remedy} for {name}: {explains} {part} of its tail"
-        evidence: dict[str, write.Value] = {"share": share.share.value, "p": share.p, "spikes": share.spikes}
+        evidence = {"share": share.share.value, "p": share.p, "spikes": share.spikes}
         yield Finding.of(code, Severity.NOTE, text, evidence, (step.name,), figure)
     if seen.unexplained >= MUCH_UNEXPLAINED:
         text = f"Look closer at {name}: {write.percent(seen.unexplained)} of its tail has no cause among those recorded"
@@ -319,7 +315,7 @@ def _store(step: Step) -> Finding | None:
         f"A store that costs nothing would save {store.as_share} of the "
         f"CPU time of {facts.title(step)}; the rest is network, HTTP and the JVM"
     )
-    evidence: dict[str, write.Value] = {"store": store.value, "poll": idle.value if idle else None}
+    evidence = {"store": store.value, "poll": idle.value if idle else None}
     return Finding.of("N04", Severity.NOTE, text, evidence, (step.name,), Anchor.shares("cpu"))
 
 

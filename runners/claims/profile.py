@@ -89,7 +89,7 @@ def where(step: Step) -> Iterator[Finding]:
         samples = int(rows["samples"].sum())
         what = EVENT_NAMES.get(event, event)
         text = f"{name}, {what}: {write.listed(parts)}, from {write.count(samples)} samples{overhead_note(step)}"
-        evidence: dict[str, write.Value] = {"samples": samples, **{category: share for category, share, _, _ in found}}
+        evidence = {"samples": samples, **{category: share for category, share, _, _ in found}}
         yield Finding.of("P01", Severity.NOTE, text, evidence, (step.name,), Anchor.shares(event))
 
 
@@ -139,17 +139,11 @@ def cost(clean: Step | None, profiled: Step | None, every: Sequence[Step] = ()) 
             f"Profiling cost {name} its rate: {write.rate(facts.achieved_rps(profiled))} with the profiler, "
             f"{write.rate(facts.achieved_rps(clean))} without"
         )
-        rates: dict[str, write.Value] = {
-            "clean_rps": facts.achieved_rps(clean),
-            "profiled_rps": facts.achieved_rps(profiled),
-        }
+        rates = {"clean_rps": facts.achieved_rps(clean), "profiled_rps": facts.achieved_rps(profiled)}
         remedy = "Profile at a lower rate, or with a longer sampling interval."
         return Finding.of("P03", Severity.WARNING, text, rates, steps, figure, remedy)
     parts = []
-    evidence: dict[str, write.Value] = {
-        "clean_rps": facts.achieved_rps(clean),
-        "profiled_rps": facts.achieved_rps(profiled),
-    }
+    evidence = {"clean_rps": facts.achieved_rps(clean), "profiled_rps": facts.achieved_rps(profiled)}
     refused: dict[float, str] = {}
     for level in (0.5, 0.99):
         before, after = facts.at(clean, level), facts.at(profiled, level)

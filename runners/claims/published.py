@@ -129,7 +129,7 @@ def _timer(
         f"up to p90 the latency grows in a straight line (R\u00b2 {line.r_squared:.4f}) over "
         f"{write.latency(line.width_us)}, as it does when requests leave on a millisecond tick"
     )
-    evidence: dict[str, write.Value] = {
+    evidence = {
         "published_p50_us": median, "width_us": line.width_us, "r_squared": line.r_squared, "deviation": line.deviation,
     }  # fmt: skip
     for step in ours:
@@ -180,7 +180,7 @@ def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | Non
     )
     if name in SILENT_ON_ERRORS:
         text += ". The report does not mention them"
-    evidence: dict[str, write.Value] = {
+    evidence = {
         "non_2xx": seen, "requests": draws, "absent_keys": keys, "expected": exact.value, "expected_low": exact.low,
         "expected_high": exact.high,
     }  # fmt: skip
@@ -199,7 +199,7 @@ def _left_out(workload: str, name: str, published: ConsoleReport) -> Finding | N
         f"{write.count(published.requests)} requests, about the first "
         f"{write.seconds(lost / published.requests_per_s)}: the generator counts them and does not record them"
     )
-    evidence: dict[str, write.Value] = {"requests": published.requests, "recorded": recorded, "left_out": lost}
+    evidence = {"requests": published.requests, "recorded": recorded, "left_out": lost}
     return Finding.of("M03", Severity.NOTE, text, evidence, (name,), Anchor.comparison(workload))
 
 
@@ -214,7 +214,7 @@ def _thin(workload: str, name: str, published: ConsoleReport) -> Finding | None:
         f"{write.count(left)} of {write.count(count)}"
     )
     severity = Severity.WARNING if left < facts.ENOUGH_BEYOND else Severity.NOTE
-    evidence: dict[str, write.Value] = {"samples": count, "samples_beyond": left, "percentile": highest}
+    evidence = {"samples": count, "samples_beyond": left, "percentile": highest}
     return Finding.of("M04", severity, text, evidence, (name,), Anchor.comparison(workload))
 
 

@@ -138,7 +138,7 @@ def _cold(run: Run) -> Finding | None:
         f"The first second of {facts.title(cold)} at {write.rate(facts.offered_rps(cold))} has a p99 of "
         f"{write.latency(first_us)}, the median of the seconds in its second half is {write.latency(rest_us)}"
     )
-    evidence: dict[str, write.Value] = {"first_p99_us": first_us, "later_p99_us": rest_us}
+    evidence = {"first_p99_us": first_us, "later_p99_us": rest_us}
     names = [cold.name]
     whole = facts.quoted(warm, 0.99) if warm is not None else None
     if warm is not None and whole is not None:
@@ -214,7 +214,7 @@ def _queues(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
         f"{write.count(len(short))} of the {write.count(len(given))} published rates {verb} beyond the knee, where "
         f"what is called latency is the length of a queue: {write.latency(latency)} at {of}"
     )
-    evidence: dict[str, write.Value] = {"beyond": len(short), "rates": len(given), "longest_us": latency}
+    evidence = {"beyond": len(short), "rates": len(given), "longest_us": latency}
     steps = tuple(each[0] for each in short)
     yield Finding.of("M07", Severity.WARNING, text, evidence, steps, None, "State a knee instead.")
 
@@ -233,7 +233,7 @@ def _absent(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
         f"{write.percent(high)} of the responses are not 2xx, whatever the rate: the keys asked for are not the keys "
         "written, so a part of each GET figure is the time of a miss"
     )
-    evidence: dict[str, write.Value] = {"outputs": len(shares), "low": low, "high": high}
+    evidence = {"outputs": len(shares), "low": low, "high": high}
     remedy = "Fill every key that is read, and report responses by status code."
     yield Finding.of("M08", Severity.WARNING, text, evidence, tuple(shares), None, remedy)
 
@@ -249,7 +249,7 @@ def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
             f"a median of {write.latency(output.report.latencies.at(0.5))} says nothing about the rate that it stands "
             "under"
         )
-        evidence: dict[str, write.Value] = {"published_rps": output.offered_rps, "ran_at_rps": ran}
+        evidence = {"published_rps": output.offered_rps, "ran_at_rps": ran}
         remedy = "Keep each output with its command line; a report made from run folders can't mix them up."
         yield Finding.of("M09", Severity.ERROR, text, evidence, (name,), None, remedy)
 

@@ -85,7 +85,7 @@ def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
     parts = [f"{knee.name} {rate_interval(knee.answer)}" for knee in order]
     over = write.connections(order[0].ladder.steps[0].record.connections)
     text = f"Knee of {workload.upper()} over {over}: {write.listed(parts)}"
-    evidence: dict[str, write.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order if not knee.answer.late}
+    evidence = {f"{knee.name} rps": knee.answer.rps for knee in order if not knee.answer.late}
     evidence |= {f"{knee.name} low_rps": knee.answer.low_rps for knee in order if knee.answer.late}
     names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
     return Finding.of("E01", Severity.GOOD, text, evidence, names, anchor(workload))
@@ -145,7 +145,7 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
             f"{write.rate(facts.achieved_rps(high))}; {write.percent(refused) if refused else 'none'} of its responses "
             "are refusals"
         )
-        evidence: dict[str, write.Value] = {"offered_rps": facts.offered_rps(high), "refused": refused}
+        evidence = {"offered_rps": facts.offered_rps(high), "refused": refused}
         if facts.fell_short(high):
             text += ". It falls short of what was offered, so its p99 is the length of its queue"
         elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
@@ -335,7 +335,7 @@ def _reading(found: Sequence[Store]) -> Iterator[Finding]:
                 f"{store.name} had {write.count(store.tables)} table{'s' if several else ''} after the fill, and a "
                 f"read that went to the tables searched {times(store.searched)}"
             )
-            evidence: dict[str, write.Value] = {"tables": store.tables, "searched": store.searched}
+            evidence = {"tables": store.tables, "searched": store.searched}
             yield Finding.of("G05", Severity.NOTE, text, evidence, (), AMPLIFICATION)
 
 
@@ -372,7 +372,7 @@ def _verdicts(found: Sequence[Store]) -> Iterator[Finding]:
     rest = [store for store in found if store.subject not in (against.subject, CEILING)]
     verdicts = [f"{store.name} ({verdict(store, against)})" for store in rest if store.knees and against.knees]
     if verdicts:
-        evidence: dict[str, write.Value] = {store.name: verdict(store, against) for store in rest}
+        evidence = {store.name: verdict(store, against) for store in rest}
         yield Finding.of("G07", Severity.NOTE, f"Against {against.name}: {write.listed(verdicts)}", evidence, (), TABLE)
 
 

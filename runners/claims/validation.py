@@ -120,7 +120,7 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
         if held := next(filter(None, map(facts.held, ours.good)), None):
             text += f". It held back {write.percent(held.share)} of its sends, each for at most "
             text += f"{write.latency(held.most_us)}, so that they left with the next; that is in its figures"
-        evidence: dict[str, write.Value] = {
+        evidence = {
             "p50_us": own.value, "reference_p50_us": their.value, "added_p50_us": p50.value, "added_p99_us": p99.value,
         }  # fmt: skip
         severity = Severity.GOOD if p50.high <= LITTLE * their.value else Severity.NOTE
@@ -304,7 +304,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
         text = f"from host {share.host} a round trip over the network takes {write.latency(trip_us)}, which is part of "
         text += f"each response time; {median_text}"
         remedy = "Measure from a host that is nearer, or read the response time as one over this network."
-        p50: dict[str, write.Value] = {} if median is None else {"p50_us": median.value}
+        p50 = {} if median is None else {"p50_us": median.value}
         yield found("F01", Severity.NOTE, text, remedy, round_trip_us=trip_us, **p50)
     sent, repeated = share.network.sent_segments or 0, share.network.repeated_segments or 0
     if repeated >= FEWEST_REPEATED and repeated >= LOSS * sent:

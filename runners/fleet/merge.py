@@ -117,7 +117,7 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: HdrLog, start_unix_
     first = reports[0]
     elapsed_s = max(each["elapsed_s"] for each in reports)
     ranges = [each["offered_rps_range"] for each in reports]
-    document: dict[str, Any] = {
+    document = {
         **{name: first[name] for name in ("schema", "version", "command", "url", "mode", "arrival", "queue")},
         "start_unix_us": start_unix_us,
         "end_unix_us": start_unix_us + int(elapsed_s * 1e6),

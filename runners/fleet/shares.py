@@ -372,9 +372,7 @@ def _sent(
     first: list[Future[Part]] = []
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
         try:
-            futures: list[Future[Part]] = [
-                pool.submit(seat.send, order, halted) for seat, order in zip(seats, orders, strict=True)
-            ]
+            futures = [pool.submit(seat.send, order, halted) for seat, order in zip(seats, orders, strict=True)]
             for future in futures:
                 future.add_done_callback(lambda _: changed.set())
             begin, ticks = time.monotonic(), 0

@@ -161,7 +161,7 @@ class _Reader:
 
     def _fine(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
         """What is known by tenths of a second or finer; a step may have none of it."""
-        sources: dict[str, tuple[Path, Callable[[Path], pd.DataFrame]]] = {
+        sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
             "stalls": (self.folder.stalls, lambda path: read_stall_log(path).frame(start_us, elapsed_s)),
@@ -188,7 +188,7 @@ class _Reader:
         if load is None and self.folder.console.exists():
             frames |= self._console()
         if load is not None:
-            sources: dict[str, Callable[[], pd.DataFrame]] = {
+            sources = {
                 "summary": load.summary_frame, "status": load.status_frame, "targets": load.targets_frame,
                 "spectrum": load.spectrum_frame, "percentiles": load.percentiles_frame,
                 "intervals": load.intervals_frame,

@@ -292,9 +292,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     """Every output in numbered lines, in order."""
     found: list[ConsoleReport] = []
     builder: _Builder | None = None
-    commands: tuple[int, tuple[CommandLine, ...]] | None = (
-        None  # the last line of those above, without an output between
-    )
+    commands = None  # the last line of those above, without an output between
     continued = ""
 
     def close() -> None:
