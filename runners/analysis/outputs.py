@@ -42,8 +42,7 @@ DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 
 DIGIT = 0.001
 COARSE = 0.05
 _AVERAGED = re.compile(
-    r"\b(?:averaged?|means?|средн\w+|усредн\w+)\b.{0,30}\b(?:runs|repeats|repetitions|trials|прогон\w*|запуск\w*)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:averaged?|means?|средн\w+|усредн\w+)\b.{0,30}\b(?:runs|repeats|repetitions|trials|прогон\w*|запуск\w*)\b"
 )
 
 Setting = Mapping[str, float | str | None]

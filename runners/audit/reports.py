@@ -37,8 +37,7 @@ _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{6}|[\uac00-\ud7af]{2
 _RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*\|?\s*$|^\s*\|?[\s:|-]*-{3,}[\s:|-]*$")
 #: The head of a table that lists the figures of one run, as a script makes it out of an output.
 _OF_ONE_RUN = re.compile(
-    r"^\s*\|?\s*[*_]*(?:metrics?|stat(?:istic)?s?|parameters?|propert(?:y|ies)|fields?|items?|name|key)\b",
-    re.IGNORECASE,
+    r"(?i)^\s*\|?\s*[*_]*(?:metrics?|stat(?:istic)?s?|parameters?|propert(?:y|ies)|fields?|items?|name|key)\b"
 )
 #: Sites that tutorials load.
 _PUBLIC_SITE = re.compile(

@@ -49,23 +49,21 @@ _NEXT_TO_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z
 FENCE = re.compile(r"^\s*(?:```|~~~)(?!.*(?:```|~~~))")  # a line with both marks is code among words
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(
-    r"\b(?:before|baseline|old|до|исходн(?:ый|ая|ое|ого|ой)(?! код)|vorher|avant|antes|înainte|prima|önce|sebelum)\b"
-    r"|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前|(?:개선|적용|도입|최적화|튜닝) ?전(?!\w)|(?:改善|最適化|導入|変更)前",
-    re.IGNORECASE,
+    r"(?i)\b(?:before|baseline|old|до|исходн(?:ый|ая|ое|ого|ой)(?! код)|vorher|avant|antes|înainte|prima|önce"
+    r"|sebelum)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前|(?:개선|적용|도입|최적화|튜닝) ?전(?!\w)|(?:改善|最適化"
+    r"|導入|変更)前"
 )
 _AFTER = re.compile(
-    r"\b(?:after|new|после|нов(?:ый|ая|ое|ого|ой)|nachher|après|después|depois|după|dopo|sonra|setelah)\b|(?:优化|改造"
-    r"|改进|修改)\w{0,6}(?:之|以)?后|(?:개선|적용|도입|최적화|튜닝) ?후(?!\w)|(?:改善|最適化|導入|変更)後",
-    re.IGNORECASE,
+    r"(?i)\b(?:after|new|после|нов(?:ый|ая|ое|ого|ой)|nachher|après|después|depois|după|dopo|sonra|setelah)\b|(?:优化"
+    r"|改造|改进|修改)\w{0,6}(?:之|以)?后|(?:개선|적용|도입|최적화|튜닝) ?후(?!\w)|(?:改善|最適化|導入|変更)後"
 )
 _WITHOUT = re.compile(r"\b(?:without|no|без)\b", re.IGNORECASE)
 _WITH = re.compile(r"\b(?:with|со?)\b", re.IGNORECASE)
 #: A line above an output that names the state which it measures, and nothing else.
 _STATE = re.compile(
-    r"^\W*(?:(?P<before>(?:стар|прежн|предыдущ)\w+|old|previous|original)|(?P<after>(?:нов|асинхронн)\w+|new"
+    r"(?i)^\W*(?:(?P<before>(?:стар|прежн|предыдущ)\w+|old|previous|original)|(?P<after>(?:нов|асинхронн)\w+|new"
     r"|async\w*)) (?:реализация|версия|implementation|version)\W*$|^\W*(?:реализация|версия|implementation"
-    r"|version) (?:(?P<without>без|without)|(?P<with>[сc]о?|with)) [^.:]{3,40}$",
-    re.IGNORECASE,
+    r"|version) (?:(?P<without>без|without)|(?P<with>[сc]о?|with)) [^.:]{3,40}$"
 )
 
 

@@ -21,9 +21,8 @@ LARGEST_BYTES = 32 * 1024 * 1024  # a report is text that people read; a larger 
 _PEEK = 8_192
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TAG = re.compile(
-    r"</?(?:pre|code|samp|kbd|p|div|span|b|i|u|em|strong|tt|font|ul|ol|li|blockquote|details|summary|table|thead|tbody|tr"
-    r"|h[1-6])(?:\s[^<>]*)?/?>",
-    re.IGNORECASE,
+    r"(?i)</?(?:pre|code|samp|kbd|p|div|span|b|i|u|em|strong|tt|font|ul|ol|li|blockquote|details|summary|table|thead|tbody|tr"
+    r"|h[1-6])(?:\s[^<>]*)?/?>"
 )
 _HTML_BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|tr|h[1-6])>|<h[1-6][^<>]*>", re.IGNORECASE)
 _HTML_CELL = re.compile(r"</t[dh]>\s*(?:<t[dh][^<>]*>)?|<t[dh][^<>]*>", re.IGNORECASE)

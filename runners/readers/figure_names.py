@@ -35,17 +35,15 @@ RATE_UNIT = (
     r"(?:s(?:ec(?:ond)?)?\b|с(?:ек\w*)?\b|sn\b|segundo|seconde|sekunde)|[rqt]ps|ops|r/s|/s(?:ec)?"
 )
 _MINUTE_RATE = re.compile(
-    rf"^[~\u2248\u7ea6\u7d04]?\s?(?P<number>\d[\d,]*(?:\.\d+)?)\s?(?P<kilo>k)?\s?"
-    rf"(?:(?:{_A_COUNT})?\s?(?:/|per )\s?(?:min(?:ute)?|мин|dk|分钟?|분)|rpm|tpm)\b",
-    re.IGNORECASE,
+    rf"(?i)^[~\u2248\u7ea6\u7d04]?\s?(?P<number>\d[\d,]*(?:\.\d+)?)\s?(?P<kilo>k)?\s?"
+    rf"(?:(?:{_A_COUNT})?\s?(?:/|per )\s?(?:min(?:ute)?|мин|dk|分钟?|분)|rpm|tpm)\b"
 )
 _COUNTED = r"(?:[개건회次个件回]|шт\.?)"  # of what a language counts by a word of its own
 #: How long a run took: `1 Hour`, `3m 20s`, `90 seconds`, `9m0s`; a part that stands in brackets says nothing.
 _DURATION = re.compile(
-    r"^(?:(?P<hours>\d{1,2}(?:\.\d)?)\s?(?:h|hrs?|hours?|ч|час\w*|小时|시간|時間)\.?\s?)?"
+    r"(?i)^(?:(?P<hours>\d{1,2}(?:\.\d)?)\s?(?:h|hrs?|hours?|ч|час\w*|小时|시간|時間)\.?\s?)?"
     r"(?:(?P<minutes>\d{1,3}(?:\.\d{1,2})?)\s?(?:m|mins?|minutes?|мин\w*|分钟?|분)\.?\s?)?"
-    r"(?:(?P<seconds>\d{1,5}(?:\.\d{1,4})?)\s?(?:s|secs?|seconds?|с|сек\w*|秒|초)\.?)?\s*(?:\([^()]*\))?$",
-    re.IGNORECASE,
+    r"(?:(?P<seconds>\d{1,5}(?:\.\d{1,4})?)\s?(?:s|secs?|seconds?|с|сек\w*|秒|초)\.?)?\s*(?:\([^()]*\))?$"
 )
 _MINUTES = re.compile(
     r"^(?P<minutes>\d{1,3}(?:\.\d{1,3})?)\s?(?:m(?=\s?\d)|mins?|minutes?|мин|分钟?|분)\.?"
@@ -56,10 +54,9 @@ _SIMPLIFIED = str.maketrans("請總數錯誤遲響應測試壓併發線戶", "�
 #: A value may be remarked upon in brackets and behind them, as long as the remark holds no other time.
 _REMARK = rf"\s*\([^()]*\)(?:\s*[-\u2013\u2014,;](?!.*\d\s?(?:{TIME_UNIT})(?!\w)).*)?"
 _VALUE = re.compile(
-    r"^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z])|k(?=rps|qps"
+    r"(?i)^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z])|k(?=rps|qps"
     r"|tps|req))?"
-    rf"\s?(?P<unit>%|{RATE_UNIT}|{TIME_UNIT})?{_COUNTED}?(?P<rest>{_REMARK}|\s+\D*)?$",
-    re.IGNORECASE,
+    rf"\s?(?P<unit>%|{RATE_UNIT}|{TIME_UNIT})?{_COUNTED}?(?P<rest>{_REMARK}|\s+\D*)?$"
 )
 _WHO = re.compile(
     r"(?i)(?<=\d)\s?(?:(?:concurrent |virtual )?(?:vus?|users?|connections?|clients?)|пользовател\w+|соединени\w+|명"
@@ -67,7 +64,7 @@ _WHO = re.compile(
 )
 _OUT_OF = re.compile(r"%\s*[,(]\s*\d[\d,]*\s?(?:out of|of|/|из)\s?\d[\d,]*\)?(?: requests)?$")
 _ROUGH = re.compile(
-    r"^(?:[~\u2248\u223c\u7ea6\u7d04]|(?:около|примерно|about|approx\.?|circa|environ|aprox\.?)\s)\s?", re.I
+    r"(?i)^(?:[~\u2248\u223c\u7ea6\u7d04]|(?:около|примерно|about|approx\.?|circa|environ|aprox\.?)\s)\s?"
 )
 UNIT_IN_NAME = re.compile(rf"[(\[,\uff08]\s*({TIME_UNIT})\s*[)\]\uff09]?\s*$|[\s_](ms|us|µs|мс)$")
 _OF_LATENCY = re.compile(

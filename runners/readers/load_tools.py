@@ -189,7 +189,7 @@ _OF_RESULTS = re.compile(
 )
 _FENCE = re.compile(r"^\s*(?:>\s*)*(?:```|~~~)(?!.*(?:```|~~~))")
 _INTRODUCED = re.compile(
-    r"\b(?:sample|example|typical) (?:\w+ )?output\b|\boutput (?:example|sample)\b|\b(?:see|get|look|looks|output"
+    r"(?i)\b(?:sample|example|typical) (?:\w+ )?output\b|\boutput (?:example|sample)\b|\b(?:see|get|look|looks|output"
     r"|prints?) (?:\w+ )?(?:something|similar|somewhat|a bit)?\s?(?:like|similar to) (?:this|that|the following|below)"
     r"|\b(?:see|get|print) (?:something|output|a (?:report|summary)) (?:like|similar)|\bsomething like (?:this"
     r"|the following)|\b(?:understanding|interpreting|reading|how to read|explanation of|explaining) (?:the |your "
@@ -200,8 +200,7 @@ _INTRODUCED = re.compile(
     r"|\bví dụ (?:về )?(?:kết quả|output)|(?:输出|结果|报告|報告|輸出|結果)(?:的)?(?:示例|样例|例子|範例|解析|解释"
     r"|说明|解读|含义|解説|説明)|(?:示例|样例|範例)(?:输出|结果|輸出|結果)|(?:出力|実行|結果)(?:結果)?(?:の)?例(?!外)"
     r"|結果の(?:見方|読み方)|(?:출력|결과|실행) ?(?:결과 )?예시?\b|예시 ?(?:출력|결과)|\bexamples? of running\b"
-    r"|^\W*(?:例子?|示例|예시?|примеры?|examples?|ejemplos?|exemplos?|beispiele?|contoh)\W*$",
-    re.IGNORECASE,
+    r"|^\W*(?:例子?|示例|예시?|примеры?|examples?|ejemplos?|exemplos?|beispiele?|contoh)\W*$"
 )
 _REMARK = re.compile(
     r"\S\s*(?:<-{1,2}|←|⇐)\s*[^\W\d_]|\S\s+(?://|#)\s+(?!reqs|fails)[^\W\d_]"
@@ -210,13 +209,11 @@ _REMARK = re.compile(
 _REMARK_ALONE = re.compile(r"^\s*(?:[（(][^()（）]*[^\W\d_][^()（）]*[)）]\s*)+$")
 #: A field of a tool's output, with what it means instead of a figure.
 _EXPLAINED = re.compile(
-    r"^[\s>|*+-]*[`*_]*(?:Thread Stats|Latency|Req/Sec|Requests/sec|Transfer/sec|(?:\+/- )?Stdev|Avg|Socket errors"
-    r"|Non-2xx[^`*:：]{0,20}|(?:Complete|Failed|Keep-Alive) requests|Requests per second|Time per request"
-    r"|Transfer rate|Concurrency Level|Time taken for tests|Connection Times|http_req\w+|http_reqs"
-    r"|iterations?(?:_duration)?|vus(?:_max)?|data_(?:sent|received)|checks|Latencies|Success|Status Codes|Reqs/sec"
-    r"|Slowest|Fastest)[^:：|=—–(]{0,30}(?:[:：|=—–]|\s-\s|是|表示)\s*[`*_]*(?=[^\W\d_])(?!(?:max|min|avg|med|p\d"
-    r"|NaN)\b)",
-    re.IGNORECASE,
+    r"(?i)^[\s>|*+-]*[`*_]*(?:Thread Stats|Latency|Req/Sec|Requests/sec|Transfer/sec|(?:\+/- )?Stdev|Avg|Socket errors"
+    r"|Non-2xx[^`*:：]{0,20}|(?:Complete|Failed|Keep-Alive) requests|Requests per second|Time per request|Transfer rate"
+    r"|Concurrency Level|Time taken for tests|Connection Times|http_req\w+|http_reqs|iterations?(?:_duration)?"
+    r"|vus(?:_max)?|data_(?:sent|received)|checks|Latencies|Success|Status Codes|Reqs/sec|Slowest"
+    r"|Fastest)[^:：|=—–(]{0,30}(?:[:：|=—–]|\s-\s|是|表示)\s*[`*_]*(?=[^\W\d_])(?!(?:max|min|avg|med|p\d|NaN)\b)"
 )
 
 

@@ -29,9 +29,8 @@ _NAMED_PAIR = re.compile(rf"(?<![\w.]){_NAMED}\s*[:=]?\s+{_TIME}\s*{_ARROW}\s*{_
 _SPLIT = re.compile(_ARROW)
 _NAMED_LEVELS = {"median": 0.5, "p50": 0.5, "медиана": 0.5, "max": 1.0, "maximum": 1.0, "макс": 1.0, "p100": 1.0}
 _HEAD_LEVEL = re.compile(
-    r"^(?:(?:percentile|latency|перцентиль)?\s*)(?:p\s?(\d{1,2}(?:[.,]\d+)?|100)(?:th)?|(\d{1,3}(?:[.,]\d+)?)\s?(?:%"
-    r"|th)(?:ile)?)(?:\s*[,(]?\s*(us|μs|µs|ms|s|мкс|мс|с)\)?)?$",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:percentile|latency|перцентиль)?\s*)(?:p\s?(\d{1,2}(?:[.,]\d+)?|100)(?:th)?|(\d{1,3}(?:[.,]\d+)?)\s?(?:%"
+    r"|th)(?:ile)?)(?:\s*[,(]?\s*(us|μs|µs|ms|s|мкс|мс|с)\)?)?$"
 )
 #: The head of a column of percentiles that are bare numbers.
 _OF_LEVELS = re.compile(

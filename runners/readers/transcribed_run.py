@@ -173,58 +173,51 @@ def _failed(by_class: dict[str, float], requests: int | None) -> int | None:
 
 
 _LISTED = re.compile(
-    r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:\uff1a=\u2013\u2014-]+"
+    r"(?i)^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:\uff1a=\u2013\u2014-]+"
     rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?"
-    rf"|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
-    re.IGNORECASE,
+    rf"|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{RATE_UNIT})(?:\s*\([^()]*\))?\s*$"
 )
 #: Figures in one line, behind what they are of: `- GET /a: p50 4ms, p99 7ms`.
 _INLINE = re.compile(
-    r"(?<![\w.])(?P<name>p\d{2}(?:\.\d{1,2})?|avg|average|mean|median|max|среднее|медиана|максимум|平均|最大|평균|최대"
+    r"(?i)(?<![\w.])(?P<name>p\d{2}(?:\.\d{1,2})?|avg|average|mean|median|max|среднее|медиана|максимум|平均|最大|평균|최대"
     r"|promedio|mediana|máximo|média)"
     rf"(?:\s?[:=]\s?|\s(?:(?:of|is|was|at|de|\u2014"
-    rf"|\u2013)\s)?)(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_])",
-    re.IGNORECASE,
+    rf"|\u2013)\s)?)(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_])"
 )
 #: A rate and a latency that a sentence gives, where a document holds no other figures.
 _RATE_IN_TEXT = re.compile(
-    r"(?<![\w.,])(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)\s?(?P<kilo>k)?\s?"
-    rf"(?:{RATE_UNIT}|requests per second|запросов в секунду)(?!\w)",
-    re.IGNORECASE,
+    r"(?i)(?<![\w.,])(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)\s?(?P<kilo>k)?\s?"
+    rf"(?:{RATE_UNIT}|requests per second|запросов в секунду)(?!\w)"
 )
 _LATENCY_IN_TEXT = re.compile(
-    rf"(?<![\w.,])(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))\s(?P<name>p\d{{2}}|average|avg|mean|median|max)(?!\w)",
-    re.IGNORECASE,
+    rf"(?i)(?<![\w.,])(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))\s(?P<name>p\d{{2}}|average|avg|mean|median|max)(?!\w)"
 )
 _WANTED = re.compile(r"(?i)(?:\boffered|arrival[- ]rate|到达率|도착률|постоянн\w+)[^|.\d]{0,12}$")
 #: What such figures stand behind, in several languages.
 _RATE_BEFORE = re.compile(
-    r"(?:吞吐量?|处理量|QPS|TPS|RPS|처리량|スループット|throughput|пропускн\w+ способност\w+)[^\d<>.,，。；;]{0,12}?"
-    r"(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)(?P<kilo>k)?(?![\d%.])"
-    r"|(?:초당|每秒(?:处理)?|毎秒)[^\d<>.。]{0,6}(?P<each>\d{1,9}(?:\.\d{1,3})?)\s?(?:개|건|번|회|个|次|件)",
-    re.IGNORECASE,
+    r"(?i)(?:吞吐量?|处理量|QPS|TPS|RPS|처리량|スループット|throughput"
+    r"|пропускн\w+ способност\w+)[^\d<>.,，。；;]{0,12}?(?P<rate>\d{1,3}(?:,\d{3})+"
+    r"|\d{1,9}(?:\.\d{1,3})?)(?P<kilo>k)?(?![\d%.])|(?:초당|每秒(?:处理)?"
+    r"|毎秒)[^\d<>.。]{0,6}(?P<each>\d{1,9}(?:\.\d{1,3})?)\s?(?:개|건|번|회|个|次|件)"
 )
 _LATENCY_BEFORE = re.compile(
-    r"(?:p(?:\d{2})\D{0,3}(?:latency|задержк\w+)?|latency|response times?|응답 ?(?:시간|속도)"
+    r"(?i)(?:p(?:\d{2})\D{0,3}(?:latency|задержк\w+)?|latency|response times?|응답 ?(?:시간|속도)"
     r"|지연 ?시간|响应时间|延迟|耗时|応答時間"
     r"|レスポンス(?:タイム)?|задержк\w+|врем\w+ (?:ответа|отклика|обработки)|tiempos? de respuesta|latencia"
     r"|tempo de resposta"
-    rf"|latência|temps de réponse)[^\d<>.。；;]{{0,16}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])",
-    re.IGNORECASE,
+    rf"|latência|temps de réponse)[^\d<>.。；;]{{0,16}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])"
 )
 #: A share of the requests that had a response within a time.
 _SHARE_WITHIN = re.compile(
-    r"(?<![\d.,])(?P<share>\d{2})\s?%(?:의 ?요청|的请求|の(?:リクエスト|要求)| of (?:the |all )?requests| запросов"
+    r"(?i)(?<![\d.,])(?P<share>\d{2})\s?%(?:의 ?요청|的请求|の(?:リクエスト|要求)| of (?:the |all )?requests| запросов"
     r"| de las (?:solicitudes"
-    rf"|peticiones)| das requisições)[^.。;；]{{0,50}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])",
-    re.IGNORECASE,
+    rf"|peticiones)| das requisições)[^.。;；]{{0,50}}?(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_가-힣])"
 )
 _FAILED_SHARE = re.compile(
-    r"(?<![\d.,<>])(?P<before>\d{1,2}(?:[.,]\d{1,2})?)\s?% (?:de (?:las |los |as )?(?:requests|solicitudes|peticiones"
-    r"|requisições) (?:fall|falh)\w+|of (?:the |all )?requests (?:\w+ )?(?:fail\w*|timed out)"
+    r"(?i)(?<![\d.,<>])(?P<before>\d{1,2}(?:[.,]\d{1,2})?)\s?% (?:de (?:las |los |as )?(?:requests|solicitudes"
+    r"|peticiones|requisições) (?:fall|falh)\w+|of (?:the |all )?requests (?:\w+ )?(?:fail\w*|timed out)"
     r"|запросов (?:\w+ )?(?:упал\w*|с ошибк\w+))|(?:error rate|tasa de error|taxa de erros?|процент ошибок|错误率"
-    r"|失败率|에러율|실패율|エラー率)[^\d%<>.。，,]{1,20}(?P<after>\d{1,2}(?:[.,]\d{1,2})?)\s?%",
-    re.IGNORECASE,
+    r"|失败率|에러율|실패율|エラー率)[^\d%<>.。，,]{1,20}(?P<after>\d{1,2}(?:[.,]\d{1,2})?)\s?%"
 )
 #: Bounds are what somebody wants, or what a figure did not exceed.
 _BOUNDED = re.compile(

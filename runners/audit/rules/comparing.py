@@ -20,29 +20,26 @@ LONGEST_LABEL = 60  # characters; a longer line is no label of what stands below
 
 #: Another state of the system that a Russian sentence refers to.
 _OTHER_STATE = re.compile(
-    r"\b(?:по сравнению|в сравнени[ие]|относительно|по отношению к|(?:предыдущ|прошл[ыоа])\w+|(?<!по-)прежн\w+|раньше"
-    r"|оптимизаци\w+|без (?:\w+ )?(?:к[еэ]ш\w*|индекс\w*|шардирования|репликации)|со? (?:к[еэ]ш|индекс)\w+"
+    r"(?i)\b(?:по сравнению|в сравнени[ие]|относительно|по отношению к|(?:предыдущ|прошл[ыоа])\w+|(?<!по-)прежн\w+"
+    r"|раньше|оптимизаци\w+|без (?:\w+ )?(?:к[еэ]ш\w*|индекс\w*|шардирования|репликации)|со? (?:к[еэ]ш|индекс)\w+"
     r"|в отличие от|чем (?:в случае|под)|други(?:х|ми) этап\w+|чем (?:до|без|раньше|было(?! в (?:самом )?начале))\b"
     r"|(?:в|на|из) \d[- ]?\w* этап\w+|1 нод\w+|однопоточн\w+|до этого|(?:стар|нов|перв|синхронн"
     r"|асинхронн)\w+ (?:реализаци|верси|сервер|вариант|сервис)\w*|реализаци\w+ [сc] \w+|(?:после|до) (?:добавлени"
-    r"|внедрени|изменени|переход|исправлени|некоторой|оптимиз|включени|индекс|замен|настройк|применени)\w*"
-    r"|при переходе|при \d+[- ]?х? (?:узл|нод)\w+|чем (?:на|у|при|для|с) (?:остальн|друг|перв|втор|стар)\w+"
-    r"|использование (?:\w+ )?кластер\w*)\b",
-    re.IGNORECASE,
+    r"|внедрени|изменени|переход|исправлени|некоторой|оптимиз|включени|индекс|замен|настройк|применени)\w*|при переходе"
+    r"|при \d+[- ]?х? (?:узл|нод)\w+|чем (?:на|у|при|для|с) (?:остальн|друг|перв|втор|стар)\w+"
+    r"|использование (?:\w+ )?кластер\w*)\b"
 )
 #: What is measured.
 _FIGURE = re.compile(
-    r"\b(?:RPS|latency|задерж\w+|(?:не)?производительн\w+|быстродейств\w+|perfo\w*mance|throughput|пропускн\w+|rate"
+    r"(?i)\b(?:RPS|latency|задерж\w+|(?:не)?производительн\w+|быстродейств\w+|perfo\w*mance|throughput|пропускн\w+|rate"
     r"|рейт\w*|врем\w+ (?:\w+ )?(?:ответ|отклик|обработк|выполнени|ожидани)\w*|отклик\w*|(?:средн"
     r"|максимальн)\w+ (?:врем|latency|значени|показател)\w*|(?:п[еа]р|про)[сц]ентил\w+|точк\w+ разладки"
     r"|запрос\w* в секунд\w+|нагрузк\w*|скорост\w+|в разы|по времени|количеств\w+ (?:\w+ )?(?:запрос|заяв)\w+|отвечать"
-    r"|median|p\d\d|response times?|средн(?:ем|ие|им)|в \d+(?:[.,]\d+)? раз\w*|на \d[\d.]* ?%)(?!\w)",
-    re.IGNORECASE,
+    r"|median|p\d\d|response times?|средн(?:ем|ие|им)|в \d+(?:[.,]\d+)? раз\w*|на \d[\d.]* ?%)(?!\w)"
 )
 _LOAD = re.compile(
-    r"\b(?:RPS|rate|рейт\w*|пропускн\w+|latenc\w+|задерж\w+|запрос\w* в секунд\w+|производительн\w+|throughput"
-    r"|(?:п[еа]р|про)[сц]ентил\w+|response times?|requests? per second|req/s|perform(?:s|ed|ance))\b",
-    re.I,
+    r"(?i)\b(?:RPS|rate|рейт\w*|пропускн\w+|latenc\w+|задерж\w+|запрос\w* в секунд\w+|производительн\w+|throughput"
+    r"|(?:п[еа]р|про)[сц]ентил\w+|response times?|requests? per second|req/s|perform(?:s|ed|ance))\b"
 )
 #: What a system can do, of which a fall or a gain needs no other word.
 _CAPACITY = (
@@ -58,7 +55,7 @@ _MEASURED = (
 _VERB = r"(?:уменьши|снизи|сократи|увеличи|повыси|улучши|ухудши|ускори)"
 #: A fall or a gain that says by itself that something was before.
 _GAIN_OR_LOSS = re.compile(
-    rf"\b{_CAPACITY}[^.]{{0,60}}?\b(?:просел\w*|упал\w*|деградировал\w*|ухудшил\w*|улучш\w+|повысил\w*"
+    rf"(?i)\b{_CAPACITY}[^.]{{0,60}}?\b(?:просел\w*|упал\w*|деградировал\w*|ухудшил\w*|улучш\w+|повысил\w*"
     rf"|пришлось снизить)"
     rf"|\bпросел\w*\b[^.]{{0,40}}?\b(?:{_CAPACITY}|latency|относительно|по сравнению)"
     rf"|\b{_CAPACITY}[^.]{{0,30}}?\b(?:увеличил\w*|вырос\w*)[^.]{{0,30}}?\bв (?:\d|нескольк|полтора)"
@@ -93,15 +90,13 @@ _GAIN_OR_LOSS = re.compile(
     rf"|\bприв[её]л\w* к (?:\w+ )?(?:рост|увеличени|повышени|снижени|уменьшени|падени|просадк|улучшени|ухудшени)\w*"
     rf" {_MEASURED}"
     rf"|\b(?:результат\w*|показател\w+|{_CAPACITY}|latency|задерж\w+)(?: \w+){{0,2}} не (?:\w+ )?изменил\w*"
-    r"(?: \w+){0,2} (?:[сc]|по сравнению|относительно)\b",
-    re.IGNORECASE,
+    r"(?: \w+){0,2} (?:[сc]|по сравнению|относительно)\b"
 )
 #: What its author expects, or says that he did not compare.
 _NOT_COMPARED = re.compile(
-    r"\bпредположени[еяю]\b|\bдолжн\w+ (?:был\w* )?(?:\w+ )?(?:снизи|вырас|упа|увелич|уменьш|улучш|ухудш|повыс"
+    r"(?i)\bпредположени[еяю]\b|\bдолжн\w+ (?:был\w* )?(?:\w+ )?(?:снизи|вырас|упа|увелич|уменьш|улучш|ухудш|повыс"
     r"|измени)\w+|\bне (?:получится|получилось|удалось|удастся|вышло|выйдет|можем|могу)\w* (?:\w+ ){0,2}сравн\w+"
-    r"|\bсравн\w+ (?:\w+ ){0,4}не (?:получится|получилось|удалось|удастся|вышло|выйдет)\b",
-    re.IGNORECASE,
+    r"|\bсравн\w+ (?:\w+ ){0,4}не (?:получится|получилось|удалось|удастся|вышло|выйдет)\b"
 )
 
 _FIGURE_EN = (
@@ -125,113 +120,100 @@ _A_LIMIT = (
 )
 #: Words that alone say that two states are compared.
 _COMPARES_EN = re.compile(
-    rf"\b(?:{_DEGREE}\b[^.|]{{0,40}}? than\b{_A_LIMIT}|outperform\w*|{_TIMES}\s?as (?:many|much|fast)\b"
+    rf"(?i)\b(?:{_DEGREE}\b[^.|]{{0,40}}? than\b{_A_LIMIT}|outperform\w*|{_TIMES}\s?as (?:many|much|fast)\b"
     rf"|{_TIMES}\s?(?:\w+ )?(?:faster|slower|higher|lower|better|worse|more (?:requests|throughput)|less (?:time"
     r"|latency)|improvement|reduction|increase|decrease|speed-?up|slowdown|gain|drop|degradation|overhead)"
     rf"|{_CHANGED}\b[^.|]{{0,60}}?\b(?:by|of|from)\b[^.|]{{0,20}}?(?:\d|half\b|a (?:third|quarter|factor))"
     r"|(?:compared (?:to|with)|in comparison (?:to|with)|versus|vs\.?|relative to|than the (?:old|previous|original"
     rf"|baseline))\b[^.|]{{0,80}}?\b{_FIGURE_EN}\b|{_FIGURE_EN}\b[^.|]{{0,80}}?\b(?:compared (?:to|with)"
     r"|in comparison (?:to|with)|versus|vs\.?|relative to|as fast as|as before|(?:than|as) the (?:old|previous"
-    r"|original|baseline)))",
-    re.IGNORECASE,
+    r"|original|baseline)))"
 )
 _TIMES_EN = re.compile(_TIMES + rf"\s?(?:\w+ )?{_DEGREE}\b", re.IGNORECASE)
 _FIGURES_EN = re.compile(rf"\b{_FIGURE_EN}\b|\b(?:ms|µs|requests)\b|{_TIMES}|\b(?:faster|slower|outperform\w*)\b", re.I)
 _CHANGED_FIGURE_EN = re.compile(
-    rf"\b{_FIGURE_EN}\b[^.|]{{0,40}}?\b(?:{_CHANGED}|{_DEGREE}|halved|doubled)\b|\b(?:{_CHANGED}|{_DEGREE})\b"
-    rf"[^.|]{{0,40}}?\b{_FIGURE_EN}\b",
-    re.IGNORECASE,
+    rf"(?i)\b{_FIGURE_EN}\b[^.|]{{0,40}}?\b(?:{_CHANGED}|{_DEGREE}|halved|doubled)\b|\b(?:{_CHANGED}|{_DEGREE})\b"
+    rf"[^.|]{{0,40}}?\b{_FIGURE_EN}\b"
 )
 _STATE_EN = re.compile(
-    r"\b(?:before|previous(?:ly)?|originally|baseline|without|now|after (?:the |adding|enabling|switching|upgrading"
+    r"(?i)\b(?:before|previous(?:ly)?|originally|baseline|without|now|after (?:the |adding|enabling|switching|upgrading"
     r"|replacing|removing|applying|introducing|implementing|optimi[sz]\w+|caching|index\w+|tuning|this|these)"
     r"|instead of|old (?:version|implementation|code)|new (?:version|implementation|code)|optimi[sz]ed"
     r"|optimi[sz]ations?|changes?|with (?:the )?(?:cach\w+|index\w*|redis|pool\w*|virtual threads|keep-?alive"
-    r"|compression))\b",
-    re.IGNORECASE,
+    r"|compression))\b"
 )
 #: What is hoped for, advised or known of old was not measured here.
 NOT_MEASURED = re.compile(
-    r"\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*|consider(?:ing)?"
-    r"|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|(?<![-=])[<>≤≥] ?\d|aims?|(?:does|do|did) not (?:isolate"
-    r"|separate|distinguish|measure|compare|cover)|to (?:detect|track|monitor|prevent|catch)|goals?|targets?"
-    r"|thresholds?|standards?|if (?:we|you|the)|todo|plan(?:s|ned)? to|in theory|theoretical\w*|next steps?"
-    r"|in order to|(?:^|[-*] )(?:add|use|enable|implement|optimi[sz]e|increase|reduce|improve|cache|tune)\b)",
-    re.IGNORECASE,
+    r"(?i)\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*"
+    r"|consider(?:ing)?|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|(?<![-=])[<>≤≥] ?\d|aims?|(?:does|do"
+    r"|did) not (?:isolate|separate|distinguish|measure|compare|cover)|to (?:detect|track|monitor|prevent|catch)|goals?"
+    r"|targets?|thresholds?|standards?|if (?:we|you|the)|todo|plan(?:s|ned)? to|in theory|theoretical\w*|next steps?"
+    r"|in order to|(?:^|[-*] )(?:add|use|enable|implement|optimi[sz]e|increase|reduce|improve|cache|tune)\b)"
 )
 #: A figure that is set against a requirement is compared with no state.
 _AGAINST_A_LIMIT = re.compile(
-    r"\b(?:SL[AIO]s?|requirements?|требован\w+|лимит\w*|порог\w*|целев\w+|requisitos?|requerimientos?)\b"
-    r"|요구 ?사항|要求|指标要求|要件",
-    re.IGNORECASE,
+    r"(?i)\b(?:SL[AIO]s?|requirements?|требован\w+|лимит\w*|порог\w*|целев\w+|requisitos?|requerimientos?)\b"
+    r"|요구 ?사항|要求|指标要求|要件"
 )
 #: More load makes latency grow: no change of the system.
 _WITH_LOAD = re.compile(
-    r"\b(?:as|when|with|while) (?:the )?(?:number of )?(?:load|rate|concurrency|connections|threads|users|VUs"
+    r"(?i)\b(?:as|when|with|while) (?:the )?(?:number of )?(?:load|rate|concurrency|connections|threads|users|VUs"
     r"|traffic)\b|under (?:the )?(?:\w+ )?(?:load|stress|traffic)|(?:higher|more|increas\w+|growing) (?:load"
-    r"|concurrency|connections|users|VUs|traffic)|load increas\w+",
-    re.IGNORECASE,
+    r"|concurrency|connections|users|VUs|traffic)|load increas\w+"
 )
 _HEADING = re.compile(
-    r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b(?! (?:you|we|run|start|begin|install|\w+ing\b))"
+    r"(?i)^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b(?! (?:you|we|run|start|begin|install|\w+ing\b))"
     r"|\bafter\b(?! (?:install|setup|clon|run))|(?:优化|改造|改进|优化处理)[前后](?!端)|性能对比|结果对比|对比(?:结果"
     r"|分析|测试)|(?:개선|적용|도입|최적화|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교|(?:改善|最適化|導入"
     r"|変更)[前後]|比較結果|性能比較|(?:antes|después|despues|depois) (?:y|e|del?|do|da|vs)\b|\bcomparativ[ao]\b"
     r"|\w-vs-\w|(?<=^# )compare\b[^|]* (?:and|with|vs\.?) |\bбез к[еэ]ша\b|\bcomparing\b|\bvs\.?\s|\bversus\b"
     r"|\b(?:performance|benchmark|results?|latency|throughput)\b.*\bcompar(?:ison|ed)\b|\bcomparison (?:of|with|to"
-    r"|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
-    re.IGNORECASE,
+    r"|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)"
 )
 #: A heading that says no more than that what stands below it is compared.
 _COMPARISON = re.compile(
-    r"^#+\W*(?:\d[\d.]*\W*)?(?:comparisons?|comparative (?:results|table|summary)|сравнени[ея]|сравнительн\w+ таблиц\w+"
-    r"|对比|比较|비교|比較|comparaci[oó]n|compara[cç][aã]o|comparati[vf][ao]?|perbandingan|so sánh|vergleich"
-    r"|comparaison)\W*$",
-    re.IGNORECASE,
+    r"(?i)^#+\W*(?:\d[\d.]*\W*)?(?:comparisons?|comparative (?:results|table|summary)|сравнени[ея]"
+    r"|сравнительн\w+ таблиц\w+|对比|比较|비교|比較|comparaci[oó]n|compara[cç][aã]o|comparati[vf][ao]?|perbandingan"
+    r"|so sánh|vergleich|comparaison)\W*$"
 )
 #: A heading that sets figures against what was aimed at, or loads against each other, compares no states.
 _OF_NO_STATES = re.compile(
-    r"\b(?:targets?|goals?|expected|actual)\b|목표|(?:VUs?|users?|connections?|concurrency"
-    r"|load)(?: levels?)? comparison|(?:VU|부하|동시 ?사용자)s?\s?별|不同并发|各并发",
-    re.IGNORECASE,
+    r"(?i)\b(?:targets?|goals?|expected|actual)\b|목표|(?:VUs?|users?|connections?|concurrency"
+    r"|load)(?: levels?)? comparison|(?:VU|부하|동시 ?사용자)s?\s?별|不同并发|各并发"
 )
 #: A head of a table that gives the change between two states.
 _CHANGE_HEAD = re.compile(
-    r"\|[*\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]|ускорение"
+    r"(?i)\|[*\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]|ускорение"
     r"|разница|улучшение|mejora|cambio|melhoria|ganho|amélioration|verbesserung|änderung)\b[^|]*(?:\||$)"
-    r"|\|[*\s]*(?:变化|提升|改善率?|変化率?|差异|변화율?|개선율?|증감률?|향상률?|차이)[^|]{0,12}(?:\||$)",
-    re.IGNORECASE,
+    r"|\|[*\s]*(?:变化|提升|改善率?|変化率?|差异|변화율?|개선율?|증감률?|향상률?|차이)[^|]{0,12}(?:\||$)"
 )
 #: The head of a column that names what is compared, and that of one which says how fast each is.
 _ALTERNATIVES = re.compile(
-    r"^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|servers?"
+    r"(?i)^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|servers?"
     r"|server type|backends?|versions?|(?:api )?gateways?|(?:reverse )?prox(?:y|ies)|load balancers?|прокси|шлюзы?"
     r"|web servers?|databases?|strateg(?:y|ies)|approach(?:es)?|configurations?|stacks?|фреймворки?|языки?"
     r"|реализаци[яи]|библиотек[аи]|вариант|框架|语言|实现|方案|网关|代理|プログラム言語|フレームワーク|実装|언어"
-    r"|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?|linguage(?:m|ns))[*_`\s]*$",
-    re.IGNORECASE,
+    r"|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?|linguage(?:m|ns))[*_`\s]*$"
 )
 _AGAINST = re.compile(r"(?i)^[*_`\s]*(?:vs\.?|versus|compared (?:to|with)) [^\W\d_]")
 _HOW_FAST = re.compile(
-    r"\b(?:req(?:uest)?s?\s?(?:\/|per)\s?s\w*|[rqt]ps|throughput|latenc(?:y|ies)|response times?|p\d{2}|avg|average"
-    r"|mean)\b|запросов|задержк|延迟|吞吐|响应|耗时|応答|スループット|응답|처리량|latencia|latência|vazão",
-    re.IGNORECASE,
+    r"(?i)\b(?:req(?:uest)?s?\s?(?:\/|per)\s?s\w*|[rqt]ps|throughput|latenc(?:y|ies)|response times?|p\d{2}|avg|average"
+    r"|mean)\b|запросов|задержк|延迟|吞吐|响应|耗时|応答|スループット|응답|처리량|latencia|latência|vazão"
 )
 MOST_ROWS = 30
 LEAST_OTHER_COLUMNS = 2  # columns: a table of areas and changes gives none of figures
 #: A name that is no endpoint, load, percentile or state of a run.
 _A_THING = re.compile(
-    r"^(?!(?:GET|POST|PUT|DELETE|PATCH)\b|p\d{2}|avg|mean|median|max|min|total|run\b|test\b)[^\W\d_/][^|/]{1,40}$", re.I
+    r"(?i)^(?!(?:GET|POST|PUT|DELETE|PATCH)\b|p\d{2}|avg|mean|median|max|min|total|run\b|test\b)[^\W\d_/][^|/]{1,40}$"
 )
 _TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*\|?\s*$|^[\s|:+=-]*-{3,}[\s|:+=-]*$")
 #: Which setting or thing did best, but for the load at which it did.
 _BEST = re.compile(
-    r"\b(?:show(?:s|ed|n)|g(?:ave|ives)|achieve[sd]|deliver(?:s|ed)|produce[sd]|yield(?:s|ed)|obtained|perform(?:s|ed)"
-    r"|works?|worked|did|got|had|was|were)\b[^.|]{0,15}?\bbest\b(?: (?:overall )?(?:results?|performance|throughput"
+    r"(?i)\b(?:show(?:s|ed|n)|g(?:ave|ives)|achieve[sd]|deliver(?:s|ed)|produce[sd]|yield(?:s|ed)|obtained|perform(?:s"
+    r"|ed)|works?|worked|did|got|had|was|were)\b[^.|]{0,15}?\bbest\b(?: (?:overall )?(?:results?|performance|throughput"
     r"|numbers))? (?:when|with|using|by)\b(?! (?:\w+ ){0,2}\d+ (?:\w+ )?(?:connections|threads|users|VUs|clients|req))"
     r"|\bлучш\w+ (?:результат|показател|производительност)\w*[^.|]{0,20}?\b(?:показа|да|обеспечи|получи)л\w*"
-    r"|\b(?:показа|да|обеспечи|получи)л\w* (?:\w+ )?лучш\w+ (?:результат|показател|производит|врем)\w*",
-    re.IGNORECASE,
+    r"|\b(?:показа|да|обеспечи|получи)л\w* (?:\w+ )?лучш\w+ (?:результат|показател|производит|врем)\w*"
 )
 #: A line that names two things and nothing else.
 _TWO_THINGS = re.compile(
@@ -239,11 +221,10 @@ _TWO_THINGS = re.compile(
 )
 #: Why a report was made: `a small project to compare threads and coroutines`.
 _AIM = re.compile(
-    r"\b(?:to compare|(?:benchmark|performance|load)(?: tests?)? (?:between|comparing|comparison of))\b[^.|]{0,60}"
+    r"(?i)\b(?:to compare|(?:benchmark|performance|load)(?: tests?)? (?:between|comparing|comparison of))\b[^.|]{0,60}"
     r"\b(?:and|vs\.?|versus|with)\b"
     r"|\b(?:test(?:s|ed|ing)|benchmark(?:s|ed|ing)|compar(?:e[sd]?|ing|ison))\b[^.|]{1,60}? (?:vs\.?|versus) [^\W\d_]"
-    r"|\b(?:micro-?)?benchmarks? (?:for|of) [\w.+#/-]+(?:, [\w.+#/-]+)+,? and [\w.+#/-]+",
-    re.IGNORECASE,
+    r"|\b(?:micro-?)?benchmarks? (?:for|of) [\w.+#/-]+(?:, [\w.+#/-]+)+,? and [\w.+#/-]+"
 )
 _ADVISED = re.compile(r"\b(?:recommend\w*|suggested|safety|margin|expected|estimated|targets?)\b", re.IGNORECASE)
 #: Percentiles and the maximum of one run, in one row.
@@ -255,14 +236,13 @@ _COLON = re.compile(r":(?=\s|$)")
 _A_STEP = re.compile(r"(?i)\b(?:before|after) (?:you|we|the next|each|every|\w+ing)\b")
 #: How something is installed or started is no state of it.
 _OF_NO_SYSTEM = re.compile(
-    r"^\W*(?:\d[\d.]*\W+)?(?:install\w*|set-?up|getting started|quick ?start|usage|установка|сборка|локальный запуск"
-    r"|(?:run|start|deploy|запус[кт])\w*\b[^.|]{0,30}\bdocker|(?:with(?:out)?|using|via|без|с) docker\W*$)",
-    re.IGNORECASE,
+    r"(?i)^\W*(?:\d[\d.]*\W+)?(?:install\w*|set-?up|getting started|quick ?start|usage|установка|сборка"
+    r"|локальный запуск|(?:run|start|deploy|запус[кт])\w*\b[^.|]{0,30}\bdocker|(?:with(?:out)?|using|via|без"
+    r"|с) docker\W*$)"
 )
 #: An item that says what could be done: `Reduce the overhead by half`.
 _TO_DO = re.compile(
-    r"^[\W\d]*(?:[^*|.]{1,60}\*\*:? )?(?:reduce|improve|increase|lower|cut|decrease|boost|migrate|switch|move)\b",
-    re.IGNORECASE,
+    r"(?i)^[\W\d]*(?:[^*|.]{1,60}\*\*:? )?(?:reduce|improve|increase|lower|cut|decrease|boost|migrate|switch|move)\b"
 )
 #: With or without something, and what: its first letters, since words are inflected.
 _WITH_OR_WITHOUT = tuple(
@@ -280,9 +260,8 @@ _WITH_OR_WITHOUT = tuple(
 )
 #: What a label says that a system is without, and the words that another label may name it by.
 _LACKS = re.compile(
-    r"\b(?:without|no|non|без|sin|sem|ohne|sans)[ -](?:the |a |any )?(?!error|failu|warni|issue|probl|outpu|chang|ошиб"
-    r"|пробл)(?P<what>[^\W\d_]{5})[^\W\d_]*",
-    re.IGNORECASE,
+    r"(?i)\b(?:without|no|non|без|sin|sem|ohne|sans)[ -](?:the |a |any )?(?!error|failu|warni|issue|probl|outpu|chang"
+    r"|ошиб|пробл)(?P<what>[^\W\d_]{5})[^\W\d_]*"
 )
 _STEM = re.compile(r"(?<![^\W\d_])[^\W\d_]{5}")
 
@@ -358,8 +337,8 @@ _LANGUAGES = (
         ),
         re.compile(
             r"(?i)\b(?:stieg\w*|steigt|gestiegen|sank\w*|sinkt|gesunken|fiel\w*|gefallen|erhöht\w*|verringert\w*"
-            r"|verbesser\w+|\w*verschlechter\w+|reduziert\w*|verdoppelt\w*|halbiert\w*|schneller\w*|langsamer\w*|höher\w*"
-            r"|niedriger\w*|geringer\w*|besser\w*|schlechter\w*|lag(?:en)?\b[^|]{0,30}\b(?:unter|über))\b"
+            r"|verbesser\w+|\w*verschlechter\w+|reduziert\w*|verdoppelt\w*|halbiert\w*|schneller\w*|langsamer\w*"
+            r"|höher\w*|niedriger\w*|geringer\w*|besser\w*|schlechter\w*|lag(?:en)?\b[^|]{0,30}\b(?:unter|über))\b"
         ),
         re.compile(
             rf"{_BY_HOW_MUCH}|(?i:\d\s?Prozent|\d\s?(?:-?fach|mal)\b|\b(?:gegenüber|im Vergleich|im Gegensatz"

@@ -33,10 +33,9 @@ FEW_REPEATS = 3
 MOST_COMPARED = 100  # outputs of one script that a later one is compared with
 #: Past forms of "removed, replaced, changed ...": the audit reads English and Russian here, and nothing else.
 _CHANGED = re.compile(
-    r"\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote"
+    r"(?i)\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote"
     r"|itten)|(?:убран|замен[её]н|добавлен|измен[её]н|увеличен|уменьшен|отключ[её]н|включ[её]н|переписан"
-    r"|удал[её]н)[аоы]?|(?:убрал|заменил|добавил|изменил|увеличил|уменьшил|отключил|включил|переписал|удалил)[аи]?)\b",
-    re.IGNORECASE,
+    r"|удал[её]н)[аоы]?|(?:убрал|заменил|добавил|изменил|увеличил|уменьшил|отключил|включил|переписал|удалил)[аи]?)\b"
 )
 
 

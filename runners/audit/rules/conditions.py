@@ -20,18 +20,15 @@ from runners.readers.wrk_console import LONGEST_LINE
 OTHER_RATE = 0.1  # a heading rounds its rate by less
 ABOVE_LINES = 6  # with the command, a fence and blank lines among them
 #: A line that only says with which rate the run below it was made.
-_LABEL = re.compile(
-    r"^\W*(?:(?:при|с|at|with) )?(?:rate|-R|R|рейт\w*)\s?(?:=|:)?\s?\d[\d ']*k?\b[^.]{0,30}:?\s*$", re.IGNORECASE
-)
+_LABEL = re.compile(r"(?i)^\W*(?:(?:при|с|at|with) )?(?:rate|-R|R|рейт\w*)\s?(?:=|:)?\s?\d[\d ']*k?\b[^.]{0,30}:?\s*$")
 LONGEST_LABEL = 60
 _NUMERAL = (
     r"(?<![\w.,:/-])(?P<number>\d{1,3}(?:[, '\u00a0]\d{3})+|\d{1,9}) ?"
     r"(?P<scale>k(?![a-z])|thousand\b|m(?![a-z])|million\b|тыс\w*|млн|миллион\w*|万|만)? ?"
 )
 _REQUESTS = re.compile(
-    rf"{_NUMERAL}(?:(?:total|http|sequential|get|ab) )?(?:requests?\b(?! ?(?:/|per|a) ?s)|calls\b|запрос(?:ов"
-    r"|а)?\b(?! в)|[个次]?请求|回?リクエスト|번?의? ?요청)",
-    re.IGNORECASE,
+    rf"(?i){_NUMERAL}(?:(?:total|http|sequential|get|ab) )?(?:requests?\b(?! ?(?:/|per|a) ?s)|calls\b|запрос(?:ов"
+    r"|а)?\b(?! в)|[个次]?请求|回?リクエスト|번?의? ?요청)"
 )
 _THREADS = re.compile(rf"{_NUMERAL}(?:threads?\b|поток\w*)", re.IGNORECASE)
 #: A sentence that says over how many connections its author loaded the system.
@@ -40,7 +37,7 @@ _LOADED_OVER = re.compile(
     r"(?:(?P<number>\d{1,6})|(?P<one>одн[оиу]\w*)) соединени(?:[еяйию]|ем|ями)\b(?!\s*\d)"
 )
 _CONNECTIONS = re.compile(
-    rf"{_NUMERAL}(?:concurrent |parallel |open )?(?:connections?\b|соединени\w+|个?并发连接|个?连接)", re.IGNORECASE
+    rf"(?i){_NUMERAL}(?:concurrent |parallel |open )?(?:connections?\b|соединени\w+|个?并发连接|个?连接)"
 )
 #: A list of parameters that is an author's own: `- c (connections): 64`, `+ keeping 64 HTTP connections open`.
 _PARAMETER = re.compile(
@@ -100,9 +97,8 @@ _OF_THE_JVM = {
     "JDK": r"\bJDK\b(?!\.[a-z])|openjdk|\bjava(?: version| ?\d|[ \t:=|*]{1,6}v?\d)|GraalVM",
 }
 _JVM = re.compile(
-    r"\bjava\b(?!-?script)|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async[- ]?profiler|asprof"
-    r"|profiler\.sh\b|\bvisual ?vm\b|one[-.]nio|\bG1\b|\bjit\b|\bjfr\b",
-    re.IGNORECASE,
+    r"(?i)\bjava\b(?!-?script)|\bgradlew?\b|\bmvnw?\b|spring[ -]?boot|bootRun|\bhikari|\bjvm\b|async[- ]?profiler"
+    r"|asprof|profiler\.sh\b|\bvisual ?vm\b|one[-.]nio|\bG1\b|\bjit\b|\bjfr\b"
 )
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}
 SEVERAL = 4  # conditions that are not stated; fewer were forgotten, and are a note, unless the machine is among them

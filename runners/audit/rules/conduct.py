@@ -16,10 +16,9 @@ SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
 WARM_UP_SLACK = 1.5
 _COMPLAINT = re.compile(
-    r"\b(?:unable|errors?|invalid|unknown|refused|reset by|timed out|can(?:no|')t|failed|failure|warning|usage:"
+    r"(?i)\b(?:unable|errors?|invalid|unknown|refused|reset by|timed out|can(?:no|')t|failed|failure|warning|usage:"
     r"|total of \d+ requests completed|insufficient|could(?: not|n't)|not found|too many|exceeded|segmentation|killed"
-    r"|panic|denied)\b",
-    re.IGNORECASE,
+    r"|panic|denied)\b"
 )
 BELOW_LINES = 15
 LEAST_PERCENTILES = 2

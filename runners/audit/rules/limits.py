@@ -40,42 +40,37 @@ _UPPER = (
 )
 _LOWER = r">\s?=?|\u2265|\b(?:at least|not less than|more than)\b|(?:не менее|более)\b|大于|高于|不低于"
 _LIMIT = re.compile(
-    rf"(?:(?P<upper>{_UPPER})|(?P<lower>{_LOWER}))\s?{_named('')}"
-    rf"|{_named('behind_')}\s?(?:(?P<most>이하|미만|이내|以内|以下|未満|之内)|(?P<least>이상|以上))",
-    re.IGNORECASE,
+    rf"(?i)(?:(?P<upper>{_UPPER})|(?P<lower>{_LOWER}))\s?{_named('')}"
+    rf"|{_named('behind_')}\s?(?:(?P<most>이하|미만|이내|以内|以下|未満|之内)|(?P<least>이상|以上))"
 )
 _FIGURE = re.compile(rf"(?<![\w.,/-])(?P<about>[~\u2248])?\s?{_named('')}", re.IGNORECASE)
 _MET = re.compile(
-    r"[\u2705\u2714\u2713\u2611]|\b(?:pass(?:ed|es)?|met|meets|ok|achieved|satisfied)\b|达标|通过|满足|통과|충족|달성"
-    r"|만족|達成|合格|выполнен\w*|соблюд\w+|\b(?:cumple|cumplid[oa]|atendid[oa])\b",
-    re.IGNORECASE,
+    r"(?i)[\u2705\u2714\u2713\u2611]|\b(?:pass(?:ed|es)?|met|meets|ok|achieved|satisfied)\b|达标|通过|满足|통과|충족"
+    r"|달성|만족|達成|合格|выполнен\w*|соблюд\w+|\b(?:cumple|cumplid[oa]|atendid[oa])\b"
 )
 _MISSED = re.compile(
-    r"[\u274c\u2717\u2718\u26a0\u2716]|[\U0001f534\U0001f7e0\U0001f7e1]|\b(?:fail\w*|miss(?:ed|es)?"
+    r"(?i)[\u274c\u2717\u2718\u26a0\u2716]|[\U0001f534\U0001f7e0\U0001f7e1]|\b(?:fail\w*|miss(?:ed|es)?"
     r"|not? (?:met|ok|pass\w*)|near|partial\w*|accept\w+|expected|above|below|breach\w*|except\w*|before|n/a)\b"
-    r"|未达|不达标|미달|초과|실패|未達|不合格|не (?:выполн|соблюд)\w*|\bno cumple\b",
-    re.IGNORECASE,
+    r"|未达|不达标|미달|초과|실패|未達|不合格|не (?:выполн|соблюд)\w*|\bno cumple\b"
 )
 #: Every limit is said to be kept.
 _LIMITS = r"(?:thresholds?|targets?|SL[OA]s?|criteria|requirements|goals|objectives)"
 _ALL_MET = re.compile(
-    rf"\ball (?:of )?(?:(?!\d)\w+ ){{0,4}}?{_LIMITS}\b(?: \w+){{0,2}}? (?:pass(?:ed)?|met|achieved|satisfied|green"
+    rf"(?i)\ball (?:of )?(?:(?!\d)\w+ ){{0,4}}?{_LIMITS}\b(?: \w+){{0,2}}? (?:pass(?:ed)?|met|achieved|satisfied|green"
     r"|fulfilled|exceeded)\b"
     rf"|\b(?:meets|met|passes|passed|satisfies|exceeds) all (?:of )?(?:\w+ ){{0,3}}?{_LIMITS}\b"
     r"|(?:所有|全部)(?:阈值|指标|目标|SL[OA])[^。.]{0,6}(?:通过|达标|满足|达成)"
     r"|모든 ?(?:임계값?|임계치|목표|기준|SL[OA]|threshold)[^.]{0,8}(?:통과|충족|달성|만족)"
-    r"|(?:все) (?:пороги|требования|SL[OA]|цели|критерии) (?:\w+ )?(?:выполнены|соблюдены|пройдены)",
-    re.IGNORECASE,
+    r"|(?:все) (?:пороги|требования|SL[OA]|цели|критерии) (?:\w+ )?(?:выполнены|соблюдены|пройдены)"
 )
 _ALL = r"(?:\b(?:all|every|each|no|none of the)\b|\b100 ?%)"
 #: Every response is said to have come within a time.
 _ALL_WITHIN = re.compile(
-    rf"{_ALL}(?: of)?(?: the)? (?:\w+ ){{0,2}}?(?:requests?|responses?|endpoints?|calls?|apis?|response times"
+    rf"(?i){_ALL}(?: of)?(?: the)? (?:\w+ ){{0,2}}?(?:requests?|responses?|endpoints?|calls?|apis?|response times"
     r"|latencies)\b[^.|\d<]{0,32}?(?:under|below|within|less than|faster than|longer than|slower than|exceed(?:s|ed)?"
     rf"|above|over|<)\s?{_named('')}"
     rf"|(?:所有|全部)(?:接口|请求|响应|API)[^。\d]{{0,16}}?{_named('zh_')}"
-    rf"|모든 ?(?:API|요청|응답|엔드포인트)[^.\d]{{0,20}}?{_named('ko_')}\s?(?:이내|미만|이하)",
-    re.IGNORECASE,
+    rf"|모든 ?(?:API|요청|응답|엔드포인트)[^.\d]{{0,20}}?{_named('ko_')}\s?(?:이내|미만|이하)"
 )
 _OF_SOME = re.compile(
     r"(?i)\b(?:average|avg|mean|median|most|typical\w*|almost|nearly|except|but|about|around)\b|平均|평균|средн"
@@ -250,20 +245,19 @@ MANY_FAILED = 0.05
 BEYOND_ALL = 1.5  # by which what is handled exceeds all that was tried
 OF_PROPORTION = 0.6  # of the growth of the load, below which no rate is proportional to it
 _HANDLES = re.compile(
-    r"\b(?:handle[sd]?|support(?:s|ed)?|sustain(?:s|ed)?|serve[sd]?|cope[sd]? with|withst(?:ands?"
+    r"(?i)\b(?:handle[sd]?|support(?:s|ed)?|sustain(?:s|ed)?|serve[sd]?|cope[sd]? with|withst(?:ands?"
     r"|ood))\b[^.|\d]{0,30}?(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?P<kilo>k)?\+?\s?(?:(?:concurrent"
     r"|simultaneous|virtual|active|parallel) ){0,2}(?:users?|VUs?|connections|clients)\b|(?:выдержива\w+|обслужива\w+"
     r"|справля\w+ \w)[^.|\d]{0,20}?(?P<ru>\d{1,7}) (?:\w+ )?(?:пользовател\w+|соединени\w+|VU)|(?:支持|支撑"
     r"|承受)[^。|\d]{0,8}?(?P<zh>\d{1,7})\s?(?:个)?(?:并发|用户|连接)|(?P<ko>\d{1,7})\s?(?:명|VU)[^.|\d]{0,20}?(?:처리"
-    r"|수용|감당|버[텨틴])",
-    re.IGNORECASE,
+    r"|수용|감당|버[텨틴])"
 )
 _PROPORTIONAL = re.compile(
-    r"\b(?:scal(?:e[sd]?|ing|ability)\b[^.|]{0,30}?\b(?:near-?|almost |roughly )?(?:linear(?:ly)?|proportional(?:ly)?)"
-    r"|(?:linear|proportional) (?:scal\w+|growth|increase)|(?:grows?|increases?|rises?|rose|grew) (?:linearly"
-    r"|proportionally)|escal\w+ (?:linealmente|linearmente|proporcional\w*))\b|(?:线性|成比例)(?:扩展|增长|提升|上升)"
-    r"|선형(?:적|으로)?[^.|]{0,6}(?:확장|증가)|(?:линейно|пропорционально) (?:\w+ )?(?:раст|масштаб|увелич)\w+",
-    re.IGNORECASE,
+    r"(?i)\b(?:scal(?:e[sd]?|ing|ability)\b[^.|]{0,30}?\b(?:near-?|almost |roughly )?(?:linear(?:ly)?"
+    r"|proportional(?:ly)?)|(?:linear|proportional) (?:scal\w+|growth|increase)|(?:grows?|increases?|rises?|rose"
+    r"|grew) (?:linearly|proportionally)|escal\w+ (?:linealmente|linearmente|proporcional\w*))\b|(?:线性|成比例)(?:扩展"
+    r"|增长|提升|上升)|선형(?:적|으로)?[^.|]{0,6}(?:확장|증가)|(?:линейно|пропорционально) (?:\w+ )?(?:раст|масштаб"
+    r"|увелич)\w+"
 )
 _NOT = re.compile(
     r"(?i)\b(?:not?|never|until|up to|fails?|failed|cannot|can't|sub-?linear\w*|rather than|не|ни)\b|n't\b"

@@ -82,14 +82,13 @@ _PERCENTILE = (
 )
 #: An average of percentiles in words, and as a query of a monitoring system asks for it.
 _AVERAGED = re.compile(
-    rf"\b(?:averag(?:e|ed|ing)|avg|mean)(?: of)?(?: the| all| its)?(?: \d+)? {_PERCENTILE}"
+    rf"(?i)\b(?:averag(?:e|ed|ing)|avg|mean)(?: of)?(?: the| all| its)?(?: \d+)? {_PERCENTILE}"
     rf"|{_PERCENTILE}\s?(?:latency )?(?:\(|is |are |was |were |, )(?:averaged|the average|the mean|mean of"
     rf"|average of|avg of)\b"
     r"|\bavg(?:_over_time)?\s?\([^)]{0,60}(?:quantile|percentile|p9\d)"
     r"|\b(?:percentiles? (?:are|were) averaged|averag(?:ed|e|ing)(?: of)?(?: the)? percentiles?)\b"
     rf"|\b(?:средн(?:ее|ий|яя|его|ие)(?: значени\w+)?|усредн\w+) {_PERCENTILE}"
-    r"|\bусредн\w+ (?:\w+ )?(?:пер|про)[сц]ентил\w+|(?:пер|про)[сц]ентил\w+ (?:\w+ )?усредн\w+",
-    re.IGNORECASE,
+    r"|\bусредн\w+ (?:\w+ )?(?:пер|про)[сц]ентил\w+|(?:пер|про)[сц]ентил\w+ (?:\w+ )?усредн\w+"
 )
 _COUNTED = re.compile(r"\b(?:(?:total|number of) (?:\w+ )?requests?|всего запросов|http_reqs)\W{1,20}\d", re.IGNORECASE)
 #: By which a reader can reckon, roughly, how many samples an author's own figures rest on.

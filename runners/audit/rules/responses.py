@@ -48,10 +48,9 @@ _ERRORS_SAID = tuple(
 )
 #: What an author calls responses that refuse a request.
 _REFUSED = re.compile(
-    r"^\W*(?:(?:rate[- ]limit(?:ed|ing)?|throttled?)(?: hits?| responses?| requests?| errors?| rejections?)"
+    r"(?i)^\W*(?:(?:rate[- ]limit(?:ed|ing)?|throttled?)(?: hits?| responses?| requests?| errors?| rejections?)"
     r"|(?:http )?(?:429|50[0234])s?(?: rate| responses?| count| errors?| hits?)|限流(?:次数|数|请求数?)"
-    r"|(?:요청 ?)?제한(?: ?응답)? ?수)(?: ?\([^()]{0,30}\))?\W*$",
-    re.IGNORECASE,
+    r"|(?:요청 ?)?제한(?: ?응답)? ?수)(?: ?\([^()]{0,30}\))?\W*$"
 )
 _SOME = re.compile(r"^(?:(?P<count>\d{1,3}(?:,\d{3})+|\d{1,9})|(?P<share>\d{1,3}(?:\.\d{1,3})?) ?%)(?: \(.*\))?$")
 _ITEM = re.compile(rf"^[-*+\s]*(?P<name>[^:\uff1a|]{{3,40}})[:\uff1a][*\s]*{_SHARE}")

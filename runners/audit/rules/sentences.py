@@ -26,18 +26,16 @@ _PLAIN = {"мкс": "us", "мс": "ms", "msec": "ms", "с": "s", "сек": "s", 
 
 #: How one state is to another.
 BETTER_OR_WORSE = re.compile(
-    r"\b(?:лучше|хуже|быстрее|медленнее|выше|ниже|больше|меньше|снизи\w*|снижа\w+|улучш\w+|ухудш\w+|прирост\w*"
+    r"(?i)\b(?:лучше|хуже|быстрее|медленнее|выше|ниже|больше|меньше|снизи\w*|снижа\w+|улучш\w+|ухудш\w+|прирост\w*"
     r"|просел\w*|просад\w+|упал\w*|вырос\w*|выросл\w*|возрос\w*|возрастани\w*|снижени\w*|давал\w* следующие|увеличи\w*"
     r"|увеличива\w+|уменьш[иа]\w*|сократи\w*|деградир\w+|выигр\w+|проигр\w+|обгоня\w+|справля(?:ется|ются|л\w+)"
     r"|выдержива(?:ет|ют|л\w*)|держать|держал\w*|поднять|потеря\w+|измени\w+|отлича\w+|отличи\w+|повлия\w+"
-    r"|сопоставим\w*|faster|slower|better|worse|improve[ds]?|improvements?|regress\w*|outperform\w*|speed-?ups?)\b",
-    re.IGNORECASE,
+    r"|сопоставим\w*|faster|slower|better|worse|improve[ds]?|improvements?|regress\w*|outperform\w*|speed-?ups?)\b"
 )
 #: What a profile shows, which needs no repeated load.
 PROFILE = re.compile(
-    r"\b(?:ал+окац\w+|ал+оцир\w+|alloc\w*|с[эе]мпл\w*|samples?|профил\w+|profile\w*|лок(?:и|ов|а|ами|ах)?|locks?"
-    r"|блокиров\w+|cpu|процессорн\w+|памят\w+|стек\w*|граф\w*|heap\w*|сборк\w+ мусора|итератор\w*)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:ал+окац\w+|ал+оцир\w+|alloc\w*|с[эе]мпл\w*|samples?|профил\w+|profile\w*|лок(?:и|ов|а|ами|ах)?|locks?"
+    r"|блокиров\w+|cpu|процессорн\w+|памят\w+|стек\w*|граф\w*|heap\w*|сборк\w+ мусора|итератор\w*)\b"
 )
 _TIME = re.compile(rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})")
 _ORDINAL = r"(?:-?(?:ым|[ое]м|[ое]го|[ыи]й|й|м|th))?"
@@ -47,27 +45,23 @@ _QUOTED = re.compile(
     rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
 )
 _QUOTED_SHORT = re.compile(
-    r"\bp(?P<level>\d{2}(?:\.\d)?)\b(?:[\s:=*`(]|\b(?:latency|response time|of|is|was|at|about|задержк\w"
+    r"(?i)\bp(?P<level>\d{2}(?:\.\d)?)\b(?:[\s:=*`(]|\b(?:latency|response time|of|is|was|at|about|задержк\w"
     r"|составил\w*)\b){1,6}~?"
-    rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
-    re.IGNORECASE,
+    rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
 )
 #: How far a latency goes from one percentile to another: `between 99% and 99.9%, from 2 ms to 40 ms`.
 _BETWEEN = re.compile(
-    rf"(?:между|from|between) (?P<low>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES} (?:и|до|and|to) "
+    rf"(?i)(?:между|from|between) (?P<low>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES} (?:и|до|and|to) "
     rf"(?P<high>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES}[\s,:(\u2013\u2014-]{{1,6}}(?:[сc]|from) "
-    rf"(?P<was>{_NUMBER}\s?{_UNIT})\w?,? (?:до|to) (?P<became>{_NUMBER}\s?{_UNIT})",
-    re.IGNORECASE,
+    rf"(?P<was>{_NUMBER}\s?{_UNIT})\w?,? (?:до|to) (?P<became>{_NUMBER}\s?{_UNIT})"
 )
 _BEYOND = re.compile(
-    rf"(?<![\d.,])(?P<share>\d(?:[.,]\d{{1,3}})?)\s?% (?:\w+ ){{0,2}}(?:больше|более|дольше|свыше|longer than|above"
-    rf"|over) (?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
-    re.IGNORECASE,
+    rf"(?i)(?<![\d.,])(?P<share>\d(?:[.,]\d{{1,3}})?)\s?% (?:\w+ ){{0,2}}(?:больше|более|дольше|свыше|longer than|above"
+    rf"|over) (?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
 )
 _MEAN = re.compile(
-    rf"\b(?:средн\w+|average|mean) (?:latency|задержк\w+|время ответа)(?:[ :=]|составляет|is|was)*"
-    rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
-    re.IGNORECASE,
+    rf"(?i)\b(?:средн\w+|average|mean) (?:latency|задержк\w+|время ответа)(?:[ :=]|составляет|is|was)*"
+    rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
 )
 _RATE = re.compile(
     r"\b(?:rate|R)\s?=?\s?(\d{3,7})\b|\b(\d{3,7}|\d{1,3}[kкKК])\s?(?:RPS|rps|запрос\w* в секунд\w+|req/s"
@@ -75,39 +69,33 @@ _RATE = re.compile(
 )
 
 _HOLDS = re.compile(
-    r"\b(?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*|handles|sustains|copes with"
-    r"|keeps up|вывоз(?:ит|ят)|вывез(?:л\w*)?)\b",
-    re.I,
+    r"(?i)\b(?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*|handles|sustains|copes with"
+    r"|keeps up|вывоз(?:ит|ят)|вывез(?:л\w*)?)\b"
 )
 _HOLDS_NOT = re.compile(
-    r"\bне (?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*|вывоз(?:ит|ят)|вывез(?:л\w*)?)"
+    r"(?i)\bне (?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*|вывоз(?:ит|ят)|вывез(?:л\w*)?)"
     r"|\b(?:(?:does|did|do|could) not|doesn't|didn't|don't|couldn't|cannot|can't|fails? to|failed to)"
-    r" (?:handle|sustain|cope with|keep up)",
-    re.IGNORECASE,
+    r" (?:handle|sustain|cope with|keep up)"
 )
 _NOT = re.compile(
-    r"\b(?:не|плохо|перестал\w*|без труда не|едва|only|not|cannot|can't|fails?|barely|пытал\w*|должен|если)\b", re.I
+    r"(?i)\b(?:не|плохо|перестал\w*|без труда не|едва|only|not|cannot|can't|fails?|barely|пытал\w*|должен|если)\b"
 )
 _FASTER = re.compile(r"\b(?:обгоня\w+|быстрее|лучше|выигрывает|faster|better|outperforms?)\b", re.I)
 _SLOWER = re.compile(r"\b(?:медленнее|хуже|проигрывает|slower|worse)\b", re.I)
 _NEW = re.compile(r"\b(?:нов\w+|асинхронн\w+|после|new|async\w*|optimi[sz]ed|after)\b", re.I)
 _OLD = re.compile(r"\b(?:стар\w+|прежн\w+|old|previous|before)\b", re.I)
-_AT_LEVEL = re.compile(
-    r"(?<![\d.,])(?P<beyond>>\s?)?(?P<level>\d{2}(?:[.,]\d{1,3})?)\s?%|\bp(?P<short>\d{2,3})\b", re.I
-)
+_AT_LEVEL = re.compile(r"(?i)(?<![\d.,])(?P<beyond>>\s?)?(?P<level>\d{2}(?:[.,]\d{1,3})?)\s?%|\bp(?P<short>\d{2,3})\b")
 _JIT = re.compile(r"\b(?:JIT\w*|C2|прогре(?!сс)\w+|warm-?up|компиляц\w+)\b", re.I)
 _EVEN = re.compile(
-    r"\b(?:(?:consistent|stable|predictable|uniform) (?:\w+ ){0,2}(?:latenc\w+|response times?|performance)"
+    r"(?i)\b(?:(?:consistent|stable|predictable|uniform) (?:\w+ ){0,2}(?:latenc\w+|response times?|performance)"
     r"|(?:minimal|low|little|small) (?:latency )?(?:varia\w+|jitter)(?: in (?:latenc\w+|response times?))?"
     r"|(?:latenc\w+|response times?) (?:\w+ ){0,2}(?:stable|consistent|predictable|uniform)"
-    r"|стабильн\w+ (?:задержк\w+|врем\w+ ответа)|(?:задержк\w+|время ответа) стабильн\w+)\b",
-    re.IGNORECASE,
+    r"|стабильн\w+ (?:задержк\w+|врем\w+ ответа)|(?:задержк\w+|время ответа) стабильн\w+)\b"
 )
 _FIGURE = r"\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,4})?"
 _FROM_TO = re.compile(
-    rf"(?:\bfrom |\()~?(?P<was>{_FIGURE})\s?(?P<unit>[^\W\d_]{{1,5}}(?:/s)?)?\s?(?:->|\u2192|=>|vs\.?|to)\s?~?"
-    rf"(?P<became>{_FIGURE})\s?(?P<other>[^\W\d_]{{1,5}}(?:/s)?)?(?![\w.,]*\d)(?!\s?(?:->|\u2192|=>|vs))",
-    re.IGNORECASE,
+    rf"(?i)(?:\bfrom |\()~?(?P<was>{_FIGURE})\s?(?P<unit>[^\W\d_]{{1,5}}(?:/s)?)?\s?(?:->|\u2192|=>|vs\.?|to)\s?~?"
+    rf"(?P<became>{_FIGURE})\s?(?P<other>[^\W\d_]{{1,5}}(?:/s)?)?(?![\w.,]*\d)(?!\s?(?:->|\u2192|=>|vs))"
 )
 _PERCENT_CHANGE = re.compile(
     r"(?i)\b(?:improv\w+|dropp?(?:s|ed)?|fell|rose|grew|increas\w+|decreas\w+|reduc\w+|cut|down|up|by|of)\s(?:by "
@@ -120,13 +108,12 @@ _FACTOR = re.compile(
 )
 _ANOTHER_CLAUSE = re.compile(r"(?i)\b(?:but|while|whereas|although|а|но|однако)\b")
 _NO_ERRORS = re.compile(
-    r"\b(?:zero|no|0) (?:(?:request|http|api|observed|reported|single|client) )?(?:errors?|failures|failed requests)\b"
-    r"|\bwithout (?:any |a single )?(?:errors?|failures?)\b|\b(?:error|failure) rate (?:of |was |is |stayed at "
-    r"|: ?)?0(?:\.0+)?\s?%|\bsuccess (?:rate )?(?:(?:stays|stayed|remains|remained|is|was|of|at"
-    r"|: ?) ?)*100(?:\.0+)?\s?%|\b100(?:\.0+)?\s?% (?:success\b(?! criteria)|of (?:the "
-    r"|all )?requests (?:were )?succe)|\bбез (?:единой )?ошибок|\bни одной ошибки|\b0 ошибок|\bсбоев и ошибок нет"
-    r"|[无零]错误|没有错误|错误率为? ?0(?:\.0+)?%|(?:에러|오류) ?없이|\b(?:sin errores|sem erros|sans erreurs?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:zero|no|0) (?:(?:request|http|api|observed|reported|single|client) )?(?:errors?|failures"
+    r"|failed requests)\b|\bwithout (?:any |a single )?(?:errors?|failures?)\b|\b(?:error|failure) rate (?:of |was |is "
+    r"|stayed at |: ?)?0(?:\.0+)?\s?%|\bsuccess (?:rate )?(?:(?:stays|stayed|remains|remained|is|was|of|at"
+    r"|: ?) ?)*100(?:\.0+)?\s?%|\b100(?:\.0+)?\s?% (?:success\b(?! criteria)|of (?:the |all )?requests (?:were )?succe)"
+    r"|\bбез (?:единой )?ошибок|\bни одной ошибки|\b0 ошибок|\bсбоев и ошибок нет|[无零]错误|没有错误"
+    r"|错误率为? ?0(?:\.0+)?%|(?:에러|오류) ?없이|\b(?:sin errores|sem erros|sans erreurs?)\b"
 )
 #: Errors of one kind: that there were none of them says nothing of the others.
 _OF_ONE_KIND = re.compile(
@@ -134,12 +121,11 @@ _OF_ONE_KIND = re.compile(
     r"|consistency|integrity|validation|type|compil\w+|lint\w*|серверн\w+)\b"
 )
 _NO_DEGRADATION = re.compile(
-    r"\b(?:no|without|zero|little) (?:any )?(?:(?:performance|latency|throughput|significant|visible|noticeable"
+    r"(?i)\b(?:no|without|zero|little) (?:any )?(?:(?:performance|latency|throughput|significant|visible|noticeable"
     r"|measurable|service) ){0,2}(?:degradation|slow-?down)\b|\b(?:does|did) not degrade\b|\b(?:performance|throughput"
     r"|latency|latencies|response times?) (?:remain(?:s|ed)?|stay(?:s|ed)?) (?:\w+ )?(?:stable|flat|constant"
     r"|consistent)\b|\bбез (?:заметной )?деградаци\w+|\bне деградир\w+|\bsem degradação|\bsin degradación"
-    r"|\bsans dégradation|性能(?:没有|无)(?:明显)?(?:下降|衰减)|성능 저하 ?없이",
-    re.IGNORECASE,
+    r"|\bsans dégradation|性能(?:没有|无)(?:明显)?(?:下降|衰减)|성능 저하 ?없이"
 )
 #: What says of which part of the loads no degradation is meant.
 _OF_A_PART = re.compile(r"(?i)\b(?:up to|until|till|below|under \d|at \d|for \d|before|после|до)\b|以内|以下|까지")
@@ -148,7 +134,7 @@ _OF_ALL = re.compile(
     r"|все[хм]?|всех|любой|ни разу|todas?|todos|toutes?|tous)\b|所有|全部|全程|각|모든|전체"
 )
 _SHAPE = re.compile(
-    r"\b(?:плато|plateau|ступеньк\w+|медиан\w+|median|p50|50 ?%|latency|задержк\w+|обгоня\w+|быстрее|faster)", re.I
+    r"(?i)\b(?:плато|plateau|ступеньк\w+|медиан\w+|median|p50|50 ?%|latency|задержк\w+|обгоня\w+|быстрее|faster)"
 )
 
 
@@ -170,15 +156,12 @@ _NOT_SAID_CJK = re.compile(
     r"필요|예상|목표|기대|권장|가능|계획|예정|방안|검토|위해|하면|않|없|못|建议|预计"
     r"|预期|可以|应该|需要|如果|目标|计划|未|没有|无|不|必要|予定|期待|目標|ない"
 )
-_OPERATION = re.compile(
-    r"\b(?:get|put|post|delete|scan|reads?|writes?|чтени\w|запис\w+|вставк\w)\b|/\w[\w/-]+", re.IGNORECASE
-)
+_OPERATION = re.compile(r"(?i)\b(?:get|put|post|delete|scan|reads?|writes?|чтени\w|запис\w+|вставк\w)\b|/\w[\w/-]+")
 _BY_PERCENT = re.compile(r"\b(?:by|на|of)\s+(?:about |around |~|≈|примерно )?(\d+(?:[.,]\d+)?)\s?%", re.IGNORECASE)
 HOPED_ZH = "应[该能]|预计|预期|建议|目标|估[算计]|理论上"
 HOPED_FOR = re.compile(
-    r"\b(?:should|could|would|may|might|will|can be|recommend\w*|expected|if|target|goal|должн\w+|ожида\w+|можно"
-    rf"|если)\b|{HOPED_ZH}",
-    re.I,
+    r"(?i)\b(?:should|could|would|may|might|will|can be|recommend\w*|expected|if|target|goal|должн\w+|ожида\w+|можно"
+    rf"|если)\b|{HOPED_ZH}"
 )
 
 

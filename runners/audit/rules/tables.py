@@ -26,23 +26,20 @@ _PLAIN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "sec": "s"}
 _FACTOR = re.compile(r"^[~\u2248+*\s]*(?P<number>\d{1,4}(?:\.\d{1,2})?)\s?(?:[x\u00d7]|times|倍|배|раза?)(?!\w)")
 _PERCENT = re.compile(r"(?P<sign>[+\u2212-]?)\s?~?(?P<number>\d+(?:[.,]\d+)?)\s?%")
 _LATENCY = re.compile(
-    r"latenc|response time|\bp\d{2}|percentile|median|\d{2}(?:\.\d+)?(?:th|\s?%)|задерж|врем\w* (?:ответ|отклик)"
+    r"(?i)latenc|response time|\bp\d{2}|percentile|median|\d{2}(?:\.\d+)?(?:th|\s?%)|задерж|врем\w* (?:ответ|отклик)"
     r"|(?:пер|про)[сц]ентил|медиан|응답 ?(?:시간|속도)|지연 ?시간|响应(?:时间|速度)|延迟|时延|耗时|応答時間"
-    r"|レスポンスタイム",
-    re.IGNORECASE,
+    r"|レスポンスタイム"
 )
 _RATE = re.compile(
-    r"throughput|requests?\s?(?:/|per)\s?s|\breq/s|\brps\b|\bqps\b|\btps\b|пропускн|запрос\w* (?:в|/) ?с|처리량|吞吐"
-    r"|スループット",
-    re.I,
+    r"(?i)throughput|requests?\s?(?:/|per)\s?s|\breq/s|\brps\b|\bqps\b|\btps\b|пропускн|запрос\w* (?:в|/) ?с|처리량"
+    r"|吞吐|スループット"
 )
 _LEVEL = re.compile(r"\bp\s?(\d{2})(?:[.,]?(\d{1,3}))?\b|(\d{2}(?:[.,]\d+)?)\s?(?:%|th|-?й)", re.IGNORECASE)
 _MEDIAN = re.compile(r"\b(?:median|медиан\w+)\b", re.IGNORECASE)
 _AVERAGE = re.compile(r"^[*_\s]*(?:average|avg\.?|mean|средн\w+|в среднем)\b", re.IGNORECASE)
 _CHANGE = re.compile(
-    r"^[*_\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]|разница"
-    r"|улучшение)",
-    re.IGNORECASE,
+    r"(?i)^[*_\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]|разница"
+    r"|улучшение)"
 )
 SLACK = 0.02  # of the percentage itself, besides the rounding of its figures
 OF_A_FACTOR, HALF = 0.1, 0.5  # a factor is rounded to a whole one
