@@ -15,23 +15,10 @@ TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
 _COMMAND = re.compile(rf"(?:^|[\s$%#>`!+])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
 _NEXT = re.compile(r"\s(?:&&|;)\s")  # what a shell runs after the command before it
+#: Short flags by what they are called in full.
 _LONG = {
-    "threads": "t",
-    "connections": "c",
-    "duration": "d",
-    "rate": "R",
-    "script": "s",
-    "header": "H",
-    "latency": "L",
-    "u_latency": "U",
-    "timeout": "T",
-    "warmup": "warmup",
-    "json": "json",
-    "hlog": "hlog",
-    "requests": "n",
-    "batch_latency": "B",
-    "version": "v",
-    "help": "h",
+    **{"threads": "t", "connections": "c", "duration": "d", "rate": "R", "script": "s", "header": "H", "latency": "L"},
+    **{"u_latency": "U", "timeout": "T", "requests": "n", "batch_latency": "B", "version": "v", "help": "h"},
 }
 _SWITCHES = frozenset("LUBvh")
 

@@ -155,15 +155,10 @@ def _joined(value: object) -> str:
 
 
 #: Files that may hold outputs; others of a folder are passed over without a word.
-SUFFIXES = frozenset({".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""}) | {
-    ".json",
-    ".csv",
-    ".tsv",
-    ".jtl",
-    ".hlog",
-    ".hgrm",
-}
-
+SUFFIXES = frozenset(
+    {".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""}
+    | {".json", ".csv", ".tsv", ".jtl", ".hlog", ".hgrm"}
+)
 NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 

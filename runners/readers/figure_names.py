@@ -9,21 +9,9 @@ from __future__ import annotations
 import re
 
 UNITS_US = {
-    "us": 1.0,
-    "µs": 1.0,
-    "μs": 1.0,
-    "мкс": 1.0,
-    "ms": 1e3,
-    "мс": 1e3,
-    "s": 1e6,
-    "sec": 1e6,
-    "с": 1e6,
-    "сек": 1e6,
-    "毫秒": 1e3,
-    "秒": 1e6,
-    "ミリ秒": 1e3,
-    "밀리초": 1e3,
-    "초": 1e6,
+    unit: scale
+    for scale, units in ((1.0, "us µs μs мкс"), (1e3, "ms мс 毫秒 ミリ秒 밀리초"), (1e6, "s sec с сек 秒 초"))
+    for unit in units.split()
 }
 TIME_UNIT = "|".join(sorted(UNITS_US, key=len, reverse=True))
 _A_COUNT = (

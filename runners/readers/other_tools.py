@@ -21,22 +21,8 @@ _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 LONGEST_BLOCK = 1_000  # lines; the longest summary, memtier's with the histograms of several operations, has hundreds
 #: Tools whose connections wait for a response before they send again.
 CLOSED_LOOPS = frozenset(
-    {
-        "wrk",
-        "ab",
-        "autocannon",
-        "bombardier",
-        "go-wrk",
-        "hey",
-        "JMeter",
-        "loadtest",
-        "Locust",
-        "memtier_benchmark",
-        "oha",
-        "redis-benchmark",
-        "rewrk",
-        "siege",
-    }
+    {"wrk", "ab", "autocannon", "bombardier", "go-wrk", "hey", "JMeter", "loadtest"}
+    | {"Locust", "memtier_benchmark", "oha", "redis-benchmark", "rewrk", "siege"}
 )
 OTHER_TOOLS = CLOSED_LOOPS - {"wrk"} | {"Artillery", "Gatling", "HdrHistogram", "k6", "vegeta"}
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail

@@ -37,43 +37,19 @@ def value(number: Any) -> float:
         return math.nan
 
 
-def count(number: Any) -> str:
-    """12600 as "12 600"."""
-    return _known(write.count(value(number)))
+def _quantity(written: Callable[..., str]) -> Callable[..., str]:
+    """Write quantities as cells do: whatever a frame holds, and a dash for what is not known."""
+
+    def quantity(*numbers: Any) -> str:
+        text = written(*map(value, numbers))
+        return NONE if text == write.UNKNOWN else text
+
+    return quantity
 
 
-def rate(rps: Any) -> str:
-    """Requests per second: "12 600/s"."""
-    return _known(write.rate(value(rps)))
-
-
-def latency(us: Any) -> str:
-    """Microseconds in the unit that suits: 118 us, 1.02 ms, 2.5 s."""
-    return _known(write.latency(value(us)))
-
-
-def share(part: Any) -> str:
-    """0.2058 as "20.6 %"."""
-    return _known(write.percent(value(part)))
-
-
-def share_interval(part: Any, low: Any, high: Any) -> str:
-    """A share with its 95 % interval behind it."""
-    return _known(write.percent_interval(value(part), value(low), value(high)))
-
-
-def size(bytes_: Any) -> str:
-    """Bytes with a decimal prefix."""
-    return _known(write.size(value(bytes_)))
-
-
-def seconds(duration_s: Any) -> str:
-    """A time in seconds."""
-    return _known(write.seconds(value(duration_s)))
-
-
-def _known(text: str) -> str:
-    return NONE if text == write.UNKNOWN else text
+count, rate, latency = _quantity(write.count), _quantity(write.rate), _quantity(write.latency)
+share, share_interval = _quantity(write.percent), _quantity(write.percent_interval)
+size, seconds = _quantity(write.size), _quantity(write.seconds)
 
 
 class Linked(str):
