@@ -18,23 +18,14 @@ from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
 from runners.generators.load import LoadFiles
-from runners.readers.hdr_log import (
-    CENSORED,
-    INTERVAL_LINE,
-    ROUNDED_S,
-    TARGET,
-    UNTAGGED,
-    HdrLog,
-    read_hdr_log,
-    untargeted,
-)
+from runners.readers import hdr_log
 from runners.readers.load_json import INTERVAL_NAMES, KINDS, LEVEL_NAMES
 from runners.readers.requests_log import merged_requests
 from runners.readers.samples import Samples
 from runners.storage.step_folder import StepFolder
 
 _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
-_OF_ALL = (*KINDS, CENSORED)
+_OF_ALL = (*KINDS, hdr_log.CENSORED)
 
 
 def merge(parts: Sequence[StepFolder], files: LoadFiles, start_unix_us: int) -> None:
@@ -45,7 +36,7 @@ def merge(parts: Sequence[StepFolder], files: LoadFiles, start_unix_us: int) -> 
         files.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
         for part in parts:
             part.requests.unlink()  # every row of it is in the merged log
-    report = merged_report(reports, read_hdr_log(files.hlog), start_unix_us)
+    report = merged_report(reports, hdr_log.read_hdr_log(files.hlog), start_unix_us)
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in report.items())
     files.json.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     for name, whole in (("console", files.console), ("generator_stderr", files.stderr)):
@@ -66,11 +57,11 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
             if line.startswith("#"):
                 notes.append(line)
                 continue
-            match = INTERVAL_LINE.match(line)
+            match = hdr_log.INTERVAL_LINE.match(line)
             if match is None:
                 raise MeasureError(str(path), f"holds a line that is no interval: {line[:80]}", "run the load again")
             payload = HdrHistogram.decode(match["data"].encode("ascii"))
-            key = (round(float(match["at"]), 3), match["tag"] or UNTAGGED)
+            key = (round(float(match["at"]), 3), match["tag"] or hdr_log.UNTAGGED)
             found.setdefault(key, []).append((float(match["length"]), float(match["max"]), payload))
     start = f"{start_unix_us / 1e6:.3f}"
     with to.open("w", encoding="utf-8") as out:
@@ -112,7 +103,7 @@ def counts_of(histogram: HdrHistogram) -> Any:
     return np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
 
 
-def merged_report(reports: Sequence[Mapping[str, Any]], log: HdrLog, start_unix_us: int) -> dict[str, Any]:
+def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, start_unix_us: int) -> dict[str, Any]:
     """The JSON report of all generators as if one had sent the load; see `runners/loadgen/docs/json.md`."""
     first = reports[0]
     elapsed_s = max(each["elapsed_s"] for each in reports)
@@ -132,7 +123,7 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: HdrLog, start_unix_
         document["interleave"] = first["interleave"]
         document["targets"] = [
             {
-                **_fields([each["targets"][place] for each in reports], log, TARGET + target["name"]),
+                **_fields([each["targets"][place] for each in reports], log, hdr_log.TARGET + target["name"]),
                 **{name: target[name] for name in ("name", "url", "weight")},
                 "connections": sum(each["targets"][place]["connections"] for each in reports),
             }
@@ -144,9 +135,9 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: HdrLog, start_unix_
     return document
 
 
-def _fields(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> dict[str, Any]:
+def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: str) -> dict[str, Any]:
     """What there is of a target, or of all; `suffix` ends the target's tags of the log."""
-    waiting = _samples(log, CENSORED, suffix)
+    waiting = _samples(log, hdr_log.CENSORED, suffix)
 
     def pair(of: str) -> dict[str, Any]:
         response, service = (_samples(log, kind + of, suffix) for kind in KINDS)
@@ -155,7 +146,7 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> d
             KINDS[1]: _distribution(service, Samples.empty()),
         }
 
-    tags = {untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
+    tags = {hdr_log.untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
     kinds = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
     whole = pair("")
     return {
@@ -174,9 +165,9 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> d
     }
 
 
-def _samples(log: HdrLog, tag: str, suffix: str) -> Samples:
+def _samples(log: hdr_log.HdrLog, tag: str, suffix: str) -> Samples:
     return Samples.merge(
-        each.samples for each in log.intervals if untargeted(each.kind) == tag and each.kind.endswith(suffix)
+        each.samples for each in log.intervals if hdr_log.untargeted(each.kind) == tag and each.kind.endswith(suffix)
     )
 
 
@@ -210,15 +201,17 @@ def _distribution(samples: Samples, waiting: Samples) -> dict[str, Any]:
     }
 
 
-def _intervals(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> list[dict[str, Any]]:
+def _intervals(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: str) -> list[dict[str, Any]]:
     by_second: dict[float, list[Mapping[str, Any]]] = {}
     for report in reports:
         for second in report["intervals"]:
             by_second.setdefault(second["t_s"], []).append(second)
     logged: dict[tuple[float, str], list[Samples]] = {}
     for each in log.intervals:
-        if untargeted(each.kind) in KINDS and each.kind.endswith(suffix):
-            logged.setdefault((int(each.t_s + ROUNDED_S), untargeted(each.kind)), []).append(each.samples)
+        if hdr_log.untargeted(each.kind) in KINDS and each.kind.endswith(suffix):
+            logged.setdefault((int(each.t_s + hdr_log.ROUNDED_S), hdr_log.untargeted(each.kind)), []).append(
+                each.samples
+            )
     return [
         {
             "t_s": t_s,

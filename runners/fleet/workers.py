@@ -27,19 +27,7 @@ from distributed import Client, Future, LocalCluster, Security, SpecCluster, Wor
 from distributed.deploy import ssh
 
 from runners.errors import LabError, MeasureError, PlanError
-from runners.fleet.shares import (
-    EXCHANGES,
-    SCHEDULER_VARIABLE,
-    TLS_VARIABLE,
-    WORKER_VARIABLE,
-    Clock,
-    Exchange,
-    LostHostError,
-    Order,
-    Part,
-    round_trips,
-    send_share,
-)
+from runners.fleet import shares
 from runners.generators.load import Truepace
 from runners.process import supervisor
 from runners.storage.schema import NetworkRecord
@@ -139,15 +127,15 @@ class Fleet:
         ]
         return sorted(found, key=lambda host: (str(host.name).zfill(8), host.address))
 
-    def exchanges(self, host: Host, count: int = EXCHANGES) -> list[Exchange]:
+    def exchanges(self, host: Host, count: int = shares.EXCHANGES) -> list[shares.Exchange]:
         """Ask a host for its clock so often. Raises LostHostError."""
 
-        async def asked() -> list[Exchange]:
+        async def asked() -> list[shares.Exchange]:
             found = []
             for _ in range(count):
                 asked_ns = time.time_ns()
                 received_ns, replied_ns = await self.client.rpc(host.address).lab_clock()
-                found.append(Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
+                found.append(shares.Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
             return found
 
         return list(self._asked(host, asked(), ASK_S + count * ASK_S / 8))
@@ -181,7 +169,7 @@ class Fleet:
         future.add_done_callback(lambda _: changed.set())
         try:
             while not changed.wait(RENEW_S):
-                with contextlib.suppress(LostHostError):
+                with contextlib.suppress(shares.LostHostError):
                     self.renew(host, lease, 0.0 if halted.is_set() else LEASE_S)
                     if self.client.status == "running":
                         heard = time.monotonic()
@@ -190,7 +178,7 @@ class Fleet:
             found: _T = self._result(host, future)
             return found
         finally:
-            with contextlib.suppress(LostHostError):
+            with contextlib.suppress(shares.LostHostError):
                 if not future.done():
                     self.renew(host, lease, 0.0)
             future.release()
@@ -217,9 +205,9 @@ class Fleet:
         return [RemoteSeat(self, host) for host in free[:count]]
 
 
-def lost(host: Host, cause: str) -> LostHostError:
+def lost(host: Host, cause: str) -> shares.LostHostError:
     """A host that is gone, as an error."""
-    return LostHostError(f"host {host.name} ({host.address})", cause, "see whether it and its worker still run")
+    return shares.LostHostError(f"host {host.name} ({host.address})", cause, "see whether it and its worker still run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +228,10 @@ class RemoteSeat:
                 raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
         return self.fleet.on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
 
-    def clock(self) -> Clock:
-        return Clock.estimate(self.fleet.exchanges(self.host))
+    def clock(self) -> shares.Clock:
+        return shares.Clock.estimate(self.fleet.exchanges(self.host))
 
-    def send(self, order: Order, halted: threading.Event) -> Part:
+    def send(self, order: shares.Order, halted: threading.Event) -> shares.Part:
         return self.fleet.on(self.host, GENERATOR, halted, _send, order, self.host.name)
 
 
@@ -255,13 +243,13 @@ def _is_loopback(address: str | None) -> bool:
 
 def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
     """As a worker: connect to the servers."""
-    return round_trips(urls)
+    return shares.round_trips(urls)
 
 
-def _send(order: Order, host: str, lease: str) -> Part:
+def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
     """As a worker: send a share of a load."""
     tool, began = truepace_tool(TRUEPACE), time.monotonic()
-    return send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
+    return shares.send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
 
 
 @contextlib.contextmanager
@@ -377,10 +365,14 @@ def environment(fleet: Fleet, host: Host | None = None) -> dict[str, str]:
     tls = fleet.tls
     files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
     scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])
-    return {SCHEDULER_VARIABLE: scheduler, TLS_VARIABLE: files, WORKER_VARIABLE: host.address if host else ""}
+    return {
+        shares.SCHEDULER_VARIABLE: scheduler,
+        shares.TLS_VARIABLE: files,
+        shares.WORKER_VARIABLE: host.address if host else "",
+    }
 
 
 def from_environment() -> Fleet:
     """The fleet that the environment names."""
-    files = os.environ.get(TLS_VARIABLE)
-    return connected(os.environ[SCHEDULER_VARIABLE], Tls(*map(Path, files.split(os.pathsep))) if files else None)
+    files = os.environ.get(shares.TLS_VARIABLE)
+    return connected(os.environ[shares.SCHEDULER_VARIABLE], Tls(*map(Path, files.split(os.pathsep))) if files else None)

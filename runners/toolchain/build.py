@@ -17,36 +17,19 @@ from pathlib import Path
 
 from runners.errors import LabError, ToolError
 from runners.process.supervisor import start
-from runners.toolchain.tools import (
-    CARGO_PROFILE,
-    CHECKOUT,
-    LOADGEN_CRATE,
-    PACKAGE,
-    ROOT,
-    SERVER_JAVA,
-    TRUEPACE,
-    TRUEPACE_VARIABLE,
-    Jdk,
-    Tool,
-    find_jdk,
-    find_tool,
-    find_wrk,
-    find_wrk2,
-    require_jdk,
-    require_tool,
-)
+from runners.toolchain import tools
 
-DIST = SERVER_JAVA / "server" / "target" / "dist"
+DIST = tools.SERVER_JAVA / "server" / "target" / "dist"
 #: The server of report 2; its main class is JDK17_MAIN and it runs on any JDK from 17 on.
-JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
+JDK17_DIST = tools.SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
-PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
-SERVER_STAMP = SERVER_JAVA / "server" / "target" / "lab.stamp"
+PROFILER_JARS = tools.SERVER_JAVA / "server" / "target" / "profiler"
+SERVER_STAMP = tools.SERVER_JAVA / "server" / "target" / "lab.stamp"
 #: The profiler where no server of the lab's is built; a test compares its version with server-java/pom.xml.
 ASYNC_PROFILER = "4.5"
 PROFILER_PARTS = ("async-profiler", "jfr-converter")
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-LOADGEN_STAMP = TRUEPACE.with_name("lab.stamp")
+LOADGEN_STAMP = tools.TRUEPACE.with_name("lab.stamp")
 #: What of the lab itself can change a measured figure.
 MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
 MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
@@ -84,7 +67,7 @@ def source_hash(folder: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def lab_source_hash(package: Path = PACKAGE) -> str:
+def lab_source_hash(package: Path = tools.PACKAGE) -> str:
     """The same over what plans, launches, measures and reads; not over reports, tests and the generator's crate."""
     digest = hashlib.sha256()
     for path in _files(package):
@@ -102,17 +85,17 @@ def loadgen_source_hash() -> str | None:
 
 def present_loadgen_sources() -> str:
     """The sources that a generator built now is made from, and the profile that it is built by."""
-    return source_hash(LOADGEN_CRATE) + ("" if CARGO_PROFILE == "release" else f"-{CARGO_PROFILE}")
+    return source_hash(tools.LOADGEN_CRATE) + ("" if tools.CARGO_PROFILE == "release" else f"-{tools.CARGO_PROFILE}")
 
 
 def git_state() -> dict[str, object]:
     """The project's commit and whether the tree differs from it; empty outside git, and outside the checkout."""
     git = shutil.which("git")
-    if git is None or not CHECKOUT:
+    if git is None or not tools.CHECKOUT:
         return {}
     try:
         commit, status = (
-            subprocess.run([git, *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+            subprocess.run([git, *words], cwd=tools.ROOT, capture_output=True, text=True, check=True).stdout.strip()
             for words in (("rev-parse", "HEAD"), ("status", "--porcelain"))
         )
     except (OSError, subprocess.CalledProcessError):
@@ -167,7 +150,7 @@ def _build(
 
     if fresh():
         return
-    path = require_tool(*tool).path
+    path = tools.require_tool(*tool).path
     with _alone(stamp.with_suffix(".lock"), say):
         if fresh():
             return
@@ -176,25 +159,25 @@ def _build(
         stamp.write_text(wanted)
 
 
-def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
+def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
     """Build server-java with Maven unless it is built from these very sources by this JDK.
 
     Raises ToolError: no Maven, or the build's last lines.
     """
-    if not CHECKOUT:
+    if not tools.CHECKOUT:
         raise ToolError(
             "the lab's own servers",
             "this installation has none of their sources",
             "clone the project and run `lab` there, or measure servers of your own by --target",
         )
-    sources = source_hash(SERVER_JAVA)
+    sources = source_hash(tools.SERVER_JAVA)
 
     def package(maven: Path) -> None:
         say("building server-java (Maven; the first time it fetches its libraries)")
         _run(
             "server-java",
             [str(maven), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
-            SERVER_JAVA,
+            tools.SERVER_JAVA,
             {**os.environ, "JAVA_HOME": str(jdk.home)},
             "read the lines above; `lab doctor` shows the tools in use",
         )
@@ -218,7 +201,7 @@ def fetch_profiler(say: Say) -> Path:
     for place in (PROFILER_JARS, folder):
         if there(place):
             return place
-    maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
+    maven = tools.require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
     with _alone(cache / "async-profiler.lock", say):
         if there(folder):
             return folder
@@ -237,25 +220,25 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
     Raises ToolError.
     """
-    if os.environ.get(TRUEPACE_VARIABLE) or not CHECKOUT:
-        if TRUEPACE.exists():
-            return TRUEPACE
-        remedy = f"install Rust (rustup) and the package again, or name the program by {TRUEPACE_VARIABLE}"
-        raise ToolError("truepace", f"{TRUEPACE} is not there", remedy)
+    if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
+        if tools.TRUEPACE.exists():
+            return tools.TRUEPACE
+        remedy = f"install Rust (rustup) and the package again, or name the program by {tools.TRUEPACE_VARIABLE}"
+        raise ToolError("truepace", f"{tools.TRUEPACE} is not there", remedy)
 
     def compile_crate(cargo: Path) -> None:
         say("building the load generator (cargo; the first time it fetches its crates)")
         _run(
             "truepace",
-            [str(cargo), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
-            LOADGEN_CRATE,
+            [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked", "--quiet"],
+            tools.LOADGEN_CRATE,
             dict(os.environ),
             "read the lines above; Rust 1.88 or newer is needed",
         )
 
     tool = ("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
-    _build(LOADGEN_STAMP, present_loadgen_sources(), (TRUEPACE,), tool, compile_crate, say, force)
-    return TRUEPACE
+    _build(LOADGEN_STAMP, present_loadgen_sources(), (tools.TRUEPACE,), tool, compile_crate, say, force)
+    return tools.TRUEPACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,18 +250,18 @@ class Workshop:
     simplest clients and of a server that does nothing; it comes with `truepace`.
     """
 
-    java: Jdk | None
+    java: tools.Jdk | None
     servers: ServerBuild | None
-    truepace: Tool | None
-    wrk2: Tool | None
-    wrk: Tool | None = None
-    reference: Tool | None = None
+    truepace: tools.Tool | None
+    wrk2: tools.Tool | None
+    wrk: tools.Tool | None = None
+    reference: tools.Tool | None = None
     profiler_jars: Path | None = None
 
     @property
-    def jdk(self) -> Jdk:
+    def jdk(self) -> tools.Jdk:
         """The JDK of the lab's servers. Raises ToolError where this run has none."""
-        return require_jdk() if self.java is None else self.java
+        return tools.require_jdk() if self.java is None else self.java
 
     @property
     def server(self) -> ServerBuild:
@@ -287,9 +270,9 @@ class Workshop:
             raise ToolError("the lab's own servers", "this run was begun without them", "begin one on an engine")
         return self.servers
 
-    def jdk_of(self, major: int) -> Jdk | None:
+    def jdk_of(self, major: int) -> tools.Jdk | None:
         """The JDK of a feature release, 0 for the lab's own; None when it is not on this machine."""
-        return self.java if self.java and major in (0, self.java.major) else find_jdk(major)
+        return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)
 
     def versions(self) -> dict[str, str]:
         """What the manifest says about tools."""
@@ -298,7 +281,7 @@ class Workshop:
             found["java"] = f"{self.java.version} ({self.java.vendor})"
         if self.servers is not None:
             found["server_sources"] = self.servers.source_hash
-        rustc = find_tool("rustc")
+        rustc = tools.find_tool("rustc")
         for name, tool in (("truepace", self.truepace), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
             if tool is not None:
                 found[name] = tool.version
@@ -307,17 +290,17 @@ class Workshop:
         return found
 
 
-def truepace_tool(path: Path) -> Tool:
+def truepace_tool(path: Path) -> tools.Tool:
     """The built generator with the version it prints."""
-    tool = find_tool(str(path))
+    tool = tools.find_tool(str(path))
     if tool is None:
         raise ToolError(str(path), "it does not run", "build it again with `lab build --force`")
-    return Tool("truepace", path, tool.version.split()[-1] if tool.version else "unknown")
+    return tools.Tool("truepace", path, tool.version.split()[-1] if tool.version else "unknown")
 
 
-def _reference(truepace: Tool) -> Tool | None:
+def _reference(truepace: tools.Tool) -> tools.Tool | None:
     path = truepace.path.with_name("truepace-reference")
-    return Tool("truepace-reference", path, truepace.version) if path.exists() else None
+    return tools.Tool("truepace-reference", path, truepace.version) if path.exists() else None
 
 
 def prepare(
@@ -329,10 +312,10 @@ def prepare(
 
     Raises ToolError when the main job can't run: no JDK, or no generator at all.
     """
-    jdk = require_jdk() if own_servers else None
+    jdk = tools.require_jdk() if own_servers else None
     server = build_server(jdk, say, force) if jdk is not None else None
-    wrk2 = find_wrk2()
-    truepace: Tool | None = None
+    wrk2 = tools.find_wrk2()
+    truepace: tools.Tool | None = None
     try:
         truepace = truepace_tool(build_truepace(say, force))
     except LabError as error:
@@ -345,18 +328,18 @@ def prepare(
         raise ToolError("wrk2", "it was not found", "put wrk2 on PATH, or run with generator=truepace")
     reference = _reference(truepace) if truepace is not None else None
     if jdk is None and (reference is None or sys.platform != "linux"):
-        jdk = require_jdk()
+        jdk = tools.require_jdk()
         server = build_server(jdk, say, force)
     jars = server.profiler_jars if server is not None else None
     if server is None and profiled:
         jdk, jars = _profiler(say)
-    return Workshop(jdk, server, truepace, wrk2, find_wrk(), reference, jars)
+    return Workshop(jdk, server, truepace, wrk2, tools.find_wrk(), reference, jars)
 
 
-def _profiler(say: Callable[[str], None]) -> tuple[Jdk | None, Path | None]:
+def _profiler(say: Callable[[str], None]) -> tuple[tools.Jdk | None, Path | None]:
     """The JDK and the jars of the profiler; without either a JVM can't be profiled, which its load then says."""
     try:
-        return require_jdk(), fetch_profiler(say)
+        return tools.require_jdk(), fetch_profiler(say)
     except ToolError as error:
         say(f"no profiler of JVMs: {error}")
         return None, None

@@ -21,19 +21,8 @@ from runners.design.setting import OLD_JDK
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
+from runners.toolchain import tools
 from runners.toolchain.build import DIST, PROFILER_JARS
-from runners.toolchain.tools import (
-    CHECKOUT,
-    REQUIRED_JDK,
-    TRUEPACE,
-    Tool,
-    find_jdk,
-    find_jdks,
-    find_tool,
-    find_wrk,
-    find_wrk2,
-    require_jdk,
-)
 from runners.trial.profiler import Profiler, ProfileSpec
 
 _NOISE_WINDOW_S = 0.5
@@ -107,7 +96,7 @@ def facts() -> dict[str, Any]:
 
 def taskset() -> Path | None:
     """The tool that pins, where there is one."""
-    tool = find_tool("taskset")
+    tool = tools.find_tool("taskset")
     return tool.path if tool else None
 
 
@@ -167,24 +156,24 @@ def examine() -> list[Finding]:
 
 
 def _toolchain() -> Iterator[Finding]:
-    jdks = find_jdks()
+    jdks = tools.find_jdks()
     for jdk in jdks:
         yield Finding(f"JDK {jdk.major}", f"{jdk.version} ({jdk.vendor}) at {jdk.home}")
     try:
-        yield Finding(f"JDK >= {REQUIRED_JDK}", f"{require_jdk(jdks).home} will be used")
+        yield Finding(f"JDK >= {tools.REQUIRED_JDK}", f"{tools.require_jdk(jdks).home} will be used")
     except LabError as error:
-        yield Finding(f"JDK >= {REQUIRED_JDK}", None, error.remedy, fatal=CHECKOUT)
-    if find_jdk(OLD_JDK, jdks) is None:
+        yield Finding(f"JDK >= {tools.REQUIRED_JDK}", None, error.remedy, fatal=tools.CHECKOUT)
+    if tools.find_jdk(OLD_JDK, jdks) is None:
         yield Finding(f"JDK {OLD_JDK}", None, "optional: the published stages of experiment 02")
-    cargo, wrk2 = find_tool("cargo"), find_wrk2()
-    no_generator = cargo is None and wrk2 is None and not TRUEPACE.exists()
-    yield _tool("Maven", find_tool("mvn"), "install Maven 3.8 or newer", fatal=CHECKOUT)
+    cargo, wrk2 = tools.find_tool("cargo"), tools.find_wrk2()
+    no_generator = cargo is None and wrk2 is None and not tools.TRUEPACE.exists()
+    yield _tool("Maven", tools.find_tool("mvn"), "install Maven 3.8 or newer", fatal=tools.CHECKOUT)
     yield _tool("cargo", cargo, "install Rust (rustup) for our generator", fatal=no_generator)
     yield _tool("wrk2", wrk2, "optional: a second generator", where=True)
-    yield _tool("wrk", find_wrk(), "optional: the closed-loop peer", where=True)
+    yield _tool("wrk", tools.find_wrk(), "optional: the closed-loop peer", where=True)
 
 
-def _tool(name: str, tool: Tool | None, remedy: str, *, fatal: bool = False, where: bool = False) -> Finding:
+def _tool(name: str, tool: tools.Tool | None, remedy: str, *, fatal: bool = False, where: bool = False) -> Finding:
     if tool is None:
         return Finding(name, None, remedy, fatal)
     return Finding(name, f"{tool.version} at {tool.path}" if where else tool.version)
@@ -214,7 +203,7 @@ def _machine() -> Iterator[Finding]:
 
 def _transport() -> Iterator[Finding]:
     """One-nio's transport and the profiler's engine, tried on a real server where one is built."""
-    if not CHECKOUT:
+    if not tools.CHECKOUT:
         yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
         return
     if not DIST.exists():
@@ -227,7 +216,7 @@ def _transport() -> Iterator[Finding]:
 
 
 def _tried() -> Iterator[Finding]:
-    jdk = require_jdk()
+    jdk = tools.require_jdk()
     with tempfile.TemporaryDirectory(prefix="lab-") as name:
         folder = Path(name)
         server = launch(ServerSpec(jdk.java, DIST, "noop", folder / "server", folder / "data"))

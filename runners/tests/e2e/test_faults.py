@@ -201,6 +201,6 @@ def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyP
         raise LabError("cargo", "it is not on PATH", "install Rust (rustup)")
 
     monkeypatch.setattr("runners.toolchain.build.build_truepace", no_cargo)
-    monkeypatch.setattr("runners.toolchain.build.find_wrk2", lambda: None)
+    monkeypatch.setattr("runners.toolchain.tools.find_wrk2", lambda: None)
     with pytest.raises(LabError, match=r"neither ours .* nor wrk2.*install Rust"):
         prepare("truepace", print)

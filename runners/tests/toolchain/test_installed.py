@@ -100,7 +100,7 @@ def test_no_jdk_is_looked_for_where_none_is_needed(monkeypatch: pytest.MonkeyPat
     def absent() -> None:
         raise ToolError("JDK", "there is none", "install one")
 
-    monkeypatch.setattr(build, "require_jdk", absent)
+    monkeypatch.setattr("runners.toolchain.tools.require_jdk", absent)
     build_truepace(print)
     shop = build.prepare("truepace", print, own_servers=False)
     assert shop.java is None and shop.reference is not None and "java" not in shop.versions()
