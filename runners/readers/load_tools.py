@@ -116,10 +116,7 @@ def by_rate_at(lines: Sequence[Line], first: int, last: int) -> bool:
     `first` and `last` are the lines that give the run's figures; what says how many users there were says that they
     wait.
     """
-    heads = headings(lines)
-    begin = max((number for number in heads if number <= first), default=0)
-    end = min((number for number in heads if number > last), default=lines[-1].number + 1 if lines else 0)
-    for near in ((first, last + 1), (begin, end)):
+    for near in ((first, last + 1), _section(lines, first, last)):
         own = [line for line in lines if near[0] <= line.number < near[1]]
         if by_rate(own):
             return True
@@ -130,9 +127,7 @@ def by_rate_at(lines: Sequence[Line], first: int, last: int) -> bool:
 
 def offered_at_rps(lines: Sequence[Line], first: int, last: int) -> float | None:
     """Read the one rate at which the section of a run says that its requests were sent."""
-    heads = headings(lines)
-    begin = max((number for number in heads if number <= first), default=0)
-    end = min((number for number in heads if number > last), default=lines[-1].number + 1 if lines else 0)
+    begin, end = _section(lines, first, last)
     own = [line.text for line in lines if begin <= line.number < end and len(line.text) <= LONGEST_LINE]
     found = {
         float(re.sub(r"[, ]", "", match["number"])) * (1000 if match["kilo"] else 1)
@@ -140,6 +135,13 @@ def offered_at_rps(lines: Sequence[Line], first: int, last: int) -> float | None
         for match in _OFFERED.finditer(text)
     }
     return found.pop() if len(found) == 1 else None
+
+
+def _section(lines: Sequence[Line], first: int, last: int) -> tuple[int, int]:
+    """Give where the section begins that holds these lines, and where the next one does."""
+    heads = headings(lines)
+    begin = max((number for number in heads if number <= first), default=0)
+    return begin, min((number for number in heads if number > last), default=lines[-1].number + 1 if lines else 0)
 
 
 def headings(lines: Sequence[Line]) -> list[int]:

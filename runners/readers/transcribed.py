@@ -105,6 +105,11 @@ NEAR_LINES = 30  # tables further apart are of two runs
 NAME_COLUMNS = 2  # the names of figures stand in one of the first columns
 
 
+#: The names of figures by column, each with the microseconds of its unit; and the rows below a head.
+Columns = dict[int, tuple[str, float | None]]
+Body = Sequence[tuple[Line, list[str]]]
+
+
 def transcribed(lines: Sequence[Line]) -> list[Column]:
     """Read the runs that tables and lists retell, in order, as outputs of the tool that the document names."""
     lines = _spelled(lines)
@@ -280,10 +285,8 @@ def _is_row(text: str) -> bool:
 
 
 def _table(lines: Sequence[Line], heading: str, caption: str, reading: _Reading) -> Iterator[Run]:
-    bars = [
-        (line, clean(line.text).strip().removeprefix("|").removesuffix("|")) for line in lines
-    ]  # a cell may be empty
-    rows = [(line, [cell.strip() for cell in text.split("|")]) for line, text in bars]
+    bars = [(line, clean(line.text).strip().removeprefix("|").removesuffix("|")) for line in lines]
+    rows = [(line, [cell.strip() for cell in text.split("|")]) for line, text in bars]  # a cell may be empty
     rows = [(line, cells) for line, cells in rows if not _RULE.match("|".join(cells))]
     if len(rows) < LEAST_FIGURES:
         return
@@ -316,7 +319,7 @@ def _table(lines: Sequence[Line], heading: str, caption: str, reading: _Reading)
         yield from _columns(head, body, caption, first, lines[-1].number)
 
 
-def _is_exact(across: dict[int, tuple[str, float | None]], body: Sequence[tuple[Line, list[str]]]) -> bool:
+def _is_exact(across: Columns, body: Body) -> bool:
     """Tell whether the rates of a table are figures that nobody plans."""
     rates = [
         read[1]
@@ -328,7 +331,7 @@ def _is_exact(across: dict[int, tuple[str, float | None]], body: Sequence[tuple[
     return sum(1 for rate in rates if rate % ROUND_RPS) >= LEAST_FIGURES
 
 
-def _durations(head: Sequence[str], body: Sequence[tuple[Line, list[str]]]) -> dict[int, tuple[str, float | None]]:
+def _durations(head: Sequence[str], body: Body) -> Columns:
     """Find the column of durations that are of requests, as of some milliseconds, next to a column of rates."""
     rated = any(named and named[0] == "rate" for named in map(figure_name, head))
     return {
@@ -342,14 +345,12 @@ def _durations(head: Sequence[str], body: Sequence[tuple[Line, list[str]]]) -> d
     }
 
 
-def _offered_and_achieved(
-    head: Sequence[str], body: Sequence[tuple[Line, list[str]]]
-) -> dict[int, tuple[str, float | None]]:
+def _offered_and_achieved(head: Sequence[str], body: Body) -> Columns:
     """Find the columns `Target` and `Achieved` of a table, where their cells are rates.
 
     Also `Rate`, where its cells are round rates, and a column of such ones next to one of rates that are hardly higher.
     """
-    found: dict[int, tuple[str, float | None]] = {}
+    found: Columns = {}
     for index, cell in enumerate(head):
         name = {"target": "offered", "offered": "offered", "achieved": "rate", "actual": "rate"}.get(plain(cell))
         rates = [cells[index] for _, cells in body if index < len(cells)]
@@ -367,9 +368,7 @@ def _offered_and_achieved(
     return _planned_and_achieved(of_rates, body) if len(of_rates) == 2 else {}
 
 
-def _planned_and_achieved(
-    columns: Sequence[tuple[int, str]], body: Sequence[tuple[Line, list[str]]]
-) -> dict[int, tuple[str, float | None]]:
+def _planned_and_achieved(columns: Sequence[tuple[int, str]], body: Body) -> Columns:
     (first, name), (second, other) = columns
     both = [
         (wanted[1], reached[1])
@@ -385,8 +384,8 @@ def _planned_and_achieved(
 
 def _rows(
     head: Sequence[str],
-    across: dict[int, tuple[str, float | None]],
-    body: Sequence[tuple[Line, list[str]]],
+    across: Columns,
+    body: Body,
     caption: str,
     default_us: float | None,
 ) -> Iterator[Run]:
@@ -419,9 +418,7 @@ def _rows(
         yield run
 
 
-def _columns(
-    head: Sequence[str], body: Sequence[tuple[Line, list[str]]], caption: str, first: Line, last_line: int
-) -> Iterator[Run]:
+def _columns(head: Sequence[str], body: Body, caption: str, first: Line, last_line: int) -> Iterator[Run]:
     """Read a table whose rows are figures: each column behind their names is a run."""
     named_by = max(
         range(NAME_COLUMNS),
@@ -448,7 +445,7 @@ def _columns(
         yield run
 
 
-def _matrix(head: Sequence[str], body: Sequence[tuple[Line, list[str]]], by_load: bool) -> Iterator[Run]:
+def _matrix(head: Sequence[str], body: Body, by_load: bool) -> Iterator[Run]:
     """Read a table of nothing but rates: of what the columns name, in what the rows name, or at their connections."""
     columns = [
         index

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import TypeGuard
 
 THIN = "\u202f"
 NBSP = "\u00a0"
@@ -19,7 +20,7 @@ UNKNOWN = "unknown"
 Value = float | int | str | bool | None
 
 
-def known(value: float | None) -> bool:
+def known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
@@ -39,7 +40,7 @@ def _digits(value: float, significant: int = 3) -> str:
 
 def count(value: float | None) -> str:
     """A whole number: 3 959 100."""
-    if value is None or not math.isfinite(value):
+    if not known(value):
         return UNKNOWN
     text = f"{abs(round(value)):,}".replace(",", THIN)
     return (MINUS if round(value) < 0 else "") + text
@@ -64,7 +65,7 @@ def _bare(value_us: float, scale: float) -> str:
 
 def latency(value_us: float | None) -> str:
     """A duration in microseconds: 118 us, 1.02 ms, 1.83 s."""
-    if value_us is None or not math.isfinite(value_us):
+    if not known(value_us):
         return UNKNOWN
     scale, unit = _time_unit(value_us)
     return f"{_bare(value_us, scale)}{NBSP}{unit}"
@@ -75,18 +76,18 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
 
     Bounds have the unit of the value unless they are so wide that another one suits them: 92 us (73 us-1.68 ms).
     """
-    if value_us is None or not math.isfinite(value_us):
+    if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
         return latency(value_us)
     scale, unit = _time_unit(value_us)
-    widest = max(abs(side) for side in (low_us, high_us) if side is not None and math.isfinite(side))
+    widest = max(abs(side) for side in (low_us, high_us) if known(side))
     if widest > 10 * abs(value_us) and scale != _time_unit(widest)[0]:
         sides = [latency(side) if known(side) else "?" for side in (low_us, high_us)]
         return f"{latency(value_us)} ({(f'{NBSP}to{NBSP}' if MINUS in ''.join(sides) else DASH).join(sides)})"
     if scale == 1.0 and float(value_us).is_integer():  # whole microseconds: bounds are rounded outwards
-        low_us = math.floor(low_us) if low_us is not None and math.isfinite(low_us) else None
-        high_us = math.ceil(high_us) if high_us is not None and math.isfinite(high_us) else None
+        low_us = math.floor(low_us) if known(low_us) else None
+        high_us = math.ceil(high_us) if known(high_us) else None
     sides = ["?" if side is None or not math.isfinite(side) else _bare(side, scale) for side in (low_us, high_us)]
     between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
     return f"{_bare(value_us, scale)}{NBSP}{unit} ({between.join(sides)})"
@@ -110,7 +111,7 @@ def _hundredths(share: float) -> str:
 
 def percent(share: float | None) -> str:
     """A share of 1 as a percentage: 9.74 %, 26.6 %."""
-    if share is None or not math.isfinite(share):
+    if not known(share):
         return UNKNOWN
     return f"{_hundredths(share)}{NBSP}%"
 
@@ -128,21 +129,21 @@ def given_latency(value_us: float) -> str:
 
 def growth(share: float | None) -> str:
     """A relative change: by 12.0 %; of more than fivefold the factor: to 609 times its value."""
-    if share is None or not math.isfinite(share):
+    if not known(share):
         return f"by {UNKNOWN}"
     return f"to {count(1 + share)} times its value" if share > 4 else f"by {percent(share)}"
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
     """A share with its interval: 26.6 % (24.7-28.6)."""
-    if low is None or high is None or not (known(share) and known(low) and known(high)):
+    if not (known(share) and known(low) and known(high)):
         return percent(share)
     return f"{percent(share)} ({_hundredths(low)}{DASH}{_hundredths(high)})"
 
 
 def size(value_bytes: float | None) -> str:
     """A size in bytes with a decimal prefix: 134 MB."""
-    if value_bytes is None or not math.isfinite(value_bytes):
+    if not known(value_bytes):
         return UNKNOWN
     for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(value_bytes) >= scale:
@@ -152,12 +153,12 @@ def size(value_bytes: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     """A time in seconds: 14 s, 0.5 s."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}{NBSP}s"
+    return UNKNOWN if not known(value) else f"{value:.3g}{NBSP}s"
 
 
 def number(value: float | None) -> str:
     """A number without a unit, to three significant digits and never with an exponent: 0.0000112, 1.80."""
-    return UNKNOWN if value is None or not math.isfinite(value) else _digits(value)
+    return UNKNOWN if not known(value) else _digits(value)
 
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
