@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from runners.readers import request_tools, scenario_tools
-from runners.readers.console_report import ConsoleReport
+from runners.readers.console_report import ConsoleReport, SummaryBlock
 from runners.readers.documents import Line, Problem
-from runners.readers.tool_summary import SummaryBlock
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from runners.readers.console_report import LEVELS, ConsoleReport, Latencies, ThreadStats
-from runners.readers.tool_summary import GO_US, F, N, SummaryBlock, Takers, compiled, go_time_us
+from runners.readers import units
+from runners.readers.console_report import LEVELS, ConsoleReport, F, Latencies, N, SummaryBlock, ThreadStats, compiled
 
 _TIME = rf"{F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"
 _SHORT = r"(\d[\d.]*[nuµμm]?s)"
@@ -43,12 +43,12 @@ STARTS = {
 
 def _us(match: re.Match[str], first: int = 1) -> float:
     """Take a number and its unit out of a match."""
-    return float(match[first]) * GO_US[match[first + 1].removesuffix("secs").removesuffix("sec") or "s"]
+    return float(match[first]) * units.TIME_US[match[first + 1].removesuffix("secs").removesuffix("sec") or "s"]
 
 
 def _latencies(block: SummaryBlock, match: re.Match[str]) -> None:
     for name, value in zip(match[1].split(","), match[2].split(","), strict=False):
-        time = go_time_us(value)
+        time = units.go_time_us(value)
         if name.strip() == "mean":
             block.mean_us = time
         elif name.strip() == "max":
@@ -73,12 +73,12 @@ def _classes(block: SummaryBlock, match: re.Match[str]) -> None:
 
 def _bombarding(block: SummaryBlock, match: re.Match[str]) -> None:
     block.said["connections"] = int(match[2])
-    if match[1] and (time := go_time_us(match[1])):
+    if match[1] and (time := units.go_time_us(match[1])):
         block.said["elapsed_s"] = time / 1e6
 
 
 def _go_stats(block: SummaryBlock, match: re.Match[str]) -> None:
-    block.mean_us, block.stdev_us, block.max_us = (go_time_us(match[at]) for at in (1, 2, 3))
+    block.mean_us, block.stdev_us, block.max_us = (units.go_time_us(match[at]) for at in (1, 2, 3))
 
 
 def _tens(block: SummaryBlock, match: re.Match[str]) -> None:
@@ -144,7 +144,7 @@ def _autocannon(block: SummaryBlock, match: re.Match[str]) -> None:
 def _cells(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take autocannon's row Latency: 2.5 %, 50 %, 97.5 %, 99 %, mean, standard deviation, maximum."""
     cells = match[1].split("│") if "│" in match[1] else re.findall(r"[\d.,]+ \w+", match[1])
-    times = [go_time_us(cell.replace(" ", "").replace(",", "")) for cell in cells]
+    times = [units.go_time_us(cell.replace(" ", "").replace(",", "")) for cell in cells]
     if len(times) == len(_AUTOCANNON):
         for level, time in zip(_AUTOCANNON, times, strict=True):
             if level:
@@ -166,12 +166,12 @@ def _counted(block: SummaryBlock, match: re.Match[str]) -> None:
 def _benchmarking(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take rewrk's first line: connections, and for how long."""
     block.said["connections"] = int(match[1])
-    block.said["duration_s"] = int(match[2]) * GO_US[match[3][0]] / 1e6
+    block.said["duration_s"] = int(match[2]) * units.TIME_US[match[3][0]] / 1e6
 
 
 def _rewrks_latencies(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take rewrk's mean, standard deviation, minimum and maximum."""
-    block.mean_us, block.stdev_us, block.max_us = (go_time_us(match[at]) for at in (1, 2, 4))
+    block.mean_us, block.stdev_us, block.max_us = (units.go_time_us(match[at]) for at in (1, 2, 4))
 
 
 def _availability(block: SummaryBlock, match: re.Match[str]) -> None:
@@ -248,7 +248,7 @@ def with_histogram(report: ConsoleReport, block: SummaryBlock) -> ConsoleReport:
     return replace(report, latencies=Latencies(None, tuple(sorted(rows.items()))), last_line=block.last_line)
 
 
-TAKERS: Takers = compiled(
+TAKERS = compiled(
     {
         "hey": (
             (rf"^\s*Total:\s+{_TIME}", lambda b, m: b.said.update(elapsed_s=_us(m) / 1e6)),
@@ -290,7 +290,7 @@ TAKERS: Takers = compiled(
             (rf"^\s*Reqs/sec\s+{F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
             (r"^\s*Latency\s+(\d\S*)\s+(\S+)\s+(\S+)\s*$", _go_stats),
             (r"^\s*Latency Distribution\s*$|^\s*Statistics\s+Avg|^\s*Throughput:|^\s*HTTP codes:", lambda b, m: None),
-            (rf"^\s*{F}%\s+(\d\S*)\s*$", lambda b, m: b.add_row(m[1], go_time_us(m[2]))),
+            (rf"^\s*{F}%\s+(\d\S*)\s*$", lambda b, m: b.add_row(m[1], units.go_time_us(m[2]))),
             (r"^\s*1xx - \d.*", _classes),
             (rf"^\s*others - {N}", lambda b, m: setattr(b, "failed", int(m[1]))),
         ),
@@ -346,13 +346,13 @@ TAKERS: Takers = compiled(
             (rf"^[\s*-]*{N} goroutine", lambda b, m: b.said.update(connections=int(m[1]))),
             (
                 rf"^[\s*-]*{N} requests in (\S+), ",
-                lambda b, m: b.said.update(requests=int(m[1]), elapsed_s=(go_time_us(m[2]) or 0) / 1e6 or None),
+                lambda b, m: b.said.update(requests=int(m[1]), elapsed_s=(units.go_time_us(m[2]) or 0) / 1e6 or None),
             ),
             (rf"^[\s*-]*Requests/sec:\s+{F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
-            (r"^[\s*-]*Avg Req Time:\s+(\S+)", lambda b, m: setattr(b, "mean_us", go_time_us(m[1]))),
-            (r"^[\s*-]*Slowest Request:\s+(\S+)", lambda b, m: setattr(b, "max_us", go_time_us(m[1]))),
+            (r"^[\s*-]*Avg Req Time:\s+(\S+)", lambda b, m: setattr(b, "mean_us", units.go_time_us(m[1]))),
+            (r"^[\s*-]*Slowest Request:\s+(\S+)", lambda b, m: setattr(b, "max_us", units.go_time_us(m[1]))),
             (rf"^[\s*-]*Number of Errors:\s+{N}", lambda b, m: setattr(b, "failed", int(m[1]))),
-            (rf"^[\s*-]*{F}%:\s+(\S+)\s*$", lambda b, m: b.add_row(m[1], go_time_us(m[2]))),
+            (rf"^[\s*-]*{F}%:\s+(\S+)\s*$", lambda b, m: b.add_row(m[1], units.go_time_us(m[2]))),
             (r"^[\s*-]*(?:Transfer/sec|Overall \S+|Fastest Request|stddev):", lambda b, m: None),
         ),
         "rewrk": (
@@ -394,7 +394,7 @@ TAKERS: Takers = compiled(
             (rf"^\s*Requests\s+\[total, rate[^\]]*\]\s+{N},\s+{F}", _requests),
             (
                 r"^\s*Duration\s+\[[^\]]*\]\s+([^,\s]+)",
-                lambda b, m: b.said.update(elapsed_s=(go_time_us(m[1]) or 0) / 1e6 or None),
+                lambda b, m: b.said.update(elapsed_s=(units.go_time_us(m[1]) or 0) / 1e6 or None),
             ),
             (r"^\s*Latencies\s+\[([^\]]*)\]\s+(.+?)\s*$", _latencies),
             (r"^\s*Bytes (?:In|Out)\s+\[|^\s*Success\s+\[", lambda b, m: None),

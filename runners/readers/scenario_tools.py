@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 
-from runners.readers.tool_summary import F, N, SummaryBlock, Takers, compiled, go_time_us
+from runners.readers import units
+from runners.readers.console_report import F, N, SummaryBlock, compiled
 
 _THOUSANDS = r"\d{1,3}(?:,\d{3}){1,5}(?!\d)"  # as people write them who type an output again
 _COUNT = rf"({_THOUSANDS}|\d{{1,18}})"
@@ -39,7 +40,7 @@ def _requests_of_k6(block: SummaryBlock, match: re.Match[str]) -> None:
 def _trend(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take a line of k6's: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
     found = re.findall(r"([\w().]+)=([^\s=]+?),?(?=\s|$)", match[1])  # an author may put commas between them
-    times = {name: go_time_us(value) for name, value in found}
+    times = {name: units.go_time_us(value) for name, value in found}
     block.mean_us, block.max_us = times.get("avg"), times.get("max")
     block.said.setdefault("requests", None)
     if any(value.startswith("-") for _, value in found):
@@ -65,7 +66,7 @@ def _failed_of_k6(block: SummaryBlock, match: re.Match[str]) -> None:
 def _threshold(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take a percentile of the requests that k6 prints next to a threshold of theirs."""
     if block.section == "http_req_duration":
-        block.add_row(match[1], go_time_us(match[2]))
+        block.add_row(match[1], units.go_time_us(match[2]))
 
 
 def _waiting(block: SummaryBlock, match: re.Match[str]) -> None:
@@ -148,7 +149,7 @@ def _jmeter(block: SummaryBlock, match: re.Match[str]) -> None:
     block.mean_us, block.max_us = float(match[4]) * 1e3, float(match[5]) * 1e3
 
 
-TAKERS: Takers = compiled(
+TAKERS = compiled(
     {
         "k6": (
             (r"^\s*\* \S+: ([\d.]+) iterations/s for ", _paced),

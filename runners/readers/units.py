@@ -1,7 +1,8 @@
 """Numbers with units as wrk and wrk2 print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`.
 
 Both tools step to the next unit at 85 % of it and print two decimals, so `0.93ms` and `930.00us` are one value.
-Kilobytes are 1024 bytes. Each reader gives None for what is no number, and NaN or infinity where the tool printed that.
+Kilobytes are 1024 bytes. Programs in Go print times of several units: `3m59.9s`. Each reader gives None for what is no
+number, and NaN or infinity where the tool printed that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _TIME = re.compile(rf"^{_NUMBER}(?P<unit>us|μs|µs|ms|s|m|h)$", re.IGNORECASE)
 _COUNT = re.compile(rf"^{_NUMBER}(?P<unit>[kKMGTP]?)$", re.IGNORECASE)
 _SIZE = re.compile(rf"^{_NUMBER}(?P<unit>[KMGTP]?)i?B?$", re.IGNORECASE)
 
-_TIME_US = {"us": 1.0, "μs": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
+TIME_US = {"ns": 1e-3, "us": 1.0, "μs": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
@@ -35,7 +36,7 @@ def _scaled(match: re.Match[str] | None, factor: float) -> float | None:
 def time_us(text: str) -> float | None:
     """A duration in microseconds."""
     match = _TIME.match(text)
-    return _scaled(match, _TIME_US[match["unit"].lower()]) if match else None
+    return _scaled(match, TIME_US[match["unit"].lower()]) if match else None
 
 
 def time_s(text: str) -> float | None:
@@ -54,3 +55,17 @@ def size_bytes(text: str) -> float | None:
     """A size in bytes. `1.79K`, without the B, is read as well."""
     match = _SIZE.match(text)
     return _scaled(match, 1024.0 ** _POWERS[match["unit"].lower()]) if match else None
+
+
+_GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
+_CUT = re.compile(r"\d+\.\d+m")
+
+
+def go_time_us(text: str) -> float | None:
+    """Read a duration as Go prints it: `3m59.9s`, `681.09ms`, `0s`."""
+    parts = _GO_PART.findall(text.strip())
+    if _CUT.fullmatch(text.strip()):
+        return None  # Go prints no fraction of a minute: a line was cut within `ms`
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        return None
+    return sum(float(number) * TIME_US[unit] for number, unit in parts)
