@@ -30,6 +30,58 @@ from runners.readers.outputs import Output
 if TYPE_CHECKING:
     import pandas as pd
 
+Floats = npt.NDArray[np.float64]
+
+UP_TO = 0.9
+FEWEST_ROWS = 8
+STRAIGHT_R2 = 0.995
+LARGEST_DEVIATION = 0.05
+TIMER_US = (700.0, 1_600.0)  # widths that a millisecond tick produces, with what wake-up and server add
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFit:
+    """A straight line through a spectrum; widths in microseconds, deviation as a share of the width."""
+
+    width_us: float
+    start_us: float
+    r_squared: float
+    deviation: float
+    rows: int
+
+    @property
+    def uniform(self) -> bool:
+        """Whether latencies are spread evenly over a range."""
+        return self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
+
+    @property
+    def is_millisecond_timer(self) -> bool:
+        """Uniform over about one millisecond, starting near zero."""
+        low, high = TIMER_US
+        return self.uniform and low <= self.width_us <= high and abs(self.start_us) <= 0.25 * self.width_us
+
+
+def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
+    """Fit one kind of a `spectrum` frame; None when fewer than three rows lie below p90."""
+    if spectrum["kind"].nunique() > 1:
+        return None
+    return straight_line(spectrum["percentile"].to_numpy(float), spectrum["value_us"].to_numpy(float))
+
+
+def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
+    """Fit percentiles (0..1) and their latencies; None when fewer than three of them lie below p90."""
+    x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
+    below = (x <= UP_TO) & np.isfinite(y)
+    x, y = x[below], y[below]
+    if len(x) < 3 or x[0] == x[-1]:
+        return None
+    line = linregress(x, y)
+    slope, start = float(line.slope), float(line.intercept)
+    r_squared = float(line.rvalue) ** 2 if np.ptp(y) else math.nan
+    deviation = float(np.abs(y - (slope * x + start)).max()) / slope if slope > 0 else math.inf
+    return TimerFit(slope, start, r_squared, deviation, len(x))
+
+
 ROW_LEVELS = (0.5, 0.75, 0.9)
 ROWS_R2 = 0.998  # three rounded figures fit a line more easily than a hundred
 NEAR_TICKS = 2.0
@@ -155,55 +207,3 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
 
 
 RULES = (_generator_timer, _below_resolution, _delayed_ack)
-
-
-Floats = npt.NDArray[np.float64]
-
-UP_TO = 0.9
-FEWEST_ROWS = 8
-STRAIGHT_R2 = 0.995
-LARGEST_DEVIATION = 0.05
-TIMER_US = (700.0, 1_600.0)  # widths that a millisecond tick produces, with what wake-up and server add
-
-
-@dataclass(frozen=True, slots=True)
-class TimerFit:
-    """A straight line through a spectrum; widths in microseconds, deviation as a share of the width."""
-
-    width_us: float
-    start_us: float
-    r_squared: float
-    deviation: float
-    rows: int
-
-    @property
-    def uniform(self) -> bool:
-        """Whether latencies are spread evenly over a range."""
-        return self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
-
-    @property
-    def is_millisecond_timer(self) -> bool:
-        """Uniform over about one millisecond, starting near zero."""
-        low, high = TIMER_US
-        return self.uniform and low <= self.width_us <= high and abs(self.start_us) <= 0.25 * self.width_us
-
-
-def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Fit one kind of a `spectrum` frame; None when fewer than three rows lie below p90."""
-    if spectrum["kind"].nunique() > 1:
-        return None
-    return straight_line(spectrum["percentile"].to_numpy(float), spectrum["value_us"].to_numpy(float))
-
-
-def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
-    """Fit percentiles (0..1) and their latencies; None when fewer than three of them lie below p90."""
-    x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
-    below = (x <= UP_TO) & np.isfinite(y)
-    x, y = x[below], y[below]
-    if len(x) < 3 or x[0] == x[-1]:
-        return None
-    line = linregress(x, y)
-    slope, start = float(line.slope), float(line.intercept)
-    r_squared = float(line.rvalue) ** 2 if np.ptp(y) else math.nan
-    deviation = float(np.abs(y - (slope * x + start)).max()) / slope if slope > 0 else math.inf
-    return TimerFit(slope, start, r_squared, deviation, len(x))
