@@ -11,6 +11,17 @@ from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS
 from runners.readers.outputs import Output
 from runners.readers.write import Value
 
+LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
+CHECK_S = 2.0  # how often wrk and wrk2 look for connections that wait too long
+LEAST_LOST_S = 0.2  # less is the wait for the last responses
+START_S = 0.5  # what a generator and a server that have just started may lose besides
+QUEUE_OF_LOST = 0.5  # a queue that grows all the time ends at the shortfall; one that began late, somewhat below
+QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
+QUEUE_SHARE = 0.25
+TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
+BROKE_OFF = 0.5  # of the time that was asked for: a run that ended before had nothing to offer afterwards
+WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
+WRK2_WARM_UP_PER_CONNECTION_S = 0.005  # ... which the setting up of connections puts off
 #: The outputs of one report, in order. Most rules look at each alone.
 Group = Sequence[Output]
 
@@ -84,19 +95,6 @@ class Remark:
     @property
     def output(self) -> Output:
         return self.seen.output
-
-
-LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
-CHECK_S = 2.0  # how often wrk and wrk2 look for connections that wait too long
-LEAST_LOST_S = 0.2  # less is the wait for the last responses
-START_S = 0.5  # what a generator and a server that have just started may lose besides
-QUEUE_OF_LOST = 0.5  # a queue that grows all the time ends at the shortfall; one that began late, somewhat below
-QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
-QUEUE_SHARE = 0.25
-TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
-BROKE_OFF = 0.5  # of the time that was asked for: a run that ended before had nothing to offer afterwards
-WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
-WRK2_WARM_UP_PER_CONNECTION_S = 0.005  # ... which the setting up of connections puts off
 
 
 def finite(value: float | None) -> float | None:
