@@ -88,9 +88,9 @@ echo begun >> calls
 BUILDS = """
 import sys
 from pathlib import Path
-from runners.toolchain import build
-build.LOADGEN_CRATE = crate = Path(sys.argv[1])
-build.TRUEPACE, build.LOADGEN_STAMP = crate / "target" / "truepace", crate / "target" / "lab.stamp"
+from runners.toolchain import build, tools
+tools.LOADGEN_CRATE = crate = Path(sys.argv[1])
+tools.TRUEPACE, build.LOADGEN_STAMP = crate / "target" / "truepace", crate / "target" / "lab.stamp"
 build.build_truepace(print, force=len(sys.argv) > 2)
 """
 
