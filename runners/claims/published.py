@@ -129,7 +129,7 @@ def _timer(
         f"up to p90 the latency grows in a straight line (R\u00b2 {line.r_squared:.4f}) over "
         f"{write.latency(line.width_us)}, as it does when requests leave on a millisecond tick"
     )
-    evidence = {
+    evidence: dict[str, write.Value] = {
         "published_p50_us": median, "width_us": line.width_us, "r_squared": line.r_squared, "deviation": line.deviation,
     }  # fmt: skip
     for step in ours:
