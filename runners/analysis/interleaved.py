@@ -206,7 +206,19 @@ class Comparison:
 
     def sentence(self, row: Row) -> str:
         """What a row says, and what it is with all threads."""
-        return write.sentence(self.label + row.sentence(self.margin, self.unit) + self.in_all(row))
+        return write.sentence(self.label + row.sentence(self.margin, self.unit) + self.addition(row))
+
+    def addition(self, row: Row) -> str:
+        """What has to be known with a row: of closed loops a busy generator, of CPU time that of all threads."""
+        if row.quantity.name != THROUGHPUT or not self.busy:
+            return self.in_all(row)
+        starts = f"{write.count(len(self.busy))} of {write.several(len(self.starts), self.unit)}"
+        return f"; the generator was at its limit in {starts}, so the higher of the two is a lower bound"
+
+    @property
+    def busy(self) -> tuple[int, ...]:
+        """Starts in whose closed loops the generator, and not the server, may have been the limit."""
+        return self.late if self.primary == THROUGHPUT else ()
 
     def in_all(self, row: Row) -> str:
         """What follows CPU time of the threads that respond where that of all threads comes out otherwise."""

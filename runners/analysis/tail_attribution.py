@@ -135,7 +135,10 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
         for one in latency_spikes.causes_of(step)
         if (longest := _longest_in(one, worst)) > 0
     ]
-    text = f"The slowest responses of {facts.title(step)} took about {write.latency(worst.peak_us)}, {_when(worst)}; "
+    # a spike knows the middle of a bin, which may lie above the slowest response
+    rows = step.frames["intervals"]
+    peak_us = min([worst.peak_us, *rows[rows["kind"] == facts.RESPONSE].groupby("kind")["max_us"].max()])
+    text = f"The slowest responses of {facts.title(step)} took about {write.latency(peak_us)}, {_when(worst)}; "
     if credit:
         parts = [f"{name} ({write.percent(credit[name])})" for name in sorted(credit, key=lambda name: -credit[name])]
         text += f"they are credited to {write.listed(parts)}"
@@ -143,7 +146,7 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
         text += f"no named cause is long enough; there were {write.listed(there[:MOST_EVENTS])}"
     else:
         text += "nothing that was recorded happened there"
-    return _finding("W02", Severity.NOTE, text, {"peak_us": worst.peak_us, "begin_s": worst.begin_s, **credit}, step)
+    return _finding("W02", Severity.NOTE, text, {"peak_us": peak_us, "begin_s": worst.begin_s, **credit}, step)
 
 
 def _longest_in(one: latency_spikes.Cause, window: Spike) -> float:
@@ -372,3 +375,22 @@ def made(step: Step, level: float = P99) -> Made | None:
     shares = {each.cause.name: each.share.value for each in seen.named} if seen is not None else {}
     own = {name: share for name, share in shares.items() if name in latency_spikes.MACHINE}
     return Made(own) if sum(own.values()) >= MACHINE_SHARE else None
+
+
+def made_first(step: Step, until_s: float) -> Made | None:
+    """What made the spikes that begin within the first seconds of a step, where that was the machine; else None."""
+    seen = attribution(step)
+    if seen is None:
+        return None
+    spikes = [
+        (each.excess_ms, credit)
+        for each, credit in zip(seen.tail.spikes, seen.credited, strict=True)
+        if each.begin_s < until_s
+    ]
+    whole_ms = sum(excess_ms for excess_ms, _ in spikes)
+    shares = {
+        name: sum(excess_ms * credit.get(name, 0.0) for excess_ms, credit in spikes) / whole_ms
+        for name in latency_spikes.MACHINE
+        if any(credit.get(name) for _, credit in spikes)
+    }
+    return Made(shares) if sum(shares.values()) >= MACHINE_SHARE else None

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from runners.analysis import facts, instrument, machine_stalls
+from runners.analysis.interleaved import THROUGHPUT, Comparison, comparisons
+from runners.analysis.knee import rate_interval
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, head, steadiness
 from runners.audit.audit import audit
 from runners.claims import profile
@@ -408,6 +410,8 @@ def cross_checks(run: Run) -> Iterator[Check]:
         yield _ceiling(nothing)
     if searched := [each for each in ladders(run) if each.base is not None and each.base.knee is not None]:
         yield _rate_steps(run, searched)
+    if pairs := list(_closed_loops(run)):
+        yield _below_knees(run, pairs)
 
 
 def _profiled(steps: list[Step]) -> Check:
@@ -478,6 +482,41 @@ def _ceiling(found: list[tuple[str, list[Knee]]]) -> Check:
         faster += [f"{k.name} {workload.upper()}" for k in each if k.answer.low_rps > nothing.answer.high_rps]
     text = f"above the knee of the server that stores nothing: {write.listed(faster) or 'none beyond its interval'}"
     return Check("knees below that of storing nothing", not faster, write.sentence(text))
+
+
+def _closed_loops(run: Run) -> Iterator[tuple[Comparison, str, float, Ladder]]:
+    """Comparisons in closed loops with a treatment, the most that it reached in a start, and the search of its knee."""
+    searches = [each for each in ladders(run) if each.search is not None and each.answer is not None]
+    for found in comparisons(run):
+        step = next(step for step in run.steps if step.name in found.steps)
+        for (quantity, name), values in found.values.items():
+            most_rps = max((rps for rps in values if write.known(rps)), default=float("nan"))
+            of = (step.workload, step.record.connections)
+            for each in searches if quantity == THROUGHPUT and write.known(most_rps) else ():
+                first = each.steps[0]
+                if first.subject == name and (first.workload, first.record.connections) == of:
+                    yield found, name, most_rps, each
+
+
+def _below_knees(run: Run, pairs: list[tuple[Comparison, str, float, Ladder]]) -> Check:
+    """A closed loop reaches what the knee is at least: as many connections send whenever they have a response."""
+    bad = [each for each in pairs if each[3].answer is not None and each[2] < each[3].answer.low_rps]
+    text = f"the closed loops of {write.several(len(pairs), 'setting')} reach at least their knees"
+    names = dict.fromkeys(name for found, *_ in bad for name in found.steps)
+    if bad:
+        parts = [
+            f"{facts.engine_name(name)} {each.steps[0].workload.upper()} reaches at most {write.rate(most_rps)} in the "
+            f"closed loops of {found.name}, its knee is {rate_interval(each.answer)}"
+            for found, name, most_rps, each in bad
+            if each.answer is not None
+        ]
+        cores = [compiling_cores(step) for step in run.steps if step.name in names]
+        busy = [each for each in cores if each is not None and each > SETTLED_CORES]
+        why = (
+            f"JIT compilation was unfinished in {write.count(len(busy))} of {write.several(len(cores), 'closed loop')}"
+        )
+        text = f"{'; '.join(parts)} ({why if busy else 'why is not known'}): compare rates within a block alone"
+    return Check("closed loops and knees", not bad, write.sentence(text), tuple(names))
 
 
 def _rate_steps(run: Run, found: list[Ladder]) -> Check:

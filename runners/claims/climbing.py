@@ -108,6 +108,13 @@ class Ladder:
         )
         return sorted(met - missed), sorted(missed)
 
+    @property
+    def unknown(self) -> list[float]:
+        """The rates of which nothing is known, since the generator was late in every step that offered them."""
+        met, missed = self.outcomes
+        late = {point.rps for point in self.points if point.outcome == Outcome.GENERATOR}
+        return sorted(late - {*met, *missed})
+
     @cached_property
     def answer(self) -> Answer | None:
         """The knee that these rates show, or for rates at shares of it the one that was found before; else None."""
@@ -421,7 +428,8 @@ def _fixed(ladder: Ladder) -> Finding:
         does, fails = f"meets {limits}", f"misses {limits}"
     if met and (not missed or met[-1] < missed[0]):
         text = f"{ladder.title} {does} {write.rate(met[-1])}"
-        text += f", not {write.rate(missed[0])}" if missed else ", the highest rate that was offered"
+        top = not ladder.unknown or ladder.unknown[-1] < met[-1]
+        text += f", not {write.rate(missed[0])}" if missed else ", the highest rate that was offered" if top else ""
     elif met:
         text = f"{ladder.title} {does} {write.count(len(met))} of {write.count(count)} rates; the lowest that it "
         text += f"missed is {write.rate(missed[0])}"
@@ -433,6 +441,8 @@ def _fixed(ladder: Ladder) -> Finding:
         text = f"{ladder.title} {fails} {write.rate(missed[0])}, the one rate that can be judged"
     else:
         text = f"{ladder.title} {does} none of the {write.count(count)} rates that can be judged"
+    if count and ladder.unknown:
+        text += f"; the generator was late at {write.listed(map(write.rate, ladder.unknown))}"
     evidence = {"rates": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)
     return Finding.of("K05", Severity.GOOD if met else Severity.WARNING, text, evidence, steps, ladder.anchor)
@@ -547,6 +557,12 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
     failed += [point.step.name for _, point in judged if point.outcome == Outcome.INVALID]
     name = f"probes of {write.several(len(found), 'ladder')}"
     yield Check(name, not silent and not invalid, write.sentence(text), tuple(dict.fromkeys(failed)))
+    if late := [point for _, point in judged if point.outcome == Outcome.GENERATOR]:
+        of = write.several(len(judged), "rate step")
+        text = f"it was late in {write.count(len(late))} of {of} of ladders, "
+        text += "which missed the objective and tell nothing of their server"
+        names = tuple(dict.fromkeys(point.step.name for point in late))
+        yield Check("generator kept up", False, write.sentence(text), names)
     beyond = [
         (point.samples * (1 - ladder.objective.latencies[-1][0]), ladder)
         for ladder, point in judging

@@ -41,6 +41,9 @@ def analyse(run: Run) -> Claims | None:
     checks = tuple(check for each in found for check in _checks(each))
     primary = [row for each in found for row in each.rows if row.quantity.name == each.primary]
     answer = " ".join(each.headline for each in found) if len(primary) <= MOST_IN_HEADLINE else _counted(primary)
+    busy = [each.name for each in found if each.busy]
+    if busy and len(primary) > MOST_IN_HEADLINE:
+        answer += f" The generator was at its limit in {write.listed(busy)}: the higher rates there are lower bounds."
     return Claims(answer, findings, checks=checks)
 
 
@@ -121,7 +124,7 @@ def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
     evidence = {key: value for key, value in row.as_json().items() if key not in ("unit", "lower_is_better")}
     verdict = Verdict.INCONCLUSIVE.value if row.machine else row.verdict.value
     evidence |= {"verdict": verdict, "margin": found.margin, "block": found.name, "form": found.form}
-    return evidence | ({"in_all": text} if (text := found.in_all(row)) else {})  # type: ignore[return-value]
+    return evidence | ({"addition": text} if (text := found.addition(row)) else {})  # type: ignore[return-value]
 
 
 def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
@@ -159,7 +162,7 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     base, treatment = (str(evidence[name]) for name in ("baseline", "treatment"))
     starts = int(_number(evidence["starts"]))
     row = Row(quantity, base, treatment, ratio, low, high, verdict, a, b, starts, inside=inside)
-    text = f"{row.change}, {row.pair(named=True)}{evidence.get('in_all', '')}"
+    text = f"{row.change}, {row.pair(named=True)}{evidence.get('addition', '')}"
     effect = f"{quantity.label} {f'not compared: {why}' if why else text}"
     needed, form = evidence.get("starts_needed"), str(evidence["form"])
     unit = "round" if form == ROUNDS else "start"
@@ -209,6 +212,9 @@ def _checks(found: Comparison) -> Iterator[Check]:
         starts = f"start{'s' if len(found.late) > 1 else ''} {write.listed(map(str, found.late))}"
         text = f"it was late in {starts} of {found.name}: there, response times hold up to the percentile that it "
         text += "kept up to, and service times hold"
+        if found.busy:
+            text = f"it was at its limit in {starts} of {found.name}: a closed-loop rate there may be its own, and is "
+            text += "a lower bound of the server's"
         yield Check("generator kept up", False, write.sentence(text), found.steps)
     control = next((row for row in found.control if row.quantity.name == found.primary), None)
     if control is not None:

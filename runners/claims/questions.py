@@ -457,6 +457,7 @@ def tail_by(cause: str, step: str) -> Answering:
     """Does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?
 
     No where it explains less than TAIL_MARGIN: where nothing is credited to it, or where the whole interval lies below.
+    Inconclusive of a load in which there was none of it.
     """
 
     def answer(evidence: Evidence) -> Answer | None:
@@ -473,7 +474,8 @@ def tail_by(cause: str, step: str) -> Answering:
         if seen and share > 0 and not high < TAIL_MARGIN:
             verdict = Verdict.YES if p < CHANCE and low > 0 else Verdict.INCONCLUSIVE
             needed = "" if verdict == Verdict.YES else "a longer load, to tell cause from coincidence"
-        if not seen:
+        if not seen:  # a load without it says nothing on what it does where there is some
+            verdict, needed = Verdict.INCONCLUSIVE, f"a load long enough for a {cause}"
             effect = f"no {cause} in this load, which has a tail without: {effect}"
         basis = "one load, permutation test" + (f"; {cause}: p = {p:.2g}" if seen else "")
         if verdict == Verdict.NO and share > 0:

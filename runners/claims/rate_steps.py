@@ -25,6 +25,7 @@ EVENTS = ("cpu", "alloc", "lock")
 MOST_CATEGORIES = 3
 MOST_RATES = 3  # more than that stand as their ends
 COLD, WARM = "put-cold", "put-warm"
+FIRST_S = 1.0  # of a cold start
 WRK2_SKIPS_S = 10.0  # and five milliseconds a connection: what wrk2 leaves out of its percentiles
 
 
@@ -136,9 +137,12 @@ def _cold(run: Run) -> Finding | None:
     first_us, rest_us = float(p99_us.iloc[0]), float(p99_us.iloc[len(p99_us) // 2 :].median())
     text = (
         f"The first second of {facts.title(cold)} at {write.rate(facts.offered_rps(cold))} has a p99 of "
-        f"{write.latency(first_us)}, the median of the seconds in its second half is {write.latency(rest_us)}"
+        f"{write.latency(first_us)}, the median p99 of the seconds in its second half is {write.latency(rest_us)}"
     )
-    evidence = {"first_p99_us": first_us, "later_p99_us": rest_us}
+    evidence: dict[str, write.Value] = {"first_p99_us": first_us, "later_p99_us": rest_us}
+    if early := tail_attribution.made_first(cold, FIRST_S):
+        text += f", but {early.written} of what was slow in that second"
+        evidence["machine"] = early.written
     names = [cold.name]
     whole = facts.quoted(warm, 0.99) if warm is not None else None
     if warm is not None and whole is not None:
@@ -167,7 +171,10 @@ def _no_cold_start(run: Run) -> Iterator[Finding]:
         f"percentiles. Here the responses of these seconds of {facts.title(cold)} take up to {write.latency(most_us)}, "
         f"with a p99 of {write.latency(first_us)} in the first second"
     )
-    evidence = {"early_max_us": most_us, "first_p99_us": first_us}
+    evidence: dict[str, write.Value] = {"early_max_us": most_us, "first_p99_us": first_us}
+    if machine := tail_attribution.made_first(cold, FIRST_S):
+        text += f", but {machine.written} of what was slow in that one, so most of it is not what a cold start costs"
+        evidence["machine"] = machine.written
     remedy = "Measure a cold start from its first request, and warm-up as something of its own."
     yield Finding.of("M06", Severity.WARNING, text, evidence, (cold.name,), Anchor.timeline(COLD), remedy)
 

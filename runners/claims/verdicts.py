@@ -246,6 +246,8 @@ def cold_start(finding: Finding) -> Answer:
     """Does the published cold run hold its cold start?"""
     effect = "wrk2 leaves out the first 10 s; here responses in them take up to "
     effect += f"{write.latency(number(finding, 'early_max_us'))}"
+    if machine := finding.evidence.get("machine"):
+        effect += f", but {machine} of what was slow in the first second"
     return Answer(Verdict.NO, effect, "wrk2's source; one load", finding=finding)
 
 

@@ -334,6 +334,12 @@ def _rates(ladder: Ladder) -> str:
     met, missed = ladder.outcomes
     if not met and not missed:
         return "nothing is known"
+    late = f"; generator late at {write.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
+    return _judged_rates(met, missed) + late
+
+
+def _judged_rates(met: Sequence[float], missed: Sequence[float]) -> str:
+    """Which of the judged rates are achieved; there is one at least."""
     if not met:
         return f"none of {tables.count(len(missed))}" if len(missed) > 1 else f"not {tables.rate(missed[0])}"
     if not missed:
@@ -429,6 +435,7 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     yield Section("knees", heading, text=text, findings=about, figures=tuple(figures))
 
 
+LATE = "generator late"
 PUBLISHED_TEXT = "Absolute figures of two machines can't be compared; the shape around the knee can."
 _SAME = 0.001
 MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
@@ -444,7 +451,7 @@ def against_published(ladder: Ladder) -> Table | None:
         if not rate:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
-        cells = (name, _rate(rate, output), *_there(output), tables.share(rate / ladder.base.rps), *_here(own))
+        cells = (name, _rate(rate, output), *_there(output), tables.share(rate / ladder.base.rps), *_here(ladder, own))
         rows.append((own is None, cells))
     if not rows:
         return None
@@ -474,7 +481,9 @@ def _there(output: Output) -> tuple[str, str, str]:
     return tables.rate(report.requests_per_s), middle, tables.latency(report.latencies.at(0.99))
 
 
-def _here(step: Step | None) -> tuple[str, str, str]:
+def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
     if step is None:
         return tables.NONE, tables.NONE, tables.NONE
+    if facts.offered_rps(step) in ladder.unknown:
+        return tables.rate(facts.achieved_rps(step)), LATE, LATE
     return tables.rate(facts.achieved_rps(step)), facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)

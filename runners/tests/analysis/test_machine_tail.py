@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analysis import tail_attribution
+from runners.analysis import latency_spikes, tail_attribution
+from runners.analysis.facts import RESPONSE
 from runners.analysis.latency_spikes import MACHINE, SEVERAL, explains
 from runners.claims.answer import engines_apart
 from runners.claims.between import compared
@@ -17,6 +19,7 @@ from runners.claims.conclude import REMEDIES, conclude
 from runners.claims.conclusion import RULES, Conclusion
 from runners.claims.profile import Pair, cost
 from runners.claims.profile import _measured as measured
+from runners.readers import write
 from runners.readers.run import Step, frame
 from runners.tests.fixtures.history import Span, history
 from runners.tests.report import steps
@@ -79,6 +82,28 @@ def test_a_p99_that_the_machine_did_not_make_is_compared(tmp_path: Path, cause: 
     assert not sentences(found, "W05") and "explains" not in found.answer
     (reported,) = sentences(found, "L02")
     assert "the p99 of RocksDB PUT is lower than that of LSM PUT" in reported
+
+
+def test_what_the_machine_made_of_a_cold_start_is_known_by_its_first_spikes(tmp_path: Path) -> None:
+    first = [(0.3, 0.2), *STALLS]
+    stolen = load(tmp_path, "lsm", first, seed=2)
+    made = tail_attribution.made_first(stolen, 1.0)
+    assert made is not None and "CPU steal explains" in made.written
+    assert tail_attribution.made_first(load(tmp_path, "rocksdb", STALLS, seed=2), 1.0) is None, "it began calm"
+    own = load(tmp_path, "noop", first, FLUSH, seed=2)
+    assert tail_attribution.made_first(own, 1.0) is None
+
+
+def test_the_slowest_responses_take_no_longer_than_the_maximum(tmp_path: Path) -> None:
+    step = load(tmp_path, "lsm", STALLS, seed=2)
+    tail = latency_spikes.find(step.frames["slices"])
+    assert tail is not None
+    most_us = 0.98 * max(spike.peak_us for spike in tail.spikes)
+    seconds = pd.DataFrame([{"t_s": 0.0, "kind": RESPONSE, "max_us": most_us}])
+    seconds = seconds.reindex(columns=frame("intervals").columns)
+    capped = dataclasses.replace(step, frames={**step.frames, "intervals": seconds})
+    (found,) = (each for each in tail_attribution.findings(capped) if each.code == "W02")
+    assert found.evidence["peak_us"] == most_us and write.latency(most_us) in found.sentence
 
 
 def test_causes_agree_with_their_verb() -> None:

@@ -114,6 +114,20 @@ def test_a_rate_that_is_missed_by_more_than_lateness_explains_is_missed_by_the_s
     assert meets(little, Objective()).outcome != Outcome.MET
 
 
+def test_rates_at_which_the_generator_was_late_are_named_with_those_that_were_judged(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (800.0, 1_400.0, 1_800.0), searched=False, base=BASE, late=(1_800.0,)))
+    (ladder,) = ladders(run)
+    assert ladder.unknown == [1_800.0]
+    conclusion = conclude(run, {})
+    (finding,) = (each for each in conclusion.findings if each.code == "K05")
+    assert finding.sentence.endswith("; the generator was late at 1\u202f800/s.")
+    assert "highest rate that was offered" not in finding.sentence
+    (check,) = (each for each in conclusion.checks if each.name == "generator kept up" and "ladders" in each.text)
+    assert check.ok is False and check.steps == (ladder.steps[2].name,) and "1 of 3 rate steps" in check.text
+    render(run, conclusion, {})
+    assert "all up to 1\u202f400/s; generator late at 1\u202f800/s" in run.folder.report_md.read_text()
+
+
 def test_a_ladder_of_silent_rate_steps_claims_nothing_of_its_server(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (800.0, 1_400.0), searched=False, base=BASE, late=(800.0, 1_400.0)))
     (finding,) = (each for each in conclude(run, {}).findings if each.code == "K05")

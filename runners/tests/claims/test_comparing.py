@@ -87,6 +87,19 @@ def test_cpu_time_of_responding_threads_is_not_reported_alone_where_that_of_all_
     assert of_role.sentence.replace("\u00a0", " ").endswith(f"{text}{role}.")
 
 
+def test_a_closed_loop_rate_is_a_lower_bound_where_the_generator_was_at_its_limit(tmp_path: Path) -> None:
+    (found,) = comparisons(_run(tmp_path, b_us=90.0))
+    rows = (row("closed_loop_rps", Verdict.HIGHER), row("cpu_us", Verdict.LOWER, 0.7))
+    closed = dataclasses.replace(found, rows=rows, primary="closed_loop_rps", late=(1, 2))
+    rate, cpu = interleaved._findings(closed)
+    limit = "the generator was at its limit in 2 of 6 rounds, so the higher of the two is a lower bound"
+    assert limit in rate.sentence and limit in answer_of(rate).effect and limit not in cpu.sentence
+    (check,) = (each for each in interleaved._checks(closed) if each.name == "generator kept up")
+    assert "lower bound" in check.text and "response times" not in check.text
+    paced = dataclasses.replace(closed, primary="p50_us")
+    assert all("lower bound" not in each.sentence for each in interleaved._findings(paced))
+
+
 def test_every_quantity_that_is_no_time_has_its_verb() -> None:
     for quantity in QUANTITIES.values():
         latency = quantity.unit == "us" and "cpu" not in quantity.name

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from runners.analysis import facts, instrument, tail_attribution
+from runners.analysis.interleaved import comparisons
 from runners.claims import profile
 from runners.claims.answer import over_floor
-from runners.claims.checks import Verdict, cross_checks
+from runners.claims.checks import Verdict, _below_knees, cross_checks
 from runners.claims.checks import _over as over
 from runners.claims.climbing import contradictions, ladders
 from runners.claims.conclude import conclude
@@ -82,6 +83,17 @@ def test_rate_steps_that_contradict_the_knee_are_named(tmp_path: Path) -> None:
     assert contradictions(ladder) == [4_000.0]
     found = check(run, "rate steps and knee")
     assert found.ok is False and write.rate(4_000.0) in found.text
+
+
+def test_closed_loops_that_reach_less_than_a_knee_are_named_with_a_reason(tmp_path: Path) -> None:
+    rates = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
+    run = read_run(make_ladder(tmp_path, rates))
+    (search,) = ladders(run)
+    block = dataclasses.replace(comparisons(reference("05"))[0], name="changes", steps=(run.steps[0].name,))
+    slow = _below_knees(run, [(block, "lsm", 1_500.0, search)])
+    assert slow.ok is False and write.rate(1_500.0) in slow.text and slow.steps == block.steps
+    assert "why is not known" in slow.text or "JIT compilation" in slow.text
+    assert _below_knees(run, [(block, "lsm", 2_500.0, search)]).ok
 
 
 def test_the_profilers_own_share_above_a_twentieth_is_said_with_shares() -> None:

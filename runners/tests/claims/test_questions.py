@@ -121,6 +121,7 @@ def test_failures_of_a_dead_node_count_the_seconds_wholly_without_it() -> None:
         (0.04, 0.01, 0.08, 0.01, Verdict.NO),  # less than matters, with certainty
         (0.04, math.nan, math.nan, 0.2, Verdict.INCONCLUSIVE),  # too few spikes for an interval
         (0.0, 0.0, 0.0, 1.0, Verdict.NO),
+        (math.nan, math.nan, math.nan, math.nan, Verdict.INCONCLUSIVE),  # there was no flush
     ],
 )
 def test_a_cause_makes_no_tail_where_its_whole_interval_is_less_than_matters(
