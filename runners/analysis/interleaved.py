@@ -100,6 +100,7 @@ NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loa
 NO_REFERENCE = "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
 NOT_ABOVE = "it is not above a server that does nothing, loaded with it"
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
+LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times those of the baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ class Comparison:
     def costs(self, treatment: str) -> list[Row]:
         """What a treatment is worse in besides the primary quantity, by more than a trifle."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
-        return [row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST]
+        return [row for row in rows if row.decided and not row.better and _matters(row)]
 
     def row(self, quantity: str, treatment: str | None = None) -> Row | None:
         """The row of a quantity, of the first treatment unless one is named."""
@@ -252,6 +253,12 @@ class Comparison:
             "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
             "rows": [row.as_json() for row in self.rows], "control": [row.as_json() for row in self.control],
         }  # fmt: skip
+
+
+def _matters(row: Row) -> bool:
+    """Whether a difference is more than a trifle, relative and, of what is counted, per request."""
+    more = abs(row.treatment_value - row.baseline_value)
+    return abs(row.ratio - 1) >= LEAST_COST and (row.quantity.unit != "count" or more >= LEAST_COUNT)
 
 
 def comparisons(run: Run) -> list[Comparison]:

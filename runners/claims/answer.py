@@ -52,7 +52,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         cpu_us = of_step(step)["cpu_us"]
         median = instrument.unresolved(run.steps, step, 0.5)
         parts = [] if median else [f"a median of {facts.written(p50)}"]
-        parts += [f"{write.latency(cpu_us)} of CPU time per request"] if write.known(cpu_us) else []
+        parts += [f"{write.latency(cpu_us)} of CPU time per request in all threads"] if write.known(cpu_us) else []
         text += f" with {write.listed(parts)}" if parts else ""
         if median == why:
             text += f"; its median and its p99 are not quoted, for {why.replace('it is', 'they are')}"

@@ -176,25 +176,33 @@ def _executor(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def _new_jdk(found: Sequence[Loop]) -> Iterator[Finding]:
-    """Whether a newer JDK waits, and by which of the two cures it does not: the flag taken away tells."""
-    new, undone = loops.first(found, "jdk25", "put"), loops.first(found, "delayed", "put")
-    if new is None or new.waits:
+    """Whether a newer JDK waits, and by which of the two cures it does not: the flag taken away tells, by workload."""
+    pairs = [(loops.first(found, "jdk25", name), loops.first(found, "delayed", name)) for name in ("put", "get")]
+    known = [(new, undone) for new, undone in pairs if new is not None and not new.waits]
+    if not known:
         return
-    text = (
-        f"JDK 25 runs the same class files without the wait: {write.rate(new.rate_rps)} PUT on "
-        f"{write.connections(new.connections)}, p50 {write.latency(new.median_us)}"
-    )
-    evidence: dict[str, write.Value] = {"rps": new.rate_rps, "p50_us": new.median_us}
-    names = [new.step.name]
-    if undone is not None:
-        evidence |= {"delayed_rps": undone.rate_rps, "delayed_p50_us": undone.median_us}
-        names.append(undone.step.name)
-        seen = f"p50 {write.latency(undone.median_us)} and {write.rate(undone.rate_rps)}"
-        if undone.waits:
-            text += f"; with nodelay=false it is back at {seen}, so its default made the difference"
-        else:
-            text += f". It is not the flag: with nodelay=false it has {seen}{_segments(found, undone, evidence)}"
-    yield Finding.of("D05", Severity.NOTE, text, evidence, tuple(names), CURVES)
+    evidence: dict[str, write.Value] = {}
+    text = f"JDK 25 runs the same class files without the wait: {write.listed(_seen(new) for new, _ in known)} on "
+    text += write.connections(known[0][0].connections)
+    for new, undone in known:
+        evidence |= {f"{new.name} rps": new.rate_rps, f"{new.name} p50_us": new.median_us}
+        if undone is not None:
+            evidence |= {f"{new.name} delayed_rps": undone.rate_rps, f"{new.name} delayed_p50_us": undone.median_us}
+    without = [undone for _, undone in known if undone is not None]
+    seen = write.listed(map(_seen, without))
+    if any(each.waits for each in without):
+        text += f"; with nodelay=false it is back at {seen}, so its default made the difference"
+    elif without:
+        text += f". It is not the flag: with nodelay=false it has {seen}{_segments(found, without[0], evidence)}"
+    names = tuple(loop.step.name for pair in known for loop in pair if loop is not None)
+    yield Finding.of("D05", Severity.NOTE, text, evidence, names, CURVES)
+
+
+def _seen(loop: Loop) -> str:
+    """The rate and the percentiles of a closed loop in words."""
+    p99 = loop.at(0.99)
+    tail = f" and p99 {write.latency(p99.value)}" if p99 is not None else ""
+    return f"{write.rate(loop.rate_rps)} {loop.name.upper()} with p50 {write.latency(loop.median_us)}{tail}"
 
 
 def _segments(found: Sequence[Loop], undone: Loop, evidence: dict[str, write.Value]) -> str:

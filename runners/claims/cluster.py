@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.claims import climbing
+from runners.claims import climbing, profile
 from runners.claims.conclusion import Claims
 from runners.claims.rate_steps import named
 from runners.design.cluster import CHANGES, NEW, NEW_THREADS, OLD, OLD_THREADS, PUBLISHED_KEYS
@@ -289,6 +289,7 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
     if without:
         rest = write.listed(f"{write.seconds(one.all_s)} in {one.name}" for one in without)
         text += f"; without that lock they wait {rest}"
+    text += profile.overhead_note(*(one.step for one in found))
     evidence: dict[str, write.Value] = {f"{one.name} client_s": one.client_s for one in found}
     evidence |= {f"{one.name} all_s": one.all_s for one in found}
     evidence["least_held"] = least = min(facts.achieved_share(one.step) for one in found)

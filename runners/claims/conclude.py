@@ -313,7 +313,7 @@ def _store(step: Step) -> Finding | None:
         return None
     text = (
         f"A store that costs nothing would save {store.as_share} of the "
-        f"CPU time of {facts.title(step)}; the rest is network, HTTP and the JVM"
+        f"CPU time of {facts.title(step)}; the rest is network, HTTP and the JVM{profile.overhead_note(step)}"
     )
     evidence = {"store": store.value, "poll": idle.value if idle else None}
     return Finding.of("N04", Severity.NOTE, text, evidence, (step.name,), Anchor.shares("cpu"))

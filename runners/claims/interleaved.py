@@ -163,6 +163,8 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     starts = int(_number(evidence["starts"]))
     row = Row(quantity, base, treatment, ratio, low, high, verdict, a, b, starts, inside=inside)
     text = f"{row.change}, {row.pair(named=True)}{evidence.get('addition', '')}"
+    if verdict == Verdict.SAME:
+        text = f"the same within {write.given_share(_number(evidence['margin']))}: {text}"
     effect = f"{quantity.label} {f'not compared: {why}' if why else text}"
     needed, form = evidence.get("starts_needed"), str(evidence["form"])
     unit = "round" if form == ROUNDS else "start"

@@ -63,13 +63,13 @@ def overhead_note(*steps: Step) -> str:
     return f"; the profiler's own frames are up to {write.percent(most)} of the CPU samples"
 
 
-def own(step: Step) -> str:
-    """What is said with a column of shares where the profiler itself takes much of the samples; else empty."""
-    return f", profiler {write.percent(_own(step))}" if _own(step) > MUCH else ""
+def own(step: Step, event: str = facts.CPU) -> str:
+    """What is said with a column of shares where the profiler itself takes much of its samples; else empty."""
+    return f", profiler {write.percent(_own(step, event))}" if _own(step, event) > MUCH else ""
 
 
-def _own(step: Step) -> float:
-    part = share(step, "cpu", PROFILER)
+def _own(step: Step, event: str = facts.CPU) -> float:
+    part = share(step, event, PROFILER)
     return part.value if part is not None else 0.0
 
 
@@ -343,7 +343,7 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
     parts += comparable.refusals(refused)
     cost = cpu_a_request(a), cpu_a_request(b)
     if cost[0] is not None and cost[1] is not None:
-        _add(parts, evidence, "CPU per request", difference(cost[1], cost[0]))
+        _add(parts, evidence, "CPU per request of all threads", difference(cost[1], cost[0]))
     return parts, evidence
 
 

@@ -243,7 +243,7 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
     def look(step: Step) -> Seen | None:
         if (part := profile.together(step, profile.STORE)) is None:
             return None
-        text = f"{part.as_share} of {step.workload.upper()}"
+        text = f"{part.as_share} of {step.workload.upper()}{profile.own(step)}"
         return part.low - MOST, part.high - MOST, text
 
     return _of_profiles(workloads, subject, look, "store and log take ")
@@ -257,6 +257,7 @@ def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
         if sockets is None or store is None:
             return None
         text = f"{step.workload.upper()} {write.percent(sockets.value)} against {write.percent(store.value)}"
+        text += profile.own(step)
         return sockets.low - store.high, sockets.high - store.low, text
 
     return _of_profiles(workloads, subject, look)

@@ -37,6 +37,8 @@ MEDIAN = 0.5
 WHOLE = 0.05
 #: A share of the CPU samples that has to move before it matters, as the table of questions has it.
 SHARE_MARGIN = 0.02
+WAIT_US = 10_000.0  # a median above it holds a delayed acknowledgement
+MUCH_SLOWER = 0.5  # of the rate of another loop
 
 
 def generator_adds(tool: str) -> Answering:
@@ -44,22 +46,25 @@ def generator_adds(tool: str) -> Answering:
 
     def answer(evidence: Evidence) -> Answer | None:
         found = instrument.floors(evidence.run.steps)
-        parts, lows, highs = [], [], []
+        parts, lows, highs, rested = [], [], [], dict[str, None]()
         for connections, rate in instrument.points(found):
             point = instrument.at_point(found, connections, rate)
             floor, reference = point.get(tool), instrument.reference_of(point)
             added = instrument.added(floor, reference, MEDIAN) if floor is not None and reference is not None else None
             if added is not None:
-                parts.append(f"{added.as_latency} at {write.rate(rate)}")
+                few = min((each for each in (floor, reference) if each is not None), key=lambda each: len(each.good))
+                spread = "" if len(few.good) >= instrument.ENOUGH_ROUNDS else f" ({few.spread()})"
+                parts.append(f"{added.as_latency}{spread} at {write.rate(rate)}")
                 lows.append(added.low)
                 highs.append(added.high)
+                rested[few.spread()] = None
         if not parts:
             return None
-        several = min(len(floor.good) for floor in found if floor.tool == tool and not floor.closed and floor.good)
         # at one rate at least, or at none
         verdict = Verdict.YES if max(lows) > 0 else verdict_of(max(lows), max(highs))
         finding = evidence.first("I03" if tool == OURS else "I04")
-        return Answer(verdict, write.listed(parts), f"at least {several} interleaved rounds", "", finding, FLOORS)
+        basis = f"interleaved rounds: {write.listed(rested)}"
+        return Answer(verdict, write.listed(parts), basis, "", finding, FLOORS)
 
     return answer
 
@@ -136,12 +141,28 @@ def timer_and_tick(finding: Finding) -> Answer | None:
 
 
 @of_rule("D05")
-def newer_jdk(finding: Finding) -> Answer:
-    """Does a newer JDK need the flag?"""
-    p50, delayed = number(finding, "p50_us"), number(finding, "delayed_p50_us")
-    effect = f"JDK 25 p50 {write.latency(p50)}, with nodelay=false {write.latency(delayed)}"
-    verdict = Verdict.NO if delayed < 10_000 else Verdict.YES
-    return Answer(verdict, effect, "one closed loop each", finding=finding)
+def newer_jdk(finding: Finding) -> Answer | None:
+    """Does a newer JDK need the flag? Yes where a workload waits without it, no where none waits or is much slower."""
+    parts, medians_us, rates = [], [], []
+    for work in ("put", "get"):
+        p50, delayed_us, rps, delayed_rps = (
+            number(finding, f"{work} {name}") for name in ("p50_us", "delayed_p50_us", "rps", "delayed_rps")
+        )
+        if not write.known(delayed_us):
+            continue
+        parts.append(
+            f"{work.upper()} p50 {write.latency(p50)} and {write.rate(rps)}, with nodelay=false "
+            f"{write.latency(delayed_us)} and {write.rate(delayed_rps)}"
+        )
+        medians_us.append(delayed_us)
+        rates.append(delayed_rps / rps)
+    if not parts:
+        return None
+    verdict = Verdict.YES if max(medians_us) > WAIT_US else Verdict.NO
+    needed = ""
+    if verdict == Verdict.NO and min(rates) < MUCH_SLOWER:
+        verdict, needed = Verdict.INCONCLUSIVE, "interleaved loops: none waits, but one is much slower without the flag"
+    return Answer(verdict, f"JDK 25: {'; '.join(parts)}", "one closed loop each", needed, finding)
 
 
 @of_rule("D07")
@@ -371,7 +392,7 @@ def costs_anything(evidence: Evidence) -> Answer | None:
     for quantity, rows in costs.items():
         worst = max(rows, key=lambda row: abs(row.ratio - 1))
         count = f"{write.count(len(rows))} of {write.count(len(gains))}"
-        parts.append(f"{quantity.label} in {count}, most {worst.change} with {worst.treatment}")
+        parts.append(f"{quantity.label} in {count}, most {worst.pair()} ({worst.change}) with {worst.treatment}")
     effect = "; ".join(parts) or "none that gains is worse in another quantity"
     figure = interleaved.anchor(gains[0][0].name)
     basis = f"{write.several(len(gains), 'treatment')} that {'gains' if len(gains) == 1 else 'gain'}"

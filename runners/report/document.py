@@ -226,7 +226,7 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         picture = timeline(worst, floor=instrument.nearest_floor(run.steps, worst))
         shown.append(Shown(Anchor.timeline(worst.workload), picture, timeline_data(worst)))
     if shown:
-        head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU per request", "samples")
+        head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU per request, all threads", "samples")
         note = "Response time counts from the intended start of a request."
         if notes:
             note += f" {NOT_RESOLVED[:-1]}: {', or '.join(notes)}."
@@ -248,7 +248,7 @@ def _heading(own: list[Step], run: Run) -> str:
             least = "at least " if value.at_least else ""
             parts.append(f"{style.engine_name(step.subject)} {write.level(level)} {least}{write.latency(value.value)}")
         elif write.known(cpu_us):
-            parts.append(f"{style.engine_name(step.subject)} {write.latency(cpu_us)} of CPU per request")
+            parts.append(f"{style.engine_name(step.subject)} {write.latency(cpu_us)} of CPU per request in all threads")
         else:
             parts.append(f"{style.engine_name(step.subject)} {write.rate(facts.achieved_rps(step))}")
     rates = {facts.offered_rps(step) for step in own}
@@ -315,7 +315,7 @@ def _shares(profiled: list[Step]) -> Iterator[Table]:
         weight = every.sum()[every.max() >= overview.LEAST_SHARE]
         counts = zip(steps, shown, strict=True)
         heads = (
-            f"{style.name_of(step)}: {tables.count(rows['samples'].sum())} samples{profile.own(step)}"
+            f"{style.name_of(step)}: {tables.count(rows['samples'].sum())} samples{profile.own(step, event)}"
             for step, rows in counts
         )
         body = [

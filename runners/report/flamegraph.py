@@ -26,7 +26,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts
-from runners.claims.profile import EVENT_NAMES, Change, changes
+from runners.claims.profile import EVENT_NAMES, Change, changes, overhead_note
 from runners.readers import write
 from runners.readers.finding import Anchor
 from runners.readers.run import Step
@@ -334,7 +334,8 @@ class Differential:
             return f"{first} and {second}: no frame's share of {self.event} differs beyond chance"
         points = f"{100 * abs(each.change.value):.3g} percentage points {'more' if each.change.value > 0 else 'less'}"
         frame = style.plain(short(each.frame), 40)
-        return f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
+        text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
+        return text + (overhead_note(self.first, self.second) if self.event == facts.CPU else "")
 
     @property
     def data(self) -> pd.DataFrame:

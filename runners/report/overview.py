@@ -238,7 +238,7 @@ def by_rate(steps: Sequence[Step], workload: str) -> style.Picture:
     found = [bar for step in chosen if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
     if not found:
         return style.empty("no cpu samples")
-    return cpu(found, f"{style.plain(workload.upper(), 12)}: CPU time per request by rate")
+    return cpu(found, f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate")
 
 
 def _rate(step: Step) -> float:
@@ -252,7 +252,7 @@ def cpu_us(step: Step) -> float:
 
 
 @style.styled
-def cpu(found: Sequence[Bar], heading: str = "CPU time per request, by what it is spent on") -> style.Picture:
+def cpu(found: Sequence[Bar], heading: str = "CPU time per request of all threads, by its use") -> style.Picture:
     """Draw CPU time per request as stacked bars."""
     figure = style.Picture(8.4, 1.7 + 0.42 * len(found))
     axes = figure.add_subplot()
@@ -269,7 +269,7 @@ def cpu(found: Sequence[Bar], heading: str = "CPU time per request, by what it i
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(0, max(used for _, used, _ in found) * 1.14)
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("CPU time of the server per request (microseconds)")
+    axes.set_xlabel("CPU time of the server per request, all its threads (microseconds)")
     ordered = sorted(seen, key=lambda name: -seen[name])
     handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
     style.legend(figure, 6, 7.5, handles)

@@ -26,7 +26,7 @@ from runners.readers.run import Run, Step, frame
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.history import history
 from runners.tests.fixtures.ladder_run import make_ladder
-from runners.tests.fixtures.references import reference
+from runners.tests.fixtures.references import concluded, reference
 from runners.tests.report import steps
 
 
@@ -242,3 +242,19 @@ def test_the_tail_of_a_load_inside_its_floor_is_explained_by_nothing(run: Run) -
     assert only.code == "W03" and "the generator kept up to p90 only" in only.sentence
     answer = tail_by("GC pause", load.name)(Evidence(run, (only,)))
     assert answer is not None and answer.verdict == Said.INCONCLUSIVE
+
+
+def test_the_profilers_share_stands_with_every_share_of_its_samples() -> None:
+    run, conclusion, _ = concluded("05")
+    (waits,) = [each for each in conclusion.findings if each.code == "H08"]
+    assert "the profiler's own frames" in waits.sentence
+    much = [step for step in run.steps if step.profiled and profile.own(step)]
+    assert much and not any(profile.own(step, "alloc") for step in much), "its share of CPU time is of no other samples"
+
+
+def test_a_range_of_two_rounds_is_called_one_and_what_is_the_same_says_within_what() -> None:
+    adds = {each.question.key: each.answer for each in concluded("00")[1].answers}
+    assert "(range of 2)" in adds["wrk2-adds"].effect and "range of" not in adds["ours-adds"].effect
+    asked = {each.question.key: each.answer for each in concluded("07")[1].answers}
+    assert asked["response"].effect.startswith("CPU per request the same within 3\u00a0%: ")
+    assert "calls to read or write" not in asked["costs"].effect

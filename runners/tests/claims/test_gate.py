@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.analysis.interleaved import QUANTITIES, REQUESTS, Comparison
+from runners.analysis.interleaved import NEITHER_ABOVE, QUANTITIES, REQUESTS, Comparison
 from runners.analysis.quantities import Row, Verdict
 from runners.claims.between import Outcome, errors, exit_code, judge
 from runners.claims.conclusion import Check
@@ -165,3 +166,22 @@ def test_hostile_names_reach_no_comment_unescaped() -> None:
     found = compared(*rows, baseline=HOSTILE, values={}, failed={}, left_out=((1, HOSTILE),))
     text = comment(found, judge(found, [ChangeLimit.parse("p99>+1%")]), [Check(HOSTILE, False, HOSTILE)])
     assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text
+
+
+def test_what_is_counted_costs_nothing_where_a_request_makes_next_to_none() -> None:
+    calls = Row(
+        QUANTITIES["read_write_calls"], "old", "new", 3_240.0, 1_670.0, 6_000.0, Verdict.HIGHER, 1.12e-5, 0.0363, 4
+    )
+    assert calls.decided and not compared(calls).costs("new")
+    several = dataclasses.replace(calls, treatment_value=2.0)
+    assert compared(several).costs("new") == [several]
+
+
+@pytest.mark.parametrize(("low", "high", "outcome"), [(1.2, 1.4, Outcome.FAILED), (0.99, 1.01, Outcome.PASSED)])
+def test_a_limit_of_what_is_not_compared_is_inconclusive(low: float, high: float, outcome: Outcome) -> None:
+    limit = ChangeLimit.parse("p99>+10%")
+    ratio = (low + high) / 2
+    p99 = Row(QUANTITIES["p99_us"], "old", "new", ratio, low, high, Verdict.HIGHER, 100.0, 100 * ratio, 4)
+    assert judge(compared(p99), [limit])[0].outcome == outcome
+    (judged,) = judge(compared(dataclasses.replace(p99, machine=NEITHER_ABOVE)), [limit])
+    assert judged.outcome == Outcome.INCONCLUSIVE and NEITHER_ABOVE in judged.reason
