@@ -109,7 +109,7 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
     far = sorted(
         {
             rate
-            for _, output in named(ladder.published)
+            for _, output in of_setting(ladder)
             if (rate := output.offered_rps) and rate > MOST_SHARE * ladder.base.rps
         }
     )
@@ -126,7 +126,7 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
     )
     evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "base": ladder.base.what}
     evidence |= {"base_rps": ladder.base.rps, "lowest_not_offered_rps": far[0]}
-    return Finding.of("R02", Severity.NOTE, text, evidence, ladder.published, ladder.anchor)
+    return Finding.of("R02", Severity.NOTE, text, evidence, tuple(dict(of_setting(ladder))), ladder.anchor)
 
 
 def _cold(run: Run) -> Finding | None:
@@ -193,6 +193,13 @@ def named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
             continue
         if len(found) == 1:
             yield name, found[0]
+
+
+def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
+    """The published outputs of a ladder's own setting: those of which the index names another are left out."""
+    for name, output in named(ladder.published):
+        if (output.entry or {}).get("treatment") in (None, ladder.steps[0].subject):
+            yield name, output
 
 
 def published_missed(names: Sequence[str]) -> Iterator[Finding]:

@@ -369,7 +369,7 @@ def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def _figure(found: Ladder, floor: Step | None) -> Shown:
-    outputs = [output for _, output in rate_steps.named(found.published)]
+    outputs = [output for _, output in rate_steps.of_setting(found)]
     return Shown(found.anchor, ladder(found, outputs, floor), data(found))
 
 
@@ -446,7 +446,7 @@ def against_published(ladder: Ladder) -> Table | None:
     if ladder.base is None:
         return None
     rows = []
-    for name, output in rate_steps.named(ladder.published):
+    for name, output in rate_steps.of_setting(ladder):
         rate = output.offered_rps
         if not rate:
             continue

@@ -15,6 +15,7 @@ from runners.design.ladder import MOST_SHARE, nearest, step_rates
 from runners.readers.published import published, published_names, published_outputs
 from runners.readers.reading import read_run
 from runners.report import render
+from runners.report.ladder import against_published
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.ladder_run import make_ladder
 
@@ -81,6 +82,16 @@ def test_report_3_reads_keys_that_were_never_written_and_calls_queues_latency() 
         if (output.report.requests_per_s or 0) < 0.99 * (output.offered_rps or 0)
     }
     assert beyond and beyond <= set(found["M07"].steps)
+
+
+def test_a_ladder_stands_next_to_the_published_outputs_of_its_own_setting_alone(tmp_path: Path) -> None:
+    names = ("report-3/one-selector-put-20000", "report-3/selectors-put-60000", "report-4/put-10000-warm")
+    for subject, own in (("blocking-one", names[:1]), ("blocking-many", names[1:2]), ("lsm", ())):
+        folder = make_ladder(tmp_path / subject, (800.0,), searched=False, base=BASE, published=names, subject=subject)
+        (ladder,) = ladders(read_run(folder))
+        assert [name for name, _ in rate_steps.of_setting(ladder)] == [*own, names[2]], "which no setting is named of"
+        table = against_published(ladder)
+        assert table is not None and {row[0] for row in table.rows} == {*own, names[2]}
 
 
 def test_a_published_output_knows_the_rate_that_the_index_tells() -> None:
