@@ -52,12 +52,12 @@ from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
 from runners.readers import write
 from runners.readers.batch_means import mean_variance
+from runners.readers.reading import REFERENCES
 from runners.readers.run import Step
 from runners.readers.samples import bound_ranks
 
 ENOUGH_ROUNDS = 6
 NAMES = {"blocking": "a blocking client", "epoll": "a plain epoll loop"}
-REFERENCES = ("blocking", "epoll")
 MILLION = 1e6
 
 

@@ -37,7 +37,6 @@ from runners.storage.schema import OWN_BACKGROUND
 
 ROBUST_DEVIATIONS = 5
 LEAST_EXCESS = 0.5
-MAD_TO_SIGMA = 1.4826
 FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
@@ -130,7 +129,7 @@ def find(slices: pd.DataFrame) -> Tail | None:
         return None
     p99 = seen.at(0.99)
     usual = float(np.nanmedian(p99))
-    sigma = MAD_TO_SIGMA * float(median_abs_deviation(p99, nan_policy="omit"))
+    sigma = float(median_abs_deviation(p99, scale="normal", nan_policy="omit"))
     threshold = usual + max(ROBUST_DEVIATIONS * sigma, LEAST_EXCESS * usual)
     slow = seen.counts * (seen.us > threshold)
     over = np.maximum(seen.us - threshold, 0) / 1000

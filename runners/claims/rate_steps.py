@@ -13,7 +13,7 @@ from runners.claims import profile
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
 from runners.design.ladder import MOST_SHARE
-from runners.design.session import PROFILED_RATE_STEP
+from runners.design.session import EVENTS, PROFILED_RATE_STEP
 from runners.errors import ReadError
 from runners.readers import write
 from runners.readers.finding import Anchor, Finding, Severity
@@ -21,7 +21,6 @@ from runners.readers.outputs import Output
 from runners.readers.published import published_outputs
 from runners.readers.run import Run, Step
 
-EVENTS = ("cpu", "alloc", "lock")
 MOST_CATEGORIES = 3
 MOST_RATES = 3  # more than that stand as their ends
 COLD, WARM = "put-cold", "put-warm"

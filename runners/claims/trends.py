@@ -11,12 +11,12 @@ import pandas as pd
 from runners.analysis import facts
 from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, changes, usual_before
 from runners.claims.conclusion import Claims
+from runners.design.load import SENTINEL
 from runners.readers import write
 from runners.readers.finding import Finding, Severity
 from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
 
-SENTINEL = "sentinel"
 KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "connections", "metric")
 #: Latencies under rates that are further apart than this are not one series.
 SAME_RATE = 1.25

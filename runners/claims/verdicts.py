@@ -24,9 +24,10 @@ from runners.claims.questions import (
     verdict_of,
 )
 from runners.claims.rate_steps import taken_at_rps
-from runners.claims.trends import JUDGED, SENTINEL, Trend, trends_of
+from runners.claims.trends import JUDGED, Trend, trends_of
 from runners.claims.validation import FLOORS, OURS
 from runners.design.cluster import OLD
+from runners.design.load import SENTINEL
 from runners.readers import write
 from runners.readers.finding import Finding
 from runners.readers.published import published_outputs

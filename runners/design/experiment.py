@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from runners.design.block import Block
 from runners.design.load import SIZES, WORKLOADS, Workload
+from runners.design.session import EVENTS
 from runners.design.setting import ENGINES, Setting
 from runners.design.target import LOOPBACK, TargetFile, shared_workload, target_of, targets_of, whole_paths
 from runners.errors import PlanError
@@ -120,7 +121,6 @@ def listed(value: Value) -> tuple[str, ...]:
     return tuple(part for part in str(value).split(",") if part not in ("", "none"))
 
 
-EVENTS = ("cpu", "alloc", "lock")
 #: Seconds that a report takes, for the progress.
 REPORT_S = 12.0
 GENERATORS = ("truepace", "wrk2")

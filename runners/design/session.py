@@ -35,6 +35,8 @@ _AROUND_S = {
     RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
     FILL: 0.5, PROBE: 1.5,
 }  # fmt: skip
+#: What a profile may be of.
+EVENTS = ("cpu", "alloc", "lock")
 #: Planned for loads that end after a number of requests.
 REQUESTS_RPS = 2_000.0
 

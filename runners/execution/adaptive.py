@@ -189,9 +189,7 @@ def _start_of(load: Step) -> int:
 
 def _search(block: KneeSearch, sought: Sequence[_Sought], start: int, say: Say) -> Requests:
     """Ask for loads on each server in random order, round by round, until each knee is known or the budget spent."""
-    record = SearchRecord(
-        start_rps=0.0, low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision
-    )  # fmt: skip
+    record = SearchRecord(low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision)
     for number in count():
         under_way = [each for each in sought if each.next_load_fits(start)]
         if not under_way:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from runners.design.block import Block, Interleaved
 from runners.design.experiment import (
-    EVENTS,
     LADDER,
     Experiment,
     Parameter,
@@ -21,6 +20,7 @@ from runners.design.experiment import (
 from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
 from runners.design.load import SCRIPTS, SIZES, Shape, Starts, Workload, random_gets
 from runners.design.objective import Objective
+from runners.design.session import EVENTS
 from runners.design.setting import Setting
 from runners.readers.published import columns, with_rates
 

@@ -10,7 +10,6 @@ from runners.design import cluster
 from runners.design.block import FEWEST_STARTS, WRITES_SLICE_S, Block, FaultInjection, FixedRate, Interleaved
 from runners.design.cluster import CHANGES, NEW, OLD, PUBLISHED_KEYS, REPLICATED, SHARDED
 from runners.design.experiment import (
-    EVENTS,
     LADDER,
     Experiment,
     Value,
@@ -23,7 +22,7 @@ from runners.design.experiment import (
 from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
 from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload, random_gets
 from runners.design.objective import Objective
-from runners.design.session import KillNode
+from runners.design.session import EVENTS, KillNode
 from runners.design.setting import Setting
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates

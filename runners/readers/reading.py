@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from runners.design.session import EVENTS
 from runners.errors import ReadError
 from runners.readers.activity import read_activity, read_events, read_pauses, read_stall_log, read_telemetry
 from runners.readers.hdr_log import HdrLog, read_hdr_log
@@ -26,7 +27,6 @@ from runners.storage.archive import Content
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError
 from runners.storage.schema import StepRecord, read_record, to_document
 
-EVENTS = ("cpu", "alloc", "lock")
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
 _UNREADABLE = "unreadable"
 _T = TypeVar("_T")

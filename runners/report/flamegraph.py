@@ -27,13 +27,13 @@ from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts
 from runners.claims.profile import EVENT_NAMES, Change, changes, overhead_note
+from runners.design.session import EVENTS
 from runners.readers import write
 from runners.readers.finding import Anchor
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
 from runners.report import style, tables
 
-EVENTS = ("cpu", "alloc", "lock")
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
 SCALE = 100_000  # of the whole: places and widths in a page are whole numbers
 LEAST_SHARE, LEAST_STILL = 0.001, 0.003  # narrower frames are left out of a page, and of a picture

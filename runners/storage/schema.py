@@ -51,7 +51,6 @@ class StoreStatus(Struct, frozen=True):
 
     disk_bytes: float | None = None
     entries_estimate: float | None = None
-    memtable_bytes: float | None = None
     tables: float | None = None
 
 
@@ -148,7 +147,6 @@ class SweepRecord(Struct, frozen=True):
 class SearchRecord(Struct, frozen=True):
     """The limits of a knee search."""
 
-    start_rps: float
     low_rps: float = 100.0
     high_rps: float = 1_000_000.0
     precision: float = 0.05

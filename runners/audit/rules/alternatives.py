@@ -14,14 +14,13 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from runners.audit.rule import Group, finite
-from runners.audit.rules.subjects import LONGEST_NAME, TECHNOLOGIES
+from runners.audit.rules.subjects import LEAST_LETTERS, LINK, LONGEST_NAME, TECHNOLOGIES, WORD
 from runners.readers.context import FENCE
 from runners.readers.outputs import Output
 
 NEAR_LINES = 14  # from a run's caption to it: ab prints so many lines before its figures
 FAR_LINES = 100
 MOST_RUNS = 60
-LEAST_LETTERS = 2
 _OF_SCENARIOS = ("k6", "locust", "jmeter", "gatling", "artillery")  # whose outputs do not name their requests
 _URL = re.compile(r"^(?:\w+:)?//(?:[^/@]*@)?(?P<host>\[[^\]]*\]|[^/:?#]*)(?::(?P<port>\d+))?/?(?P<path>[^?#]*)")
 _ADDRESS = re.compile(r"^(?:localhost|[\d.]+|\[.*\]|host\.docker\.internal)$")
@@ -31,9 +30,7 @@ _NO_CAPTION = re.compile(
     r"^(?:[$>%\u276f\u279c]|\S{1,3}%|Running |\W*$)|\s-{1,2}[a-zA-Z]|https?://|[{}=;|]|[.!?]$|^[^:]{1,40}:\s+\S"
     r"|\s{2,}\S|\w/\w.*/|@"
 )
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _ENDPOINT = re.compile(r"(?<!\S)/\w[\w/-]*")
-_WORD = re.compile(r"[^\W_](?:[\w.+#-]*[\w+#])?")
 _PART = re.compile(r"[^\W\d_]+")
 _QUANTITY = re.compile(
     r"[\d.,:/x_-]*\d[\d.,:/x_-]*(?:[a-z\u0400-\u04ff%]{1,2}|gbe|gbit|min|sec|мин|сек|мкс|rps|threads?|conn|clients"
@@ -161,7 +158,7 @@ def _parts(output: Output) -> tuple[str, ...]:
 def _underlined(output: Output) -> str:
     """Give the last heading above an output that is one by the line under it."""
     above = output.text_above[-FAR_LINES:]
-    found = [line.text for line, under in pairwise(above) if _UNDERLINE.match(under.text) and _WORD.match(line.text)]
+    found = [line.text for line, under in pairwise(above) if _UNDERLINE.match(under.text) and WORD.match(line.text)]
     return found[-1].strip() if found else ""
 
 
@@ -183,9 +180,9 @@ def _says(line: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _words(name: str) -> frozenset[str]:
-    bare = _ENDPOINT.sub("", _LINK.sub(r"\1", name)).lower()
+    bare = _ENDPOINT.sub("", LINK.sub(r"\1", name)).lower()
     return frozenset(
         word
-        for word in _WORD.findall(bare)
+        for word in WORD.findall(bare)
         if len(word) >= LEAST_LETTERS and not _OF_A_LOAD.search(word) and not _QUANTITY.fullmatch(word)
     )

@@ -11,11 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.audit.rules.sentences import BETTER_OR_WORSE, HOPED_ZH, PROFILE, Sentence
+from runners.audit.rules.sentences import BETTER_OR_WORSE, HOPED_ZH, NUMBER, PROFILE, UNIT, Sentence
 from runners.readers import context
 
-_NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"
-_UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|msec|с|s)"
 LONGEST_LABEL = 60  # characters; a longer line is no label of what stands below it
 
 #: Another state of the system that a Russian sentence refers to.
@@ -64,7 +62,7 @@ _GAIN_OR_LOSS = re.compile(
     rf"|\b(?:снизил\w*|ухудш\w+|улучшил\w*|упал\w*|падени\w*|снижени\w*|прирост\w*|(?:пришлось"
     rf"|удалось) \w+)(?: \w+){{0,2}} "
     rf"{_CAPACITY}"
-    rf"|\b{_A_STATE}[^;\n]{{0,60}}?{_NUMBER}\s?{_UNIT}\b[^;\n]{{0,40}}?\b{_A_STATE}[^;\n]{{0,60}}?{_NUMBER}\s?{_UNIT}\b"
+    rf"|\b{_A_STATE}[^;\n]{{0,60}}?{NUMBER}\s?{UNIT}\b[^;\n]{{0,40}}?\b{_A_STATE}[^;\n]{{0,60}}?{NUMBER}\s?{UNIT}\b"
     r"|\b(?:ситуаци\w|результат\w*|показател\w+)\b[^.]{0,30}?\b(?:улучш\w+|ухудш\w+|(?:лучше|хуже),)"
     r"|\bстал\w* (?:(?:ещ[её]|заметно|значительно|намного|гораздо|немного|чуть) )?(?:лучше|хуже|быстрее|медленнее)\b"
     r"|\bудалось (?:снизить|повысить|увеличить|уменьшить|улучшить|поднять)\b"

@@ -20,8 +20,8 @@ _OF_A_PICTURE = re.compile(r"(?<!!)\[[^\]\[]{0,120}\]\([^)\s]+\.(?:png|jpe?g|gif
 _ALONE = re.compile(r"^\s*(?:#|\||[-*+]\s|\d+[.)]\s|>|```|$)")  # a line that goes on no sentence before it
 _UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-{3,})\s*$")
 _TITLE = re.compile(r"^[^\W\d_][^|]{2,80}$")
-_UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|msec|с|s)"
-_NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"
+UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|msec|с|s)"
+NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"
 _PLAIN = {"мкс": "us", "мс": "ms", "msec": "ms", "с": "s", "сек": "s", "sec": "s"}
 
 #: How one state is to another.
@@ -37,31 +37,31 @@ PROFILE = re.compile(
     r"(?i)\b(?:ал+окац\w+|ал+оцир\w+|alloc\w*|с[эе]мпл\w*|samples?|профил\w+|profile\w*|лок(?:и|ов|а|ами|ах)?|locks?"
     r"|блокиров\w+|cpu|процессорн\w+|памят\w+|стек\w*|граф\w*|heap\w*|сборк\w+ мусора|итератор\w*)\b"
 )
-_TIME = re.compile(rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})")
+_TIME = re.compile(rf"(?P<value>{NUMBER})\s?(?P<unit>{UNIT})")
 _ORDINAL = r"(?:-?(?:ым|[ое]м|[ое]го|[ыи]й|й|м|th))?"
 _OF_PERCENTILES = r"(?:\s?(?:%|(?:пер|про)[сц]ентил\w+|percentiles?))?"
 _QUOTED = re.compile(
     rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
-    rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
+    rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )(?P<value>{NUMBER})\s?(?P<unit>{UNIT})(?!\w)"
 )
 _QUOTED_SHORT = re.compile(
     r"(?i)\bp(?P<level>\d{2}(?:\.\d)?)\b(?:[\s:=*`(]|\b(?:latency|response time|of|is|was|at|about|задержк\w"
     r"|составил\w*)\b){1,6}~?"
-    rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
+    rf"(?P<value>{NUMBER})\s?(?P<unit>{UNIT})(?!\w)"
 )
 #: How far a latency goes from one percentile to another: `between 99% and 99.9%, from 2 ms to 40 ms`.
 _BETWEEN = re.compile(
     rf"(?i)(?:между|from|between) (?P<low>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES} (?:и|до|and|to) "
     rf"(?P<high>\d{{2}}(?:[.,]\d{{1,3}})?){_ORDINAL}{_OF_PERCENTILES}[\s,:(\u2013\u2014-]{{1,6}}(?:[сc]|from) "
-    rf"(?P<was>{_NUMBER}\s?{_UNIT})\w?,? (?:до|to) (?P<became>{_NUMBER}\s?{_UNIT})"
+    rf"(?P<was>{NUMBER}\s?{UNIT})\w?,? (?:до|to) (?P<became>{NUMBER}\s?{UNIT})"
 )
 _BEYOND = re.compile(
     rf"(?i)(?<![\d.,])(?P<share>\d(?:[.,]\d{{1,3}})?)\s?% (?:\w+ ){{0,2}}(?:больше|более|дольше|свыше|longer than|above"
-    rf"|over) (?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
+    rf"|over) (?P<value>{NUMBER})\s?(?P<unit>{UNIT})(?!\w)"
 )
 _MEAN = re.compile(
     rf"(?i)\b(?:средн\w+|average|mean) (?:latency|задержк\w+|время ответа)(?:[ :=]|составляет|is|was)*"
-    rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
+    rf"(?P<value>{NUMBER})\s?(?P<unit>{UNIT})(?!\w)"
 )
 _RATE = re.compile(
     r"\b(?:rate|R)\s?=?\s?(\d{3,7})\b|\b(\d{3,7}|\d{1,3}[kкKК])\s?(?:RPS|rps|запрос\w* в секунд\w+|req/s"

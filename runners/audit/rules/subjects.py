@@ -28,9 +28,9 @@ LEAST_LETTERS = 2
 CLEARLY = 1.05  # runs of one setting seldom agree more closely
 SAME = 1.25  # what is called as fast as another differs by no more than this
 ROUGHLY = 1.34  # and a factor that a sentence rounds, by no more than this from the figures'
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
-_WORD = re.compile(r"[^\W_](?:[\w.+#-]*[\w+#])?")
+WORD = re.compile(r"[^\W_](?:[\w.+#-]*[\w+#])?")
 _QUANTITY = re.compile(r"\d[\d.,]*[km]?")
 _NO_NAME = re.compile(r"^\s*(?:\$|>|```|~~~|Running )|\s-{1,2}[a-zA-Z]\w*\b|https?://|[{}=;|]")
 _ENDPOINT = re.compile(r"^[\s*_`#\d.]*(?:GET|POST|PUT|PATCH|DELETE|HEAD)\b|(?:^|[\s`])/\w")
@@ -303,10 +303,10 @@ def named(output: Output) -> frozenset[str]:
 def _words(name: str) -> frozenset[str]:
     if _ENDPOINT.search(name):
         return frozenset()  # which part of one system is slower compares no systems
-    bare = _ASIDE.sub("", _LINK.sub(r"\1", name)).lower()
+    bare = _ASIDE.sub("", LINK.sub(r"\1", name)).lower()
     return frozenset(
         word
-        for word in _WORD.findall(bare)
+        for word in WORD.findall(bare)
         if len(word) >= LEAST_LETTERS and word not in _COMMON and not _QUANTITY.fullmatch(word)
     )
 
