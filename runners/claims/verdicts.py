@@ -54,8 +54,9 @@ def generator_adds(tool: str) -> Answering:
             added = instrument.added(floor, reference, MEDIAN) if floor is not None and reference is not None else None
             if added is not None:
                 few = min((each for each in (floor, reference) if each is not None), key=lambda each: len(each.good))
-                spread = "" if len(few.good) >= instrument.ENOUGH_ROUNDS else f" ({few.spread()})"
-                parts.append(f"{added.as_latency}{spread} at {write.rate(rate)}")
+                enough, text = len(few.good) >= instrument.ENOUGH_ROUNDS, added.as_latency
+                text = text if enough else f"{text.removesuffix(')')}, {few.spread()})"
+                parts.append(f"{text} at {write.rate(rate)}")
                 lows.append(added.low)
                 highs.append(added.high)
                 rested[few.spread()] = None
@@ -64,7 +65,7 @@ def generator_adds(tool: str) -> Answering:
         # at one rate at least, or at none
         verdict = Verdict.YES if max(lows) > 0 else verdict_of(max(lows), max(highs))
         finding = evidence.first("I03" if tool == OURS else "I04")
-        basis = f"interleaved rounds: {write.listed(rested)}"
+        basis = f"interleaved, {write.listed(rested)}"
         return Answer(verdict, write.listed(parts), basis, "", finding, FLOORS)
 
     return answer
@@ -393,7 +394,7 @@ def costs_anything(evidence: Evidence) -> Answer | None:
     for quantity, rows in costs.items():
         worst = max(rows, key=lambda row: abs(row.ratio - 1))
         count = f"{write.count(len(rows))} of {write.count(len(gains))}"
-        parts.append(f"{quantity.label} in {count}, most {worst.pair()} ({worst.change}) with {worst.treatment}")
+        parts.append(f"{quantity.label} in {count}, most {worst.change}, {worst.pair()}, with {worst.treatment}")
     effect = "; ".join(parts) or "none that gains is worse in another quantity"
     figure = interleaved.anchor(gains[0][0].name)
     basis = f"{write.several(len(gains), 'treatment')} that {'gains' if len(gains) == 1 else 'gain'}"

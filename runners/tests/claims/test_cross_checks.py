@@ -254,7 +254,7 @@ def test_the_profilers_share_stands_with_every_share_of_its_samples() -> None:
 
 def test_a_range_of_two_rounds_is_called_one_and_what_is_the_same_says_within_what() -> None:
     adds = {each.question.key: each.answer for each in concluded("00")[1].answers}
-    assert "(range of 2)" in adds["wrk2-adds"].effect and "range of" not in adds["ours-adds"].effect
+    assert ", range of 2)" in adds["wrk2-adds"].effect and "range of" not in adds["ours-adds"].effect
     asked = {each.question.key: each.answer for each in concluded("07")[1].answers}
     assert asked["response"].effect.startswith("CPU per request the same within 3\u00a0%: ")
     assert "calls to read or write" not in asked["costs"].effect
