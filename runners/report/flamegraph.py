@@ -28,6 +28,7 @@ from matplotlib.ticker import FuncFormatter
 from runners.analysis import facts
 from runners.claims.profile import EVENT_NAMES, Change, changes, overhead_note
 from runners.design.session import EVENTS
+from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.readers.finding import Anchor
 from runners.readers.run import Step
@@ -201,7 +202,8 @@ class FlameGraph:
             parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{STILL_ROW - 1}" fill="{colour}"/>')
             if text := _fits(short(box.node.name), width / STILL_INCH):
                 parts.append(f'<text x="{x + 2:.1f}" y="{y + STILL_ROW - 4}" fill="{ink}">{escape(text)}</text>')
-        return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - names are escaped, the rest is numbers and colours
+        drawn = UNPRINTABLE.sub("", "".join([*parts, "</svg>"]))
+        return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
 
     def picture(self) -> style.Picture:
         """The graph as a still picture."""
