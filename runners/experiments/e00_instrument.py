@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import FIXED_GET, Rate, Shape
-from runners.design.session import ROUND, Freeze, Session, Trial
+from runners.design.session import ROUND, Freeze, Session, Trial, in_random_order
 from runners.design.setting import Setting
 from runners.readers import write
 
@@ -37,8 +37,8 @@ class Rounds:
     window_s: float
 
     def trials(self, number: int, generators: tuple[str, ...]) -> tuple[Trial, ...]:
-        """The trials of a round: every generator at every point that it can send, so that all meet the same noise."""
-        trials = []
+        """The trials of a round in random order: every generator at every point that it can send."""
+        trials = list[Trial]()
         for connections, rps in self.points:
             for tool in generators:
                 if tool == CLOSED or (tool == "blocking" and connections > 1):
@@ -48,7 +48,7 @@ class Rounds:
         if CLOSED in generators and number <= self.rounds:
             for connections in sorted({connections for connections, _ in self.points}):
                 trials.append(self._trial(f"{connections}-closed-{CLOSED}", number, CLOSED, connections, None))
-        return tuple(trials)
+        return in_random_order(trials, "floors", number)
 
     def _trial(self, name: str, number: int, tool: str, connections: int, rps: float | None) -> Trial:
         label = f"{tool}, {connections} x {write.rate(rps) if rps else 'closed loop'}, round {number}"
