@@ -261,7 +261,7 @@ def engine_name(engine: str) -> str:
 
 def title(step: Step) -> str:
     """A step as a reader calls it: RocksDB PUT."""
-    return f"{engine_name(step.subject)} {step.workload.upper()}".strip()
+    return f"{step.record.loop.stage_title or engine_name(step.subject)} {step.workload.upper()}".strip()
 
 
 def only(steps: list[Step]) -> Step | None:

@@ -201,10 +201,8 @@ def changed(share: float, low: float, high: float) -> str:
         return bound
     if not (write.known(low) and write.known(high)):
         return f"{signed(share)} (not bounded)"
-    if high > WIDEST:
-        nearer = f"{factor(1 + low)} the baseline" if low > FACTOR_FROM else signed(low)
-        far = f"{factor(1 + high)} the baseline"
-        return f"at least {nearer}" if low > 0 else f"{signed(share)} ({signed(low)} to {far})"
+    if high > WIDEST and low > 0:
+        return f"at least {f'{factor(1 + low)} the baseline' if low > FACTOR_FROM else signed(low)}"
     return f"{signed(share)} ({signed(low)} to {signed(high)})"
 
 

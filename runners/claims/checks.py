@@ -6,7 +6,7 @@ Cross-checks ask whether a run's own measurements contradict each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -81,7 +81,7 @@ def _of_loops(run: Run, loops: list[Step]) -> Iterator[Check]:
 
 def _over(name: str, steps: Iterable[Step], check: Callable[[Step], Verdict]) -> Check:
     """One check over several steps: it fails if one fails, and is unknown if nothing can be said on any."""
-    verdicts = [(step, check(step)) for step in steps]
+    verdicts = sorted(((step, check(step)) for step in steps), key=lambda each: each[1].ok is not False)
     if not verdicts:
         return Check(name, None, NOTHING_TO_LOOK_AT)
     known = [verdict.ok for _, verdict in verdicts if verdict.ok is not None]
@@ -128,19 +128,26 @@ def _sentinel(run: Run) -> Iterator[Check]:
 
 def _complete(run: Run) -> Check:
     status = run.manifest.get("status")
-    text = facts.how_it_ended(run)
-    if resumed := run.manifest.get("resumed_unix_s"):
-        text += f"; it was measured in {write.count(len(resumed) + 1)} sessions"
-    if run.unfinished:
-        text += f"; {write.listed(run.unfinished)} was begun and not finished"
     bad = [
         step
         for step in run.steps
         if not step.valid and step.kind not in (RATE_STEP, PROFILED_RATE_STEP) and not step.record.own_section
     ]  # a ladder and a switch say that of their own
-    for why in dict.fromkeys(map(facts.why_not, bad)):
-        text += f"; {write.listed(_label(step) for step in bad if facts.why_not(step) == why)}: {why}"
+    # What failed comes first: of a run that is whole in all but some steps these are all there is to say.
+    text = facts.how_it_ended(run) if status != "complete" or not bad else f"not valid: {_why_not(bad)}"
+    if resumed := run.manifest.get("resumed_unix_s"):
+        text += f"; it was measured in {write.count(len(resumed) + 1)} sessions"
+    if run.unfinished:
+        text += f"; {write.listed(run.unfinished)} was begun and not finished"
+    if bad and status != "complete":
+        text += f"; not valid: {_why_not(bad)}"
     return Check("run", status == "complete" and not bad, write.sentence(text), tuple(step.name for step in bad))
+
+
+def _why_not(bad: Sequence[Step]) -> str:
+    """Steps that are not valid, those of one reason together."""
+    by_why = facts.grouped(bad, facts.why_not)
+    return "; ".join(f"{write.listed(dict.fromkeys(map(_label, steps)))} ({why})" for why, steps in by_why.items())
 
 
 def _machine(run: Run, steps: list[Step]) -> Check:
@@ -172,9 +179,13 @@ def _means(steps: list[Step], column: str) -> dict[str, float]:
     return {name: mean for name, mean in means.items() if write.known(mean)}
 
 
+WITNESS = "stall-witness"
+
+
 def _who(step: Step) -> str:
     """In which load, and who used most; a run of an earlier lab does not tell, nor what lived shorter than the load."""
-    names = write.listed(f"{each.name} {each.cores:.2f}" for each in step.record.others)
+    others = (each for each in step.record.others if each.name != WITNESS)  # the lab's own is nobody else's work
+    names = write.listed(f"{each.name} {each.cores:.2f}" for each in others)
     return f" (limit {FOREIGN_LIMIT_CORES:g}; in {_label(step)}{f': {names}' if names else ''})"
 
 
@@ -199,7 +210,7 @@ def _audited(steps: Iterable[Step], reproduced: Collection[str] = ()) -> Check:
         for rule, many, _ in found.counts
     ]
     summary = "; ".join(seen) or "nothing found"
-    text = f"{write.several(len(found.outputs), 'output')} under the rules of `lab audit`: {summary}"
+    text = f"{write.several(len(found.outputs), 'output')} under the rules of lab audit: {summary}"
     errors = [remark for remark in found.of(Severity.ERROR) if remark.code not in reproduced]
     bad = dict.fromkeys(remark.output.path.parent.name for remark in errors)
     return Check("audit", not errors, write.sentence(text), tuple(bad))

@@ -546,9 +546,9 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
     judging = [each for each in judged if each[1].counts]
     silent = [ladder for ladder in found if not any(each[0] is ladder for each in judging)]
     invalid = sum(point.outcome == Outcome.INVALID for _, point in judged)
-    text = f"{write.count(len(judging))} of {write.count(len(judged))} tell something of their server"
+    text = f"{write.count(len(judging))} of {write.count(len(judged))} probes could be judged"
     if bounds := sum(point.met.late for _, point in judging):
-        text += f", {write.count(bounds)} of them a bound only, for the generator was late"
+        text += f", {write.count(bounds)} of them only as a bound, for the generator was late"
     text += f"; {write.count(invalid)} invalid" if invalid else ""
     if silent:
         text += f"; of {write.listed(facts.title(one.steps[0]) for one in silent)} "

@@ -212,8 +212,8 @@ def _checks(found: Comparison) -> Iterator[Check]:
     yield Check(f"{found.unit}s, {found.name}", whole, write.sentence(text), found.steps)
     if found.late:
         starts = f"start{'s' if len(found.late) > 1 else ''} {write.listed(map(str, found.late))}"
-        text = f"it was late in {starts} of {found.name}: there, response times hold up to the percentile that it "
-        text += "kept up to, and service times hold"
+        text = f"it was late in {starts} of {found.name}: response times of these are the server's only up to the "
+        text += "percentile to which it kept up; service times are not affected"
         if found.busy:
             text = f"it was at its limit in {starts} of {found.name}: a closed-loop rate there may be its own, and is "
             text += "a lower bound of the server's"

@@ -180,10 +180,6 @@ def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: 
 BUILDERS = (curve_section, rate_section, counter_section, error_section, published_section)
 
 
-COLOURS = {
-    "before": style.ORANGE, "after": style.VERMILION, "nodelay": style.BLUE, "jdk25": style.GREEN,
-    "delayed": style.PURPLE, "one-write": style.SKY,
-}  # fmt: skip
 DASHES: dict[str, object] = {"before": (0, (5, 2)), "jdk25": (0, (4, 1.5)), "delayed": (0, (1, 1.2))}
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
 #: The curves that are drawn, and what stands in for JDK 17 where there is none.
@@ -261,7 +257,7 @@ def _line(axes: Axes, group: Sequence[Loop], named: set[str]) -> None:
         return
     title, stage = group[0].title, group[0].stage
     axes.plot(
-        *zip(*rows, strict=True), color=COLOURS.get(stage, style.INK), linestyle=DASHES.get(stage, "-"),
+        *zip(*rows, strict=True), color=style.colour_of(stage), linestyle=DASHES.get(stage, "-"),
         marker="x" if group[0].name == "get-few" else MARKERS.get(stage, "o"), markersize=6,
         label=None if title in named else title,
     )  # fmt: skip

@@ -265,6 +265,8 @@ def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int =
         if found.reference:
             yield absolute(one.quantity, found.reference[name]) if name in found.reference else write.DASH
 
+    # What differs in nothing is in the figure, but for the main ones.
+    order = [name for name in order if name in first or any(map(_decided, by_quantity[name]))]
     shown = order[:most]
     note = f"The primary quantity stands first; a change within {write.given_share(found.margin)} would not matter."
     note += " The changes are in the figure."
@@ -276,8 +278,8 @@ def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int =
         note += " * not above the reference target beyond noise: at most that, and not compared where both are."
     if any(row.machine == NO_REFERENCE for name in shown for row in by_quantity[name]):
         note += f" Not compared: {NO_REFERENCE}."
-    if len(shown) < len(order):
-        note += f" {write.several(len(order) - len(shown), 'more row')}: see the data of the figure."
+    if len(shown) < len(by_quantity):
+        note += f" {write.several(len(by_quantity) - len(shown), 'more row')}: see the figure."
     if write.known(found.between_starts):
         part = write.percent(found.between_starts)
         note += f" Of the variance of the primary quantity {part} lies between starts, the rest between requests."

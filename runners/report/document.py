@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -9,14 +10,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from runners.analysis import facts, instrument
 from runners.analysis.facts import quotable
 from runners.claims import profile
 from runners.claims.checks import NOTHING_TO_LOOK_AT
 from runners.claims.climbing import ladders
-from runners.claims.conclusion import MEANINGS, RULES, Check, Conclusion
+from runners.claims.conclusion import MEANINGS, RULES, Check, Comparison, Conclusion
 from runners.claims.published import UNRESOLVED
 from runners.claims.questions import Answered, Verdict
 from runners.design.session import RATE_STEP
@@ -42,7 +46,7 @@ from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.report.validation import BUILDERS as INSTRUMENT
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
-MOST_SHARES = 6
+MOST_SHARES, MOST_COMPARED = 6, 2
 MOST_NEXT = 5
 FEWEST_SAMPLES = 30  # of a figure
 LEVELS = (0.5, 0.99)  # of a table of loads
@@ -54,7 +58,8 @@ MOST_COMMANDS = 6
 EVENT = facts.CPU
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes"}
 GRAVITY = (Severity.NOTE, Severity.GOOD, Severity.WARNING, Severity.ERROR)
-PROSE = "figures and prose"
+PROSE, BUSY = "figures and prose", "M-BUSY"
+SAME = 0.01  # of a value in a table and in the data of a figure
 #: Where a finding is shown whose own figure the report does not draw, by the first word of its figure's anchor.
 SECTION_OF = {
     "spectrum": "latency", "timeline": "latency", "shares": "where", "byrate": "where", "differential": "where",
@@ -102,6 +107,17 @@ class Document:
         return tuple(graph for section in self.sections for graph in section.graphs if graph.other is None)
 
     @property
+    def warnings(self) -> tuple[tuple[str, str], ...]:
+        """What was unusual before the run, with its code; of other work, whether the loads were disturbed by any."""
+        quiet = any(check.name == "machine" and check.ok for check in self.conclusion.checks)
+        found = []
+        for each in self.run.manifest.get("warnings") or ():
+            calmed = each["code"] == BUSY and quiet
+            rest = "during the loads it was no more than may be" if calmed else each.get("remedy")
+            found.append((" ".join(write.sentence(str(text)) for text in (each["text"], rest) if text), each["code"]))
+        return tuple(found)
+
+    @property
     def anchors(self) -> set[str]:
         """The places that can be linked to."""
         places = {shown.anchor for shown in self.figures} | {graph.anchor for graph in self.graphs}
@@ -117,6 +133,11 @@ class Document:
                 return each
         return None
 
+    def shown(self, anchor: str | None) -> str | None:
+        """The figure or finding that an anchor of a cell stands for; none where only a section would be left."""
+        place = self.place(anchor)
+        return None if place in {part.anchor for part in self.sections} else place
+
     def link(self, answered: Answered) -> str | None:
         """Where the evidence of an answer stands."""
         finding = answered.answer.finding
@@ -130,9 +151,19 @@ def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
     findings = _findings(conclusion)
     named = {each.finding.code for each in findings}
     own = _limited((_not_yet_named(part, named) for part in sections(run, conclusion)), MOST_OWN)
-    parts = [*_latency(run, published), *own, *_where(run), *_tail(run, conclusion), *_published(run, conclusion)]
+    parts = [
+        *_latency(run, conclusion, published),
+        *own,
+        *_where(run),
+        *_tail(run, conclusion),
+        *_published(run, conclusion),
+    ]
     left = MOST_FIGURES - len(first) - sum(graph.other is None for part in parts for graph in part.graphs)
     parts = _limited(parts, left)
+    left -= sum(len(part.figures) for part in parts)
+    if sum(graph.other is not None for part in parts for graph in part.graphs) > left:
+        # the figure of the frames that changed shows the same difference
+        parts = [replace(part, graphs=tuple(one for one in part.graphs if one.other is None)) for part in parts]
     made = Document(
         run,
         conclusion,
@@ -202,11 +233,12 @@ def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     )
 
 
-def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]:
+def _latency(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Iterator[Section]:
     """The latency of the loads: a spectrum a workload, percentiles, and the least steady over time."""
     by_workload = {name.rpartition("/")[2]: report for name, report in published.items()}
-    shown, found, notes = list[Shown](), list[tuple[str, ...]](), dict[str, list[str]]()
+    shown, found, listed = list[Shown](), list[tuple[str, ...]](), list[Step]()
     loads = [step for step in run.find(kind="load", profiled=False) if facts.quotable(step)]
+    compared = {one.workload for one in conclusion.comparison[:MOST_COMPARED]}
     for workload in dict.fromkeys(step.workload for step in loads):
         own = [step for step in loads if step.workload == workload and facts.samples(step) >= FEWEST_SAMPLES]
         floor = instrument.nearest_floor(run.steps, own[0]) if own else None
@@ -215,11 +247,9 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         picture = spectrum(*own, published=by_workload.get(workload), floor=floor, heading=_heading(own, run))
         drawn = [*own, *([floor] if floor is not None else [])]
         shown.append(with_spectra(Anchor.spectrum(workload), picture, drawn))
-        for step in own:
-            for level in LEVELS:
-                if why := instrument.unresolved(run.steps, step, level):
-                    notes.setdefault(why, []).append(write.level(level))
-            found.append(_row(step, run))
+        if workload not in compared:  # else it stands in the table with the published output
+            found += [_row(step, run) for step in own]
+            listed += own
     timed = [step for step in loads if not step.frames["intervals"].empty]
     if timed and not any(map(attribution_of, loads)):  # else its causes are drawn with it, see _tail
         worst = max(timed, key=_tail_of)
@@ -227,13 +257,19 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         shown.append(Shown(Anchor.timeline(worst.workload), picture, timeline_data(worst)))
     if shown:
         head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU per request, all threads", "samples")
-        note = "Response time counts from the intended start of a request."
-        if notes:
-            note += f" {NOT_RESOLVED[:-1]}: {', or '.join(notes)}."
-        if any("?" in cell for row in found for cell in row):
-            note += " ? stands for a bound that the load is too short to give."
-        table = Table("Loads at a fixed rate", head, tuple(found), note)
-        yield Section("latency", "Latency", figures=tuple(shown), tables=(table,))
+        note = _note(listed, run, found)
+        table = (Table("Loads at a fixed rate", head, tuple(found), note),) if found else ()
+        yield Section("latency", "Latency", figures=tuple(shown), tables=table)
+
+
+def _note(loads: Sequence[Step], run: Run, rows: Iterable[Sequence[str]]) -> str:
+    """What the marks in a table of these loads mean."""
+    cells = [cell for row in rows for cell in row]
+    note = "Response time counts from the intended start of a request."
+    if any(cell.endswith(UNRESOLVED) for cell in cells):
+        why = [why for step in loads for level in LEVELS if (why := instrument.unresolved(run.steps, step, level))]
+        note += f" {NOT_RESOLVED[:-1]}{': ' * bool(why)}{', or '.join(dict.fromkeys(why))}."
+    return note + (" ? stands for a bound that the load is too short to give." if any("?" in c for c in cells) else "")
 
 
 def _heading(own: list[Step], run: Run) -> str:
@@ -353,10 +389,7 @@ def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
 
 def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Published and reproduced, side by side, and what limits the comparison."""
-    shown = [
-        Table(f"{one.workload.upper()}: published and reproduced", ("", *one.columns), one.rows, _marked(one.rows))
-        for one in conclusion.comparison[:2]
-    ]
+    shown = [_compared(run, one) for one in conclusion.comparison[:MOST_COMPARED]]
     differs = dict.fromkeys(text for one in conclusion.comparison for text in one.differs)
     rates = [one for ladder in ladders(run) if (one := against_published(ladder)) is not None][:2]
     shown += [replace(one, rows=one.rows[:MOST_PUBLISHED], note=one.note if one is rates[-1] else "") for one in rates]
@@ -365,9 +398,16 @@ def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         yield Section("published", "Published and reproduced", text=text, tables=tuple(shown))
 
 
-def _marked(rows: Iterable[Sequence[str]]) -> str:
-    """Say what the mark of a percentile means, where a table has any."""
-    return NOT_RESOLVED if any(cell.endswith(UNRESOLVED) for row in rows for cell in row) else ""
+def _compared(run: Run, one: Comparison) -> Table:
+    """A published output and the loads of its workload: all that a report says of them in numbers."""
+    loads = {style.engine_name(step.subject): step for step in run.find(kind="load", profiled=False)
+             if step.workload == one.workload}  # fmt: skip
+    used = (overview.cpu_us(loads[name]) if name in loads else math.nan for name in one.columns[1:])
+    rows = list(one.rows)
+    before = next((place for place, row in enumerate(rows) if row[0] == "samples"), len(rows))
+    rows.insert(before, ("CPU per request, all threads", "not stated", *map(tables.latency, used)))
+    title = f"{one.workload.upper()}: published and reproduced"
+    return Table(title, ("", *one.columns), tuple(rows), _note(list(loads.values()), run, rows))
 
 
 def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
@@ -393,9 +433,13 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     durable = {str(s.record.server.ready.get("durability")) for s in run.steps} - {"None", ""}
     if durable:
         yield f"Durability: {write.listed(sorted(durable))}."
-    parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None)}
+    # what is empty or zero was left to the lab
+    parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
     if parameters:
-        yield f"Parameters: {', '.join(f'{name} {value}' for name, value in parameters.items())}."
+        given = (
+            f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
+        )
+        yield f"Parameters: {', '.join(given)}; all others as the lab chooses."
     for finding in once(f for f in conclusion.findings if f.code == "R02"):
         yield f"Not tested: {finding.sentence}"
     undecided = [each for each in conclusion.answers if each.answer.verdict == Verdict.INCONCLUSIVE]
@@ -473,20 +517,61 @@ def figures_and_prose(made: Document) -> Check:
     prose = " ".join(
         [
             *(each.answer.effect for each in made.answers),
-            *(f.sentence for f in (*made.conclusion.findings, *made.conclusion.missed)),
+            *(item.finding.sentence for item in made.findings),
+            *(finding.sentence for part in made.sections for finding in part.findings),
             *(part.text for part in made.sections),
             *(cell for part in made.sections for table in part.tables for row in table.rows for cell in row),
         ]
     )
-    missing = {
-        shown.anchor: lost
-        for shown in made.figures
-        if (lost := [n for n in numbers_in(shown.picture.get_suptitle()) if n not in numbers_in(prose)])
-    }
-    text = "numbers in the headings of figures stand in the text"
-    if missing:
-        text = "not in the text: " + "; ".join(f"{name}: {write.listed(lost)}" for name, lost in missing.items())
-    return Check(PROSE, not missing, write.sentence(text))
+    said = set(numbers_in(prose))
+    parts = []
+    for shown in made.figures:
+        # a figure that writes its own numbers, as alternative text does too, needs no other text
+        own = set(numbers_in(shown.picture.alt.replace(shown.picture.get_suptitle(), "")))
+        if lost := [n for n in numbers_in(shown.picture.get_suptitle()) if n not in said | own]:
+            parts.append(f"{shown.anchor}: {write.listed(lost)} not in the text")
+        if beyond_its_panel(shown.picture):
+            parts.append(f"{shown.anchor}: a part of what is drawn lies beyond its panel")
+        parts += [f"{shown.anchor}: {text}" for text in _against_data(shown, made.run)]
+    text = "; ".join(parts) or "numbers in the headings of figures stand in the text, and tables agree with their data"
+    return Check(PROSE, not parts, write.sentence(text))
+
+
+def _against_data(shown: Shown, run: Run) -> Iterator[str]:
+    """Percentiles that tables quote of a load and that the figure's data of the same load do not have."""
+    if not shown.anchor.startswith("spectrum-") or "step" not in shown.data:
+        return
+    for step in run.find(kind="load", profiled=False):
+        rows = shown.data[(shown.data["step"] == step.name) & (shown.data["kind"] == facts.RESPONSE)]
+        rows = rows.sort_values("percentile")
+        for level in LEVELS:
+            value = facts.quoted(step, level)
+            if value is None or value.at_least or len(rows) < 2:
+                continue
+            below, above = rows[rows["percentile"] <= level], rows[rows["percentile"] >= level]
+            low = below["value_us"].iloc[-1] if len(below) else 0.0
+            high = above["value_us"].iloc[0] if len(above) else math.inf
+            if not (1 - SAME) * low <= value.value <= (1 + SAME) * high:
+                yield f"{facts.title(step)} {write.level(level)} is {write.latency(value.value)} in the table"
+
+
+def beyond_its_panel(picture: Figure) -> bool:
+    """Whether a curve or a bar goes beyond the upper or lower end of its panel."""
+    for axes in picture.axes:
+        low, high = sorted(axes.get_ylim())
+        spare = SAME * (high - low)
+        values = [
+            np.asarray(line.get_ydata(), float) for line in axes.get_lines() if line.get_transform() == axes.transData
+        ]
+        bars = (
+            bar for bar in axes.patches if isinstance(bar, Rectangle) and bar.get_data_transform() == axes.transData
+        )
+        values += [np.array([bar.get_y(), bar.get_y() + bar.get_height()]) for bar in bars]
+        every = np.concatenate(values) if values else np.array([])
+        every = every[np.isfinite(every)]
+        if len(every) and (every.max() > high + spare or every.min() < low - spare):
+            return True
+    return False
 
 
 def numbers_in(text: str) -> list[str]:
@@ -506,16 +591,16 @@ def notices(run: Run, has_sections: bool = False) -> list[str]:
         found.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
     found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
-    found += _grouped((step.name, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
+    found += _grouped((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
     others = [step for step in run.steps if step not in measured and not step.record.own_section]
-    found += _grouped((step.name, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
+    found += _grouped((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
     found += _grouped(
-        (step.name, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
+        (step, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
         for step in run.steps
         for problem in step.unreadable
     )
     found += _grouped(
-        (step.name, "there is no profile of this load.")
+        (step, "there is no profile of this load.")
         for step in run.find(kind="load", profiled=False)
         if all(
             other.frames["shares"].empty
@@ -527,12 +612,20 @@ def notices(run: Run, has_sections: bool = False) -> list[str]:
     return found
 
 
-def _grouped(said: Iterable[tuple[str, str]]) -> list[str]:
+def _grouped(said: Iterable[tuple[Step, str]]) -> list[str]:
     """Steps of which the same is said, in one line; a step's own name within the text does not set it apart."""
     steps: dict[str, list[str]] = {}
     for step, text in said:
-        steps.setdefault(text.replace(f"steps{os.sep}{step}{os.sep}", ""), []).append(step)
-    return [f"{', '.join(names)}: {text}" for text, names in steps.items()]
+        steps.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_called(step))
+    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps.items()]
+
+
+def _called(step: Step) -> str:
+    """A step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
+    rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
+    at = f" at {write.rate(rate_rps)}" if write.known(rate_rps) else ""
+    title = facts.title(step)
+    return f"{title}{at}{', profiled' if step.profiled else kind}" if title else step.name  # of one that can't be read
 
 
 def reason(step: Step) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -239,8 +239,11 @@ NOTE = (
 )
 
 
-def search_table(found: Sequence[Ladder]) -> Table:
-    """Tabulate a row a search with the rate steps offered besides; those without a search have a row of their own."""
+def search_table(found: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
+    """Tabulate a row a search with the rate steps offered besides; those without a search have a row of their own.
+
+    `drawn`: searches whose knees a figure shows and writes; where it has all of them, the table has none.
+    """
     searched = {ladder.title: ladder for ladder in found if ladder.search is not None}
     offered: dict[str, Ladder] = {}
     rows = []
@@ -252,7 +255,14 @@ def search_table(found: Sequence[Ladder]) -> Table:
             rows.append(_searched(ladder, offered.get(ladder.title)))
         elif offered.get(ladder.title) is not ladder:
             rows.append(_fixed(ladder))
-    return Table(_caption(found), HEAD, tuple(rows), NOTE, numeric=False)
+    head: tuple[str, ...] = HEAD
+    if all(ladder.name in drawn for ladder in searched.values()):
+        head, rows = _without_knees(head), [_without_knees(row) for row in rows]
+    return Table(_caption(found), head, tuple(rows), NOTE, numeric=False)
+
+
+def _without_knees(row: tuple[str, ...]) -> tuple[str, ...]:
+    return row[:1] + row[2:]
 
 
 def _caption(found: Sequence[Ladder]) -> str:
@@ -364,7 +374,7 @@ def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
         figures=tuple(
             _figure(each, instrument.nearest_floor(run.steps, each.steps[0])) for each in alone[:MOST_IN_ANSWER]
         ),
-        tables=(search_table(found),),
+        tables=(search_table(found, [knee.ladder.name for each in knees(run).values() for knee in each]),),
     )
 
 
@@ -405,7 +415,7 @@ def knee_picture(run: Run, workload: str, found: Sequence[Knee]) -> style.Pictur
     heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
     series = [("knee, 95 % interval", style.BLUE, [knee.least_rps for knee in found])]
     ends = [(knee.least_rps if knee.answer.late else knee.answer.low_rps, knee.answer.high_rps) for knee in found]
-    said = {knee.least_rps: rate_interval(knee.answer) for knee in late}
+    said = {knee.least_rps: rate_interval(knee.answer) for knee in found}
     names = [knee.name for knee in found]
     return style.bars(
         names, series, lambda rps: said.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends

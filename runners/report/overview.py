@@ -59,14 +59,26 @@ def missing(run: Run, rows: pd.DataFrame) -> list[str]:
         workload = next((step.workload for step in run.steps if step.name in found.steps), "")
         loaded += [(name, workload) for name in (found.baseline, *found.treatments)]
     left = [each for each in dict.fromkeys(loaded) if each not in seen]
-    names = [style.engine_name(name) for name, _ in left]
-    several = {name for name in names if names.count(name) > 1} | {style.engine_name(name) for name, _ in seen}
+    titles = _titles(run)
+    names = [titles[name] for name, _ in left]
+    several = {name for name in names if names.count(name) > 1} | {titles[name] for name, _ in seen}
     return list(
         dict.fromkeys(
             f"{name} {style.plain(workload.upper(), 12)}" if name in several else name
             for name, (_, workload) in zip(names, left, strict=True)
         )
     )
+
+
+def _titles(run: Run) -> dict[str, str]:
+    """What each treatment is called in the figure: a closed loop by the title of its stage."""
+    titles = {
+        step.subject: style.plain(step.record.loop.stage_title or style.engine_name(step.subject), 40)
+        for step in run.steps
+    }
+    others = {name for found in comparisons(run) for name in (found.baseline, *found.treatments)}
+    others |= {facts.tool(step) for step in run.find(kind="round")}  # which stand for treatments there
+    return {name: style.engine_name(name) for name in others} | titles
 
 
 def _of_searches(run: Run) -> Iterator[tuple[object, ...]]:
@@ -126,13 +138,14 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
     figure = style.Picture(8.4, 5.2)
     axes = figure.add_subplot()
     treatments = list(dict.fromkeys(rows["treatment"]))
+    titles = _titles(run)
     workloads = list(dict.fromkeys(rows["workload"]))
     colours = style.colours_of(treatments)
     for place, workload in enumerate(workloads):
         marker = MARKERS[place % len(MARKERS)]
         for name in treatments:
             whole = rows[(rows["treatment"] == name) & (rows["workload"] == workload)]
-            title = style.engine_name(name) + (f" {style.plain(workload.upper(), 12)}" if workload else "")
+            title = titles[name] + (f" {style.plain(workload.upper(), 12)}" if workload else "")
             for small in (False, True):
                 own = whole[(whole["unit"] == "probe") == small]
                 if own.empty:
@@ -171,7 +184,7 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
         named = f"{', '.join(lost[:MOST_MISSING])}" + (" and others" if len(lost) > MOST_MISSING else "")
         label += "\n" + "\n".join(style.broken(f"no p99 to quote: {named}", 7.0))
     axes.set_xlabel(label)
-    handles = [_key(colours[name], "o", style.engine_name(name)) for name in treatments]
+    handles = [_key(colours[name], "o", titles[name]) for name in treatments]
     if len(workloads) > 1:
         for place, workload in enumerate(workloads):
             handles.append(_key(style.QUIET, MARKERS[place % len(MARKERS)], style.plain(workload.upper(), 12)))
@@ -185,17 +198,12 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
     heading = f"Throughput against p99, a point per {unit}: {write.several(len(treatments), 'treatment')}"
     heading += ", no p99 is resolved" if (rows["unresolved"] != "").all() else ""
     without = f" No p99 to quote: {write.listed(lost)}." if lost else ""
-    return figure.headed(heading, f"{heading}. {write_names(treatments)}.{without}")
+    return figure.headed(heading, f"{heading}. {', '.join(titles[name] for name in treatments)}.{without}")
 
 
 def _key(colour: str, marker: str, label: str, *, hollow: bool = False) -> Line2D:
     fill: Any = "none" if hollow else "full"
     return Line2D([], [], color=colour, marker=marker, linestyle="none", fillstyle=fill, label=label)
-
-
-def write_names(names: Sequence[str]) -> str:
-    """The treatments of a figure in words."""
-    return ", ".join(style.engine_name(name) for name in names)
 
 
 #: A bar: its name, CPU time per request in microseconds, and the shares of it by category.

@@ -156,7 +156,7 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     templates.finalize = tables.escape
     templates.globals.update(
         path=tables.path,
-        table=lambda given: tables.table(given, page.place),
+        table=lambda given: tables.table(given, page.shown),
         fenced=tables.fenced,
         bold=tables.bold,
         italic=tables.italic,

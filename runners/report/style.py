@@ -53,6 +53,13 @@ ENGINE_COLOURS = {engine.name: engine.colour for engine in ENGINES.values()} | {
     "all-new": BLUE,
     "pool": GREEN,
     "virtual": PURPLE,
+    # the stages of report 2's server
+    "before": ORANGE,
+    "after": VERMILION,
+    "nodelay": BLUE,
+    "jdk25": GREEN,
+    "delayed": PURPLE,
+    "one-write": SKY,
 }
 
 CATEGORY_COLOURS = {
@@ -307,7 +314,8 @@ def engine_name(engine: str) -> str:
 
 def name_of(step: Step) -> str:
     """How a load is called in a figure: RocksDB PUT."""
-    return f"{engine_name(step.subject)} {plain(step.workload.upper(), 12)}"
+    title = plain(step.record.loop.stage_title or engine_name(step.subject), 40)
+    return f"{title} {plain(step.workload.upper(), 12)}"
 
 
 def category_colour(category: str) -> str:

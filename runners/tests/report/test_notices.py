@@ -16,12 +16,14 @@ from runners.report.document import notices, reason
 from runners.tests.report import steps
 
 OFFERED_RPS = 12_600.0
+LSM = "LSM PUT at 12\u202f600/s"
 HELD_UP = "held up for a while, so it fell short of its rate"
 
 
 def answering(folder: Path, shares: Sequence[float], name: str = "put-lsm", **meta: Any) -> Step:
     """A step that answered this share of what was offered in each of its seconds."""
     frames = steps.frames_of([60.0] * 20_000, seconds=len(shares))
+    meta = {"engine": name.rpartition("-")[2], **meta}
     frames["intervals"]["completed"] = [round(share * OFFERED_RPS) for share in shares]
     frames["intervals"]["count"] = frames["intervals"]["completed"]
     frames["summary"]["offered_rps"] = OFFERED_RPS
@@ -37,19 +39,19 @@ def said(folder: Path, *measured: Step) -> list[str]:
 def test_a_step_that_carried_its_rate_but_for_a_stall_was_held_up(tmp_path: Path) -> None:
     step = answering(tmp_path, [1.0] * 7 + [0.1] * 3, saturated=True, invalid_reasons=["achieved 9198/s of 12600/s"])
     assert reason(step) == f"{HELD_UP} (achieved 9198/s of 12600/s)."
-    assert said(tmp_path, step) == [f"put-lsm: {HELD_UP} (achieved 9198/s of 12600/s). Latency is not shown."]
+    assert said(tmp_path, step) == [f"{LSM}: {HELD_UP} (achieved 9198/s of 12600/s). Latency is not shown."]
 
 
 def test_a_step_that_never_carried_its_rate_was_saturated(tmp_path: Path) -> None:
     step = answering(tmp_path, [0.7] * 10, saturated=True, invalid_reasons=["achieved 8820/s of 12600/s"])
-    assert said(tmp_path, step) == ["put-lsm: saturated (achieved 8820/s of 12600/s). Latency is not shown."]
+    assert said(tmp_path, step) == [f"{LSM}: saturated (achieved 8820/s of 12600/s). Latency is not shown."]
 
 
 @pytest.mark.parametrize(("shares", "reported"), [([1.0] * 7 + [0.1] * 3, HELD_UP), ([0.7] * 10, "saturated")])
 def test_a_step_that_does_not_know_it_fell_short_is_known_by_its_figures(
     shares: list[float], reported: str, tmp_path: Path
 ) -> None:
-    assert said(tmp_path, answering(tmp_path, shares)) == [f"put-lsm: {reported}. Latency is not shown."]
+    assert said(tmp_path, answering(tmp_path, shares)) == [f"{LSM}: {reported}. Latency is not shown."]
 
 
 def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path: Path) -> None:
@@ -57,9 +59,9 @@ def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path
     full = answering(tmp_path, [0.5] * 10, "get-lsm", workload="get")
     dead = answering(tmp_path, [1.0] * 10, "get-rocksdb", workload="get", valid=False, invalid_reasons=["server died"])
     assert said(tmp_path, *held, full, dead) == [
-        f"put-lsm, put-rocksdb: {HELD_UP}. Latency is not shown.",
-        "get-lsm: saturated. Latency is not shown.",
-        "get-rocksdb: invalid (server died). Latency is not shown.",
+        f"{LSM}, RocksDB PUT at 12\u202f600/s: {HELD_UP}. Latency is not shown.",
+        "LSM GET at 12\u202f600/s: saturated. Latency is not shown.",
+        "RocksDB GET at 12\u202f600/s: invalid (server died). Latency is not shown.",
     ]
 
 
@@ -73,7 +75,7 @@ def test_the_notice_and_the_short_reason_agree_for_any_course(shares: list[float
     step = answering(Path("run"), shares)
     short = facts.why_not(step)
     (head, *more) = [*said(Path("run"), step), ""]
-    assert head.startswith(f"put-lsm: {short}") if short else head == ""
+    assert head.startswith(f"{LSM}: {short}") if short else head == ""
     assert not more or more == [""]
     if short == "held up":
         assert sorted(shares)[len(shares) // 2] > 0.9  # at least half of its seconds achieved the rate
