@@ -38,6 +38,7 @@ from runners.report.tables import Section, Shown, Table
 #: By quantity and treatment, the ratio to the baseline in each round.
 Dots = Mapping[tuple[str, str], Sequence[float]]
 BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
+MOST_ROWS = 8  # of a report, besides what differs in nothing
 NOTE_WIDTH = 5.6  # inches of the text below an axis
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
 MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end, with an arrow and its edge in words
@@ -329,5 +330,5 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
                 " ".join(fresh),
                 conclusion.about(place),
                 figures,
-                tables=(interleaved_table(found, rate_rps),),
+                tables=(interleaved_table(found, rate_rps, MOST_ROWS),),
             )

@@ -39,7 +39,7 @@ from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
 from runners.report.tables import Shown
 
-LIMIT_BYTES = 2_000_000
+LIMIT_BYTES, MOST_LINES = 2_000_000, 300
 MARGIN_BYTES = 50_000
 #: So many figures an archive keeps, one of each kind before a second; report.html has all of them.
 KEPT_FIGURES = 6
@@ -164,8 +164,12 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
         figure=lambda shown: tables.figure(shown.anchor, shown.picture.alt, kept),
         archived=kept is not None,
     )
-    text = templates.get_template("report.md.j2").render(**_context(page))
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    template, text = templates.get_template("report.md.j2"), ""
+    for commands in (3, 2, 1, 0):  # which report.html and the steps' records have too
+        text = re.sub(r"\n{3,}", "\n\n", template.render(**_context(page), commands=commands)).strip() + "\n"
+        if len(text.splitlines()) <= MOST_LINES:
+            break
+    return text
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
