@@ -43,7 +43,7 @@ MOST_LEVELS = 26  # of a picture
 STILL_SHARE, STILL_LEVELS, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.006, 48, 1000, 13, 105
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
 SAME = 0.03  # of the larger share: a smaller change has no colour
-TOP_BARS = 14
+TOP_BARS, NOTE_WIDTH = 14, 7.0  # of a figure: bars, and inches of the text below them
 TRUNK = "#eceff2"
 MORE, LESS = style.VERMILION, style.BLUE
 #: What a page in a frame may do: run its own script and style. It reaches neither the report nor the network.
@@ -365,9 +365,8 @@ class Differential:
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{100 * one:+g}" if one else "0"))
         what, second = EVENT_NAMES.get(self.event, self.event), names_of(self.first, self.second)[1]
-        axes.set_xlabel(
-            f"percentage points of the {what}, 95 % interval (orange: more in {second}, blue: less)", fontsize=8.5
-        )
+        note = f"percentage points of the {what}, 95 % interval (orange: more in {second}, blue: less)"
+        axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8.5)
         if not shown:
             axes.text(0.5, 0.5, "no change beyond chance", transform=axes.transAxes, ha="center", color=style.QUIET)
         figure.headed(self.title, f"Frames whose share changed. {self.title}.")
