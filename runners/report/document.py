@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from runners.analysis import facts, instrument
 from runners.analysis.facts import quotable
@@ -527,7 +528,10 @@ def figures_and_prose(made: Document) -> Check:
     parts = []
     for shown in made.figures:
         # a figure that writes its own numbers, as alternative text does too, needs no other text
-        own = set(numbers_in(shown.picture.alt.replace(shown.picture.get_suptitle(), "")))
+        texts = (each for axes in shown.picture.axes for each in axes.findobj(Text) if isinstance(each, Text))
+        alt = shown.picture.alt.replace(shown.picture.get_suptitle(), "")
+        written = " ".join([alt, *(each.get_text() for each in texts)])
+        own = set(numbers_in(written))
         if lost := [n for n in numbers_in(shown.picture.get_suptitle()) if n not in said | own]:
             parts.append(f"{shown.anchor}: {write.listed(lost)} not in the text")
         if beyond_its_panel(shown.picture):
@@ -560,9 +564,11 @@ def beyond_its_panel(picture: Figure) -> bool:
     for axes in picture.axes:
         low, high = sorted(axes.get_ylim())
         spare = SAME * (high - low)
-        values = [
-            np.asarray(line.get_ydata(), float) for line in axes.get_lines() if line.get_transform() == axes.transData
-        ]
+        left, right = sorted(axes.get_xlim())
+        values = []
+        for line in (line for line in axes.get_lines() if line.get_transform() == axes.transData):
+            x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+            values.append(y[(x >= left) & (x <= right)])  # a figure may show a part of a curve's length
         bars = (
             bar for bar in axes.patches if isinstance(bar, Rectangle) and bar.get_data_transform() == axes.transData
         )
