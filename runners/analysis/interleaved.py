@@ -2,8 +2,7 @@
 
 Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). By request,
 response and service times are those of one shared load, throughput that of a closed loop on each server alone in the
-same start; by slices, throughput is that of each server's slices. Runs of earlier labs had rounds in place of starts,
-in which one treatment was loaded after the other.
+same start; by slices, throughput is that of each server's slices.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ import numpy as np
 from runners.analysis import facts, machine_stalls
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import QUANTITIES as OF_ROUNDS
-from runners.analysis.quantities import Quantity, Row, of_step
+from runners.analysis.quantities import QUANTITIES as OF_LOADS
+from runners.analysis.quantities import Quantity, Row
 from runners.analysis.treatments import (
     Effect,
     Start,
@@ -67,12 +66,10 @@ COUNTED = {
     )
 }  # fmt: skip
 MEMORY, DISK = "rss_bytes", "disk_bytes"
-#: Of loads that were measured one after the other.
-OF_ROUNDS_ALONE = ("p50_us", "p90_us", "p99_us", "p999_us", CPU)
 QUANTITIES = {
     each.name: each
     for each in (
-        *OF_ROUNDS,
+        *OF_LOADS,
         Quantity("service_p50_us", "service p50", "us"),
         Quantity("service_p90_us", "service p90", "us"),
         Quantity("service_p99_us", "service p99", "us"),
@@ -93,8 +90,8 @@ QUANTITIES = {
         ),
     )
 }  # fmt: skip
-#: How a start offered its load: requests or slices of one schedule, or rounds of loads one after the other.
-REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
+#: How a start offered its load: one schedule shared request by request, or a closed loop by slices.
+REQUESTS, SLICES = "requests", "slices"
 #: Why a difference in a percentile is not given.
 NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded with them"
 NO_REFERENCE = "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
@@ -105,7 +102,7 @@ LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times tho
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What one block of interleaved trials found; `form`: REQUESTS, SLICES or ROUNDS.
+    """What one block of interleaved trials found; `form`: REQUESTS or SLICES.
 
     `control`: the baseline's second process against its first, a row a quantity. `reference`: the values of the server
     that does nothing. `late`: starts in which the generator was; `left_out`: those that could not be used, and why.
@@ -176,11 +173,6 @@ class Comparison:
         """What is compared with the baseline."""
         return tuple(dict.fromkeys(row.treatment for row in self.rows))
 
-    @property
-    def unit(self) -> str:
-        """What was repeated."""
-        return "round" if self.form == ROUNDS else "start"
-
     def costs(self, treatment: str) -> list[Row]:
         """What a treatment is worse in besides the primary quantity, by more than a trifle."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
@@ -207,13 +199,13 @@ class Comparison:
 
     def sentence(self, row: Row) -> str:
         """What a row says, and what it is with all threads."""
-        return write.sentence(self.label + row.sentence(self.margin, self.unit) + self.addition(row))
+        return write.sentence(self.label + row.sentence(self.margin) + self.addition(row))
 
     def addition(self, row: Row) -> str:
         """What has to be known with a row: of closed loops a busy generator, of CPU time that of all threads."""
         if row.quantity.name != THROUGHPUT or not self.busy:
             return self.in_all(row)
-        starts = f"{write.count(len(self.busy))} of {write.several(len(self.starts), self.unit)}"
+        starts = f"{write.count(len(self.busy))} of {write.several(len(self.starts), 'start')}"
         return f"; the generator was at its limit in {starts}, so the higher of the two is a lower bound"
 
     @property
@@ -268,7 +260,7 @@ def comparisons(run: Run) -> list[Comparison]:
         about = step.record.interleaved
         if step.kind in (SHARED, ALONE, SOLO) and about is not None:
             blocks.setdefault(about.name, []).append(step)
-    measured = [steps for steps in blocks.values() if any(step.kind in (SHARED, SOLO) for step in steps)]
+    measured = [steps for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
     loads = [steps[-1].workload.upper() for steps in measured]
     labels = [f"{load}: " if len(set(loads)) > 1 else "" for load in loads]
     return [replace(comparison(steps), label=label) for steps, label in zip(measured, labels, strict=True)]
@@ -280,32 +272,24 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     assert about is not None
     shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
     alone: dict[int, dict[str, float]] = defaultdict(dict)
-    solo: dict[int, dict[str, Step]] = defaultdict(dict)
     for step in steps:
-        if step.kind in (ALONE, SOLO) and step.record.interleaved is not None:
-            number, arm = step.record.round or 0, step.record.interleaved.arm
-            if step.kind == SOLO:
-                solo[number][arm] = step
-            elif step.valid:
-                alone[number][arm] = facts.achieved_rps(step)
+        if step.kind == ALONE and step.valid and step.record.interleaved is not None:
+            alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
     bad = {number: step for number, step in shared.items() if not (facts.quotable(step) or _partly(step))}
     left_out = {number: facts.why_not(step) for number, step in bad.items()}
-    # a start whose load of all is not there yet was interrupted; rounds of an earlier lab have no such load
-    usable_ones = [number for number in sorted(shared or {*alone, *solo}) if number not in left_out]
-    form = ROUNDS if not shared else SLICES if any(_in_slices(step) for step in shared.values()) else REQUESTS
+    # a start whose load of all is not there yet was interrupted
+    usable_ones = [number for number in sorted(shared) if number not in left_out]
+    form = SLICES if any(_in_slices(step) for step in shared.values()) else REQUESTS
     compared = (*about.treatments, *([about.control] if about.control else []))
     names = (*compared, *([about.reference] if about.reference else []))
     starts: dict[str, list[Start]] = defaultdict(list)
     left: list[float] = []
     for number in usable_ones:
-        if (start_step := shared.get(number)) is None:
-            found_in = _of_round(solo[number], names, alone[number])
-        else:
-            found_in = _starts(start_step, names, alone[number])
-            if machine_stalls.watched(start_step) and not start_step.frames["requests"].empty:
-                stalls = machine_stalls.stalls_of(start_step)
-                left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
-        for quantity, start in found_in.items():
+        start_step = shared[number]
+        if machine_stalls.watched(start_step) and not start_step.frames["requests"].empty:
+            stalls = machine_stalls.stalls_of(start_step)
+            left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
+        for quantity, start in _starts(start_step, names, alone[number]).items():
             starts[quantity].append(start)
     rows, control, reference, above = list[Row](), [], dict[str, float](), dict[tuple[str, str], Bounded]()
     every: dict[tuple[str, str], tuple[float, ...]] = {}
@@ -344,14 +328,14 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     return Comparison(
         about.name, form, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds,
         about.until, tuple(usable_ones),
-        tuple(n for n in usable_ones if n in shared and facts.only_late(shared[n])),
+        tuple(number for number in usable_ones if facts.only_late(shared[number])),
         tuple(rows), tuple(control), reference, tuple(left_out.items()), about.cpu_groups,
         float(np.mean(left)) if left else math.nan,
-        _carried_over([shared[number] for number in usable_ones if number in shared]),
-        max((_utilisation(shared[n], alone[n]) for n in usable_ones if n in shared), default=math.nan),
-        between_starts, tuple(step.name for step in steps if step.kind == (SOLO if form == ROUNDS else SHARED)), every,
+        _carried_over([shared[number] for number in usable_ones]),
+        max((_utilisation(shared[number], alone[number]) for number in usable_ones), default=math.nan),
+        between_starts, tuple(step.name for step in steps if step.kind == SHARED), every,
         _failed(list(shared.values()), compared), _start_s(steps), about.slice_s,
-        background=_background([shared[number] for number in usable_ones if number in shared]),
+        background=_background([shared[number] for number in usable_ones]),
         above=above,
     )  # fmt: skip
 
@@ -487,22 +471,6 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
 
 def _of_all(values: Mapping[str, float], names: Sequence[str]) -> bool:
     return bool(names) and all(values.get(name, 0.0) > 0 for name in names)
-
-
-def _of_round(solo: Mapping[str, Step], names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Every quantity of a round of an earlier lab; NaN of treatments whose load can't be quoted."""
-    values: dict[str, dict[str, float]] = defaultdict(dict)
-    values[THROUGHPUT] |= {name: rps for name, rps in alone.items() if rps > 0}
-    for name, step in solo.items():
-        process, store = step.record.process_after, step.record.store_after
-        read = {quantity: value for quantity, value in of_step(step).items() if quantity in OF_ROUNDS_ALONE}
-        read = read if facts.quotable(step) else {}
-        read |= {MEMORY: float(process.rss_anon_bytes or 0), DISK: float(store.disk_bytes or 0)}
-        for quantity, value in read.items():
-            # what a load has written depends on how much was offered; what lies there after the same fill does not
-            if value > 0 and (quantity != DISK or step.workload != "put"):
-                values[quantity][name] = value
-    return {quantity: start_from(each, names) for quantity, each in values.items() if len(each) > 1}
 
 
 def _on_time(step: Step) -> float:

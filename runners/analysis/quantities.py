@@ -130,7 +130,7 @@ class Row:
             for name, value in sides
         )
 
-    def sentence(self, margin: float, unit: str) -> str:
+    def sentence(self, margin: float, unit: str = "start") -> str:
         """The row in words, to begin a sentence or to follow a colon; `unit` is what was repeated."""
         a, b = facts.engine_name(self.baseline), facts.engine_name(self.treatment)
         label, found = self.quantity.label, f"{self.change}, {self.pair()}"

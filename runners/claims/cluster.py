@@ -266,7 +266,7 @@ def waited(step: Step) -> Waited | None:
 
 
 def of_run(run: Run) -> list[Waited]:
-    """The last profiled load of each treatment, in order: of a run of the lab before, the one besides its rounds."""
+    """The last profiled load of each treatment, in order."""
     last = {step.subject: step for step in run.steps if step.profiled and step.subject in CHANGES}
     found = (waited(step) for step in last.values())
     return [one for one in found if one is not None]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
-from runners.analysis.interleaved import NO_REFERENCE, QUANTITIES, REQUESTS, ROUNDS, Comparison, comparisons
+from runners.analysis.interleaved import NO_REFERENCE, QUANTITIES, REQUESTS, Comparison, comparisons
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import Row, signed
 from runners.analysis.treatments import Verdict
@@ -81,7 +81,7 @@ def _findings(found: Comparison) -> Iterator[Finding]:
     for row in found.control:
         if row.quantity.name == found.primary and row.decided:
             text = f"{found.label}a second process of {facts.engine_name(row.baseline)} differs from the first: "
-            text += replace(row, treatment="the second").sentence(found.margin, found.unit)
+            text += replace(row, treatment="the second").sentence(found.margin)
             remedy = "Measure again; where it stays, differences of this size are not the treatments'."
             yield Finding("C04", Severity.WARNING, write.sentence(text), {}, found.steps, place, remedy)
 
@@ -97,7 +97,7 @@ def _over_reference(found: Comparison) -> Iterator[Finding]:
         text = f"adds {added.as_latency} to the median of a server that does nothing: {pair}"
         if not added.low > 0:
             text = f"is not seen to add to the median of a server that does nothing: {pair}"
-        text = f"{found.label}{facts.engine_name(name)} {text}; {write.several(len(found.starts), found.unit)} of each"
+        text = f"{found.label}{facts.engine_name(name)} {text}; {write.several(len(found.starts), 'start')} of each"
         evidence: dict[str, write.Value] = {
             "p50_us": idle_us + added.value, "floor_p50_us": idle_us, "added_us": added.value,
             "added_low_us": added.low, "added_high_us": added.high, "block": found.name, "treatment": name,
@@ -117,7 +117,7 @@ def _remedy(row: Row, found: Comparison) -> str | None:
     undecided = row.verdict == Verdict.INCONCLUSIVE and not row.machine
     if not undecided or row.quantity.name != found.primary or row.starts_needed is None:
         return None
-    return f"About {write.several(row.starts_needed, found.unit)} would decide it, if they vary as these."
+    return f"About {write.several(row.starts_needed, 'start')} would decide it, if they vary as these."
 
 
 def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
@@ -166,12 +166,12 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     if verdict == Verdict.SAME:
         text = f"the same within {write.given_share(_number(evidence['margin']))}: {text}"
     effect = f"{quantity.label} {f'not compared: {why}' if why else text}"
-    needed, form = evidence.get("starts_needed"), str(evidence["form"])
-    unit = "round" if form == ROUNDS else "start"
-    takes = f"about {write.several(int(needed), unit)}" if isinstance(needed, int) and not why else "a quieter machine"
+    needed = evidence.get("starts_needed")
+    known = isinstance(needed, int) and not why
+    takes = f"about {write.several(_number(needed), 'start')}" if known else "a quieter machine"
     takes = "a server that does nothing in the same schedule (lab compare)" if why == NO_REFERENCE else takes
-    basis = f"{write.several(_number(evidence['starts']), unit)} of each"
-    basis += "" if form == ROUNDS else f", by {'request' if form == REQUESTS else 'slices'}"
+    basis = f"{write.several(starts, 'start')} of each, by "
+    basis += "request" if evidence["form"] == REQUESTS else "slices"
     return Answer(said, effect, basis, takes if said == Said.INCONCLUSIVE else "", finding)
 
 
@@ -202,14 +202,13 @@ def _number(value: object) -> float:
 
 
 def _checks(found: Comparison) -> Iterator[Check]:
-    text = f"{len(found.starts)} of {found.planned} planned"
-    text += ", each with fresh processes" if found.form != ROUNDS else ""
+    text = f"{len(found.starts)} of {found.planned} planned, each with fresh processes"
     if found.left_out:
         text += "; left out: " + "; ".join(f"start {number} ({why})" for number, why in found.left_out)
     ended = found.until and found.answered
     text += "; it ended when the primary quantity was decided" if ended and len(found.starts) < found.planned else ""
     whole = not found.left_out and (ended or len(found.starts) >= found.planned)
-    yield Check(f"{found.unit}s, {found.name}", whole, write.sentence(text), found.steps)
+    yield Check(f"starts, {found.name}", whole, write.sentence(text), found.steps)
     if found.late:
         starts = f"start{'s' if len(found.late) > 1 else ''} {write.listed(map(str, found.late))}"
         text = f"it was late in {starts} of {found.name}: response times of these are the server's only up to the "

@@ -1,4 +1,4 @@
-"""Draw treatments against a baseline, by rounds or by one schedule: each quantity's difference with its interval."""
+"""Draw treatments against a baseline, by request or by slices: each quantity's difference with its interval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from runners.analysis.interleaved import (
     CPU,
     NO_REFERENCE,
     REQUESTS,
-    ROUNDS,
     SLICES,
     THROUGHPUT,
     Comparison,
@@ -35,7 +34,7 @@ from runners.readers.run import Run, Step
 from runners.report import style
 from runners.report.tables import Section, Shown, Table
 
-#: By quantity and treatment, the ratio to the baseline in each round.
+#: By quantity and treatment, the ratio to the baseline in each start.
 Dots = Mapping[tuple[str, str], Sequence[float]]
 BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
 MOST_ROWS = 8  # of a report, besides what differs in nothing
@@ -49,11 +48,10 @@ TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
 def drawn(
     rows: Sequence[Row], margin: float, heading: str, note: str, *, dots: Dots | None = None,
     labels: Sequence[str] = (), judged: bool = True, changes: bool = False,
-    unit: str = "start",
 ) -> style.Picture:  # fmt: skip
     """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from the same.
 
-    `dots`: by quantity and treatment, the ratio in each round; `labels` in place of the quantities' own; not `judged`:
+    `dots`: by quantity and treatment, the ratio in each start; `labels` in place of the quantities' own; not `judged`:
     no colour says better or worse; `changes`: each is written with its bar, and the values are left to a table.
     """
     figure = style.Picture(8.4, 1.8 + (0.36 if changes else 0.55) * max(1, len(rows)))
@@ -106,18 +104,18 @@ def drawn(
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
-    style.legend(figure, 5, 8, _legend(margin, judged, unit if any(map(len, own)) else ""))
+    style.legend(figure, 5, 8, _legend(margin, judged, any(map(len, own))))
     each = ". ".join(f"{name} {row.said if row.machine else row.change}" for name, row in zip(named, rows, strict=True))
     return figure.headed(heading, f"Differences with their intervals. {heading}." + (f" {each}." if changes else ""))
 
 
-def _legend(margin: float, judged: bool, unit: str) -> list[Artist]:
+def _legend(margin: float, judged: bool, dots: bool) -> list[Artist]:
     """What colours, band and dots of the figure say."""
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
     handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]
     handles.append(Patch(color=BAND, label=f"within {write.given_share(margin)}: would not matter"))
-    if unit:
-        handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label=f"a {unit}"))
+    if dots:
+        handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label="a start"))
     return handles
 
 
@@ -143,7 +141,7 @@ def _tick(ratio: float) -> str:
 
 
 def _side(rows: Sequence[Row], dots: Sequence[Floats]) -> float:
-    """How far the axis goes, as a ratio: to the furthest bound, round or value, but no further than fits."""
+    """How far the axis goes, as a ratio: to the furthest bound, start or value, but no further than fits."""
     ratios = [value for row in rows for value in (row.low, row.high, row.ratio)]
     ratios += [float(value) for values in dots for value in values]
     reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if write.known(ratio)]
@@ -161,27 +159,23 @@ TEXTS = {
         "{slice}, then another, in a random order; a second process of the baseline is the control. CPU "
         "time is what a server used in the slices of others too."
     ),
-    ROUNDS: (
-        "In each round every treatment was loaded, one after the other in a random order: in closed loop, then at one "
-        "rate for all. The machine's stalls fall on one and not on the other, which widens the intervals of tails."
-    ),
 }
 INTERVALS = (
-    "Intervals are over {unit}s, with the variance of all treatments and Dunnett's bounds; the primary quantity "
+    "Intervals are over starts, with the variance of all treatments and Dunnett's bounds; the primary quantity "
     "keeps its error rate; those of the others do not account for their number."
 )
 RESPONDING = (
     "CPU per request is that of the threads that respond; that of the background (compilers, collectors, flushes, "
     "compaction) comes in bursts and stands apart, and is in that of all threads."
 )
-FORMS = {REQUESTS: "by request", SLICES: "by slices", ROUNDS: "by rounds"}
+FORMS = {REQUESTS: "by request", SLICES: "by slices"}
 
 
 def _texts(found: Comparison) -> list[str]:
     """How it was compared, each part once in a report."""
     apart = [RESPONDING] if found.row(BACKGROUND_CPU) else []
     how = f"a slice of {write.given_latency(found.slice_s * 1e6)}" if found.slice_s else "a short slice of time"
-    return [TEXTS[found.form].format(slice=how), *apart, INTERVALS.format(unit=found.unit)]
+    return [TEXTS[found.form].format(slice=how), *apart, INTERVALS]
 
 
 def interleaved_data(found: Comparison) -> pd.DataFrame:
@@ -226,9 +220,9 @@ def interleaved_picture(found: Comparison, rate_rps: float = math.nan) -> style.
             for name, label in zip(names, labels, strict=True)
         ]
     at = f" at {write.rate(rate_rps)} each" if write.known(rate_rps) else ""
-    note = f"against the baseline{at}; diamonds and bars: geometric mean of the {found.unit}s and its 95 % interval"
+    note = f"against the baseline{at}; diamonds and bars: geometric mean of the starts and its 95 % interval"
     heading, dots = interleaved_title(found), found.dots
-    return drawn(rows, found.margin, heading, note, dots=dots, labels=labels, changes=True, unit=found.unit)
+    return drawn(rows, found.margin, heading, note, dots=dots, labels=labels, changes=True)
 
 
 def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int = 99) -> Table:
@@ -286,7 +280,7 @@ def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int =
         note += f" Of the variance of the primary quantity {part} lies between starts, the rest between requests."
     if write.known(found.without_stalls):
         note += f" The p99 without the machine's stalls leaves out {write.percent(found.without_stalls)} of the time."
-    title = f"{found.name}: {write.several(len(found.starts), found.unit)}"
+    title = f"{found.name}: {write.several(len(found.starts), 'start')}"
     if (repeats := max((row.starts for row in found.rows), default=0)) < len(found.starts):
         title += f", a treatment in {write.count(repeats)} of them"
     if write.known(rate_rps):
@@ -304,12 +298,7 @@ def _said(row: Row) -> str:
 
 def offered_rps(found: Comparison, steps: Sequence[Step]) -> float:
     """The rate that each server was offered where its latency was taken; NaN in closed loop."""
-    rates = []
-    for step in (step for step in steps if step.name in found.steps):
-        if found.form == REQUESTS:
-            rates += list(step.frames["targets"]["offered_rps"])
-        elif found.form == ROUNDS:
-            rates.append(facts.offered_rps(step))
+    rates = [rate for step in steps if step.name in found.steps for rate in step.frames["targets"]["offered_rps"]]
     known = [rate for rate in rates if write.known(rate)]
     return float(np.median(known)) if known else math.nan
 

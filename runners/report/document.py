@@ -467,11 +467,7 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for step in run.steps:
         words, load = step.record.server.command, step.record.generator.command
-        if (
-            step.subject in seen
-            or not words
-            or step.kind not in ("load", "rate-step", "turn", "repeat", "round", "loop")
-        ):
+        if step.subject in seen or not words or step.kind not in ("load", "rate-step", "round", "loop"):
             continue
         seen.add(step.subject)
         yield (step.name, "\n".join(shlex.join(map(str, part)) for part in (words, load) if part))

@@ -69,7 +69,7 @@ def _headline(found: Comparison, judgements: Sequence[Judgement]) -> str:
     if judgements:
         return f"{against}: every limit passed"
     row = found.row(found.primary)
-    return write.sentence(row.sentence(found.margin, found.unit)).removesuffix(".") if row else f"{against}: not known"
+    return write.sentence(row.sentence(found.margin)).removesuffix(".") if row else f"{against}: not known"
 
 
 def picture(found: Comparison, judgements: Sequence[Judgement] = ()) -> str:

@@ -18,7 +18,6 @@ from runners.analysis.knee import MOST_STALLED
 from runners.analysis.quantities import of_step
 from runners.claims import profile
 from runners.claims.climbing import ladders
-from runners.design.session import ALONE, SOLO
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style, tables
@@ -31,7 +30,7 @@ LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 OF_ONE = ("load", "rate-step", "round", "loop")
 COLUMNS = ["unit", "step", "treatment", "workload", "throughput_rps", "p99_us", "unresolved"]
-UNITS = ("load", "start", "round", "probe")
+UNITS = ("load", "start", "probe")
 MOST_MISSING = 8  # names of a figure
 
 
@@ -39,22 +38,19 @@ def points(run: Run) -> pd.DataFrame:
     """Collect a row a load: `step`, `unit`, `treatment`, `workload`, `throughput_rps`, `p99_us`, `unresolved` (why).
 
     A `unit` is a load, a start of one schedule, or a probe of a search, each at the rate at which its p99 was taken.
-    Treatments loaded one after the other (`round`) are all offered one rate, so that their throughput is that of the
-    closed loop of the same round; where a run has such, they stand alone, for no other point has two rates.
     """
-    paired = [("round", *row) for row in _interleaved(run)]
     alone = [s for s in run.steps if s.kind in OF_ONE and s.record.sweep is None]
-    loads = [("load", *_row(run, step, facts.achieved_rps(step))) for step in alone]
+    loads = [("load", *_row(run, step)) for step in alone]
     starts = [("start", *row) for row in _of_starts(run)]
     probes = [("probe", *row) for row in _of_searches(run)]
-    rows = pd.DataFrame(paired or [*loads, *starts, *probes], columns=COLUMNS)
+    rows = pd.DataFrame([*loads, *starts, *probes], columns=COLUMNS)
     return rows.dropna(subset=["throughput_rps", "p99_us"]).reset_index(drop=True)
 
 
 def missing(run: Run, rows: pd.DataFrame) -> list[str]:
     """Name what was loaded and has no point: loads by slices or with few responses have no p99 to quote."""
     seen = set(zip(rows["treatment"], rows["workload"], strict=True))
-    loaded = [(step.subject, step.workload) for step in run.steps if step.kind in (*OF_ONE, SOLO)]
+    loaded = [(step.subject, step.workload) for step in run.steps if step.kind in OF_ONE]
     for found in comparisons(run):
         workload = next((step.workload for step in run.steps if step.name in found.steps), "")
         loaded += [(name, workload) for name in (found.baseline, *found.treatments)]
@@ -108,28 +104,13 @@ def _of_starts(run: Run) -> Iterator[tuple[object, ...]]:
                 yield steps[0].name, name, steps[0].workload, float(np.nanmean(rates)), p99_us, why
 
 
-def _interleaved(run: Run) -> list[tuple[object, ...]]:
-    closed = {_place(step): step for step in run.steps if step.kind == ALONE}
-    rows = []
-    for step in (step for step in run.steps if step.kind == SOLO):
-        loop = closed.get(_place(step))
-        if loop is not None and loop.valid:
-            rows.append(_row(run, step, facts.achieved_rps(loop)))
-    return rows
-
-
-def _place(step: Step) -> tuple[str, str]:
-    block = step.record.interleaved
-    return step.subject, str((block.name, block.arm, step.record.round) if block is not None else ())
-
-
-def _row(run: Run, step: Step, throughput_rps: float) -> tuple[object, ...]:
+def _row(run: Run, step: Step) -> tuple[object, ...]:
     value = facts.quoted(step, TAIL) if not step.profiled else None
     enough = facts.samples(step) * (1 - TAIL) >= facts.ENOUGH_BEYOND
     p99_us = value.value if value is not None and enough else math.nan
     name = facts.tool(step) if step.kind == "round" else step.subject
     why = instrument.of_instrument(run.steps, step, TAIL) if enough else ""
-    return step.name, name, step.workload, throughput_rps, p99_us, why
+    return step.name, name, step.workload, facts.achieved_rps(step), p99_us, why
 
 
 @style.styled
@@ -175,11 +156,6 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
     lost = missing(run, rows)
     label = "throughput (requests per second)"
     axes.set_ylabel("p99 of the response time (log)")
-    if (rows["unit"] == "round").all():
-        taken = {facts.offered_rps(step) for step in run.steps if step.name in set(rows["step"])}
-        at = f" at {tables.rate(taken.pop())}" if len(taken) == 1 else ", at one rate for all in a round"
-        label = "throughput in closed loop (requests per second)"
-        axes.set_ylabel(f"p99 of the response time{at} (log)")
     if lost:
         named = f"{', '.join(lost[:MOST_MISSING])}" + (" and others" if len(lost) > MOST_MISSING else "")
         label += "\n" + "\n".join(style.broken(f"no p99 to quote: {named}", 7.0))

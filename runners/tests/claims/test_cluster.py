@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
-from runners.analysis.interleaved import ROUNDS, THROUGHPUT, comparisons
+from runners.analysis.interleaved import SLICES, THROUGHPUT, comparisons
 from runners.analysis.treatments import Verdict
 from runners.claims import faults
 from runners.claims.conclude import conclude
@@ -15,7 +16,7 @@ from runners.design.cluster import CHANGES, PUBLISHED_KEYS, REPLICATED
 from runners.readers.finding import Finding
 from runners.readers.reading import read_run
 from runners.readers.run import Run
-from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of
+from runners.tests.fixtures.fake_clusters import expected, group_of, load_of, outage_of, run_of
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.ladder_run import make_ladder
 
@@ -32,26 +33,23 @@ def test_the_plan_names_what_is_planted_here() -> None:
     assert tuple(PLANTED) == CHANGES and tuple(COPIES) == REPLICATED
 
 
-def test_rounds_of_an_earlier_lab_are_compared_as_blocks_with_the_state_before(tmp_path: Path) -> None:
-    (found,) = comparisons(run_of(tmp_path, group_of(tmp_path, PLANTED, rounds=6)))
-    assert (found.name, found.form, found.baseline, found.primary) == ("changes", ROUNDS, "all-old", THROUGHPUT)
+def test_changes_by_slices_are_compared_with_the_state_before(tmp_path: Path) -> None:
+    (found,) = comparisons(run_of(tmp_path, group_of(tmp_path, PLANTED, starts=6)))
+    assert (found.name, found.form, found.baseline, found.primary) == ("changes", SLICES, "all-old", THROUGHPUT)
     for name, planted in (("no-lock", 7 / 6), ("murmur3", 1.5), ("all-new", 2.0)):
         row = found.row(THROUGHPUT, name)
         assert row is not None and row.low < planted < row.high and row.verdict == Verdict.HIGHER, name
     same = found.row(THROUGHPUT, "fewer-threads")
     assert same is not None and not same.decided
-    assert found.row("p50_us") is not None and found.row("p99_us") is not None
+    assert found.row("p50_us") is None, "a closed loop has no response times to compare"
 
 
-def test_a_saturated_load_of_a_round_leaves_its_closed_loop(tmp_path: Path) -> None:
-    (found,) = comparisons(run_of(tmp_path, group_of(tmp_path, PLANTED, saturated=True)))
-    assert found.row(THROUGHPUT) is not None and found.row("p50_us") is None
-
-
-def test_a_round_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None:
+def test_a_start_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None:
     made = group_of(tmp_path, {name: PLANTED[name] for name in ("all-old", "no-lock", "all-new")})
-    cut = [step for step in made if not (step.subject == "all-new" and step.record.round == 2)]
-    (found,) = comparisons(run_of(tmp_path, cut))
+    targets = made[1].frames["targets"]
+    cut = {**made[1].frames, "targets": targets[targets["target"] != "all-new"]}
+    made[1] = dataclasses.replace(made[1], frames=cut)
+    (found,) = comparisons(run_of(tmp_path, made))
     rows = [found.row(THROUGHPUT, name) for name in ("no-lock", "all-new")]
     assert [row.starts for row in rows if row is not None] == [4, 3]
 
@@ -73,8 +71,7 @@ def test_an_asynchronous_client_is_compared_with_the_blocking_one_of_the_same_co
 
 
 def test_keys_are_counted_for_the_addresses_of_the_run(tmp_path: Path) -> None:
-    made = [step for name in ("all-old", "all-new") for step in round_of(
-        tmp_path, "changes", ["all-old", "all-new"], name, 1, 5_000.0, 200.0, proxied=expected(name))]  # fmt: skip
+    made = [load_of(tmp_path, name, proxied=expected(name)) for name in ("all-old", "all-new")]
     run = run_of(tmp_path, made)
     (spread,) = reported(run, "H02")
     assert spread.evidence["most_old"] == 1.0 and f"{PUBLISHED_KEYS:,}".replace(",", "\u202f") in spread.sentence
@@ -85,16 +82,13 @@ def test_keys_are_counted_for_the_addresses_of_the_run(tmp_path: Path) -> None:
 
 
 def test_a_proxied_share_that_its_hash_does_not_explain_is_a_warning(tmp_path: Path) -> None:
-    made = round_of(tmp_path, "changes", ["all-old"], "all-old", 1, 5_000.0, 200.0, proxied=0.5)
-    (passed,) = reported(run_of(tmp_path, made), "H03")
+    (passed,) = reported(run_of(tmp_path, [load_of(tmp_path, "all-old", proxied=0.5)]), "H03")
     assert passed.severity.value == "warning" and "100" in passed.sentence and "50.0" in passed.sentence
 
 
 def test_threads_are_said_to_be_scaled_only_where_they_are(tmp_path: Path) -> None:
     def run(threads: dict[str, int]) -> Run:
-        made = [step for name, count in threads.items() for step in round_of(
-            tmp_path, "changes", list(threads), name, 1, 5_000.0, 200.0, threads=count)]  # fmt: skip
-        return run_of(tmp_path, made)
+        return run_of(tmp_path, [load_of(tmp_path, name, threads=count) for name, count in threads.items()])
 
     (scaled,) = reported(run({"all-old": 7, "all-new": 2}), "H05")
     assert scaled.evidence == {"old_threads": 7, "new_threads": 2}
@@ -124,7 +118,7 @@ def test_a_node_that_never_came_back_has_no_after(tmp_path: Path) -> None:
 
 
 def test_what_the_report_changed_at_once_is_named_from_its_index(tmp_path: Path) -> None:
-    run = run_of(tmp_path, group_of(tmp_path, PLANTED))
+    run = run_of(tmp_path, [load_of(tmp_path, "all-old"), *group_of(tmp_path, PLANTED)])
     (changes,) = reported(run, "M11")
     assert "murmur3" in changes.sentence and changes.evidence["changes"] == 4
     (silent,) = reported(run, "M12")

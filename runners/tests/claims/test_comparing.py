@@ -1,11 +1,14 @@
-"""Two settings compared in rounds by an earlier lab: its record is read as a block of interleaved trials."""
+"""Two settings compared by request: what the sentences say of a block of interleaved trials."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from msgspec.structs import replace
 
@@ -15,25 +18,41 @@ from runners.analysis.treatments import Verdict
 from runners.claims import interleaved
 from runners.claims.interleaved import _counted as counted
 from runners.claims.interleaved import analyse, answer_of
-from runners.design.session import SOLO
+from runners.design.session import SHARED
 from runners.readers import write
-from runners.readers.run import Run, Step
+from runners.readers.run import Run, Step, frame
 from runners.tests.report import steps
 
+STARTS, REQUESTS, LENGTH_S = 6, 12_000, 5.0
 
-def _repeat(folder: Path, number: int, side: str, median_us: float, names: tuple[str, str]) -> Step:
-    pair = names if names[0] != names[1] else (f"{names[0]} (A)", f"{names[1]} (B)")
+
+def _start(folder: Path, number: int, medians_us: Mapping[str, float]) -> Step:
+    """A start in which one schedule offers each request to one of the settings, in a random order."""
+    names, count, rate_rps = list(medians_us), REQUESTS * len(medians_us), REQUESTS / LENGTH_S
+    order = np.random.default_rng(number).permutation(count)
+    target = np.repeat(names, REQUESTS)[order]
+    each_us = [steps.times(REQUESTS, us, 2 * number + at) for at, us in enumerate(medians_us.values())]
+    taken_us = np.concatenate(each_us)[order]
+    requests = pd.DataFrame(
+        {
+            "t_s": np.arange(count) * LENGTH_S / count, "target": target, "predecessor": np.roll(target, 1),
+            "response_us": taken_us, "service_us": taken_us, "fate": "completed",
+        }
+    )  # fmt: skip
+    rates = {"offered_rps": rate_rps, "achieved_rps": rate_rps, "served": REQUESTS, "non_2xx": 0}
+    frames = {"requests": requests, "targets": frame("targets", ({"target": name, **rates} for name in names))}
     about = {
-        "name": "compare", "treatments": pair, "arm": pair["ab".index(side)], "primary": "p50_us", "planned_rounds": 6,
+        "name": "compare", "treatments": names, "primary": "p50_us", "planned_rounds": STARTS,
         "smallest_difference": 0.02,
     }  # fmt: skip
-    times = steps.times(median_us=median_us, seed=2 * number + (side == "b"))
-    return steps.whole(steps.step(folder, f"r{number}-{side}", times, role=SOLO, round=number, interleaved=about))
+    name = f"compare-{number:02d}"
+    return steps.whole(
+        steps.step(folder, name, taken_us.tolist(), frames=frames, role=SHARED, round=number, interleaved=about)
+    )
 
 
-def _run(folder: Path, b_us: float, names: tuple[str, str] = ("one", "two")) -> Run:
-    medians = {"a": 60.0, "b": b_us}
-    return steps.run(folder, [_repeat(folder, n, side, medians[side], names) for n in range(1, 7) for side in medians])
+def _run(folder: Path, two_us: float) -> Run:
+    return steps.run(folder, [_start(folder, n, {"one": 60.0, "two": two_us}) for n in range(1, STARTS + 1)])
 
 
 def row(quantity: str, verdict: Verdict, ratio: float = 1.5, treatment: str = "new") -> Row:
@@ -60,7 +79,7 @@ def row(quantity: str, verdict: Verdict, ratio: float = 1.5, treatment: str = "n
 def test_a_row_is_reported_by_a_verb_of_its_quantity_and_may_follow_a_colon(
     quantity: str, verdict: Verdict, text: str
 ) -> None:
-    assert row(quantity, verdict).sentence(0.03, "start").startswith(text)
+    assert row(quantity, verdict).sentence(0.03).startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +93,11 @@ def test_a_row_is_reported_by_a_verb_of_its_quantity_and_may_follow_a_colon(
 def test_cpu_time_of_responding_threads_is_not_reported_alone_where_that_of_all_comes_out_otherwise(
     tmp_path: Path, in_all: Verdict, ratio: float, text: str
 ) -> None:
-    (found,) = comparisons(_run(tmp_path, b_us=90.0))
+    (found,) = comparisons(_run(tmp_path, two_us=90.0))
     rows = (row("cpu_us", Verdict.LOWER, 0.7), row("all_cpu_us", in_all, ratio))
     one, whole = interleaved._findings(dataclasses.replace(found, rows=rows))
     said = one.sentence.replace("\u00a0", " ")
-    assert said.startswith("New takes less CPU per request than old: ") and said.endswith(f"3 rounds of each{text}.")
+    assert said.startswith("New takes less CPU per request than old: ") and said.endswith(f"3 starts of each{text}.")
     assert "background" not in whole.sentence
     assert answer_of(one).effect.replace("\u00a0", " ").endswith(f"against old 100 us{text}")
     background = {"new": {"jit": 40.0, "gc": 2.0}, "old": {"jit": 1.0, "flush": 5.0}}
@@ -88,11 +107,11 @@ def test_cpu_time_of_responding_threads_is_not_reported_alone_where_that_of_all_
 
 
 def test_a_closed_loop_rate_is_a_lower_bound_where_the_generator_was_at_its_limit(tmp_path: Path) -> None:
-    (found,) = comparisons(_run(tmp_path, b_us=90.0))
+    (found,) = comparisons(_run(tmp_path, two_us=90.0))
     rows = (row("closed_loop_rps", Verdict.HIGHER), row("cpu_us", Verdict.LOWER, 0.7))
     closed = dataclasses.replace(found, rows=rows, primary="closed_loop_rps", late=(1, 2))
     rate, cpu = interleaved._findings(closed)
-    limit = "the generator was at its limit in 2 of 6 rounds, so the higher of the two is a lower bound"
+    limit = "the generator was at its limit in 2 of 6 starts, so the higher of the two is a lower bound"
     assert limit in rate.sentence and limit in answer_of(rate).effect and limit not in cpu.sentence
     (check,) = (each for each in interleaved._checks(closed) if each.name == "generator kept up")
     assert "lower bound" in check.text and "response times" not in check.text
@@ -133,8 +152,8 @@ def test_numbers_are_written_without_an_exponent_and_zero_without_a_sign() -> No
 
 
 def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
-    run = _run(tmp_path, b_us=90.0)
-    assert {step.kind for step in run.steps} == {SOLO}
+    run = _run(tmp_path, two_us=90.0)
+    assert {step.kind for step in run.steps} == {SHARED}
     (found,) = comparisons(run)
     row = found.row("p50_us")
     assert row is not None and row.verdict == Verdict.HIGHER and row.low < 1.5 < row.high and row.starts == 6
@@ -145,13 +164,8 @@ def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
     assert re.search(r", two \d\S*\sus against one \d\S*\sus$", answer.effect), "each value says whose it is"
 
 
-def test_a_setting_against_itself_is_distinguished_by_its_side(tmp_path: Path) -> None:
-    (found,) = comparisons(_run(tmp_path, b_us=60.0, names=("lsm", "lsm")))
-    assert (found.baseline, found.treatments) == ("lsm (A)", ("lsm (B)",))
-
-
-def test_without_a_valid_round_nothing_is_compared(tmp_path: Path) -> None:
-    run = _run(tmp_path, b_us=90.0)
+def test_without_a_valid_start_nothing_is_compared(tmp_path: Path) -> None:
+    run = _run(tmp_path, two_us=90.0)
     invalid = [dataclasses.replace(step, record=replace(step.record, valid=False)) for step in run.steps]
     claims = analyse(dataclasses.replace(run, steps=tuple(invalid)))
     assert claims is not None and not any(finding.evidence.get("quantity") == "p50_us" for finding in claims.findings)

@@ -14,14 +14,12 @@ from runners.analysis.latency_spikes import tenths
 from runners.claims import cluster, faults
 from runners.claims.conclude import conclude
 from runners.design.cluster import NEW, OLD
-from runners.design.session import LOAD, SOLO
-from runners.readers import write
 from runners.readers.run import Run, Step, frame
 from runners.report import render
 from runners.report.latency import latency_of
 from runners.report.overview import points, throughput
 from runners.report.sections import outage_table
-from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of
+from runners.tests.fixtures.fake_clusters import expected, group_of, load_of, outage_of, run_of
 
 
 def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
@@ -33,15 +31,14 @@ def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
     row = {"event": "lock", "frame": cluster.CLIENT_FRAME, "samples": 100, "share": share, "self_share": 0.0}
     found = [{**row, "low": share - 0.01, "high": share + 0.01}] if client_ns else []
     made = {**step.frames, "stacks": frame("stacks", stacks), "frames": frame("frames", found)}
-    record = replace(step.record, role=LOAD, profiled=("lock",), duration_s=2.0)
+    record = replace(step.record, profiled=("lock",), duration_s=2.0)
     return dataclasses.replace(step, name=f"{step.name}-profiled", record=record, frames=made)
 
 
 def _run(root: Path) -> Run:
-    made = [step for name in (OLD, NEW) for number in (1, 2, 3, 4) for step in round_of(
-        root, "changes", [OLD, NEW], name, number, {OLD: 5_000.0, NEW: 10_000.0}[name], 200.0, proxied=expected(name)
-    )]  # fmt: skip
-    made += [_lock_profile(made[0], 6_000_000_000, 200_000_000), _lock_profile(made[-1], 0, 200_000_000)]
+    made = [load_of(root, name, proxied=expected(name)) for name in (OLD, NEW)]
+    made += [_lock_profile(made[0], 6_000_000_000, 200_000_000), _lock_profile(made[1], 0, 200_000_000)]
+    made += group_of(root, {OLD: 5_000.0, NEW: 10_000.0})
     made += group_of(root, {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0}, group="replication-2of3")
     return run_of(root, [*made, outage_of(root, "sharded", 0.3), outage_of(root, "async-2of3", 0.0)])
 
@@ -51,7 +48,7 @@ def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
     run.folder.path.mkdir(exist_ok=True)
     render(run, conclude(run, {}), {})
     for page in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
-        for title in ("Treatments by rounds: changes", "Treatments by rounds: replication-2of3", "Where the keys lie",
+        for title in ("Treatments by slices: changes", "Treatments by slices: replication-2of3", "Where the keys lie",
                       "The lock around the client", "A node dies"):  # fmt: skip
             assert title in page, title
     assert (run.folder.figures_path / "interleaved-changes.csv").stat().st_size
@@ -86,18 +83,18 @@ def test_every_column_of_a_row_has_room_for_the_highest_rate(tmp_path: Path) -> 
     assert all(panel.get_ylim()[1] > 5_600 for panel in panels), "the last column has a fifth of the first one's rate"
 
 
-def test_a_closed_loop_and_a_p99_at_another_rate_say_so_on_their_axes(tmp_path: Path) -> None:
+def test_what_was_loaded_by_slices_has_no_point_and_is_named_below_the_axis(tmp_path: Path) -> None:
     run = _run(tmp_path)
     rows = points(run)
-    assert set(rows["unit"]) == {"round"}
+    assert set(rows["unit"]) == {"load"} and set(rows["treatment"]) == {OLD, NEW}
     (axes,) = throughput(run, rows).axes
-    assert axes.get_xlabel().startswith("throughput in closed loop")
-    (rate,) = {step.record.offered_rps for step in run.steps if step.kind == SOLO}
-    assert axes.get_ylabel() == f"p99 of the response time at {write.rate(rate)} (log)"
+    below = axes.get_xlabel().replace("\n", " ")
+    assert "no p99 to quote: " in below and "blocking-2of3" in below and "async-2of3" in below
 
 
 def test_nothing_to_draw_is_said_in_the_figure(tmp_path: Path) -> None:
     assert "no node was killed" in report.outage([]).alt
-    saturated = group_of(tmp_path, {OLD: 5e3, NEW: 6e3}, saturated=True)
-    drawn = report.interleaved(saturated, run_of(tmp_path, saturated))
-    assert drawn._repr_png_()[0].startswith(b"\x89PNG"), "no latency may be quoted"
+    loops = group_of(tmp_path, {OLD: 5e3, NEW: 6e3})
+    run = run_of(tmp_path, loops)
+    assert "nothing to compare" in report.interleaved([], run).alt
+    assert report.interleaved(loops, run)._repr_png_()[0].startswith(b"\x89PNG"), "no latency is quoted"

@@ -160,7 +160,7 @@ def test_no_path_of_a_machine_is_in_a_reference_result() -> None:
 
 
 def test_of_an_archive_that_is_kept_again_only_the_report_is_made_anew(tmp_path: Path) -> None:
-    shutil.copytree(REFERENCE / "09", tmp_path / "09")  # its steps were written by an earlier lab
+    shutil.copytree(REFERENCE / "09", tmp_path / "09")
     (tmp_path / "09" / "report.md").unlink()
     kept = keep_reference(RunFolder.open(tmp_path / "09"), root=tmp_path)
     assert kept.report_md.is_file() and not (tmp_path / ".new").exists()
