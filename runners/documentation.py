@@ -78,7 +78,7 @@ class Page:
 
 
 def places() -> dict[str, tuple[str, str]]:
-    """Each Markdown file of the repository that is a page: its section and its place."""
+    """Return each Markdown file of the repository that is a page: its section and its place."""
     found = {file: (section, place) for section, pages in PLACES.items() for file, place in pages.items()}
     for folder in (DOCS, SERVER_DOCS):
         for path in sorted((ROOT / folder).glob("[0-9]*.md")):
@@ -92,7 +92,9 @@ def places() -> dict[str, tuple[str, str]]:
 
 
 def pages() -> Iterator[Page]:
-    """Every page of the site, those of the repository first. Raises FileNotFoundError for one that is not there."""
+    """Yield every page of the site, those of the repository first. Raises FileNotFoundError for one that is not
+    there.
+    """
     known = places()
     for file, (section, place) in known.items():
         yield Page(section, place, relinked((ROOT / file).read_text(encoding="utf-8"), file, known))
@@ -105,7 +107,7 @@ def pages() -> Iterator[Page]:
 
 
 def relinked(text: str, file: str, known: dict[str, tuple[str, str]]) -> str:
-    """A page's text with its links as they are in the site."""
+    """Return a page's text with its links as they are in the site."""
     here = known[file][1]
 
     def turn(found: re.Match[str]) -> str:
@@ -133,7 +135,7 @@ def image_place(file: str) -> str:
 
 
 def images() -> set[str]:
-    """The pictures that pages show, as files of the repository."""
+    """Return the pictures that pages show, as files of the repository."""
     shown = set()
     for file in places():
         for mark, _, target in LINK.findall((ROOT / file).read_text(encoding="utf-8")):
@@ -143,18 +145,18 @@ def images() -> set[str]:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [heads, ["---"] * len(heads), *rows]
     return [f"| {' | '.join(' '.join(cell.split()).replace('|', '&#124;') for cell in line)} |" for line in lines]
 
 
 def code(text: str) -> str:
-    """A text as code within a line or a cell, where a bar would begin the next cell."""
+    """Return a text as code within a line or a cell, where a bar would begin the next cell."""
     return f"<code>{html.escape(text)}</code>"
 
 
 def commands() -> Iterator[str]:
-    """The reference of `lab`: of each command what it does, its arguments and options, and examples."""
+    """Yield the reference of `lab`: of each command what it does, its arguments and options, and examples."""
     yield from ("# Commands", "", "Every command of `lab`, as `lab COMMAND --help` prints it.", "")
     for name, command in sorted(lab.commands.items()):
         context = click.Context(command, info_name=f"lab {name}")
@@ -172,7 +174,7 @@ def commands() -> Iterator[str]:
 
 
 def parameter_rows(parameters: Iterable[Parameter]) -> list[list[str]]:
-    """A parameter a row: name, what it is without being given, what it means, and what it may be."""
+    """Return a parameter a row: name, what it is without being given, what it means, and what it may be."""
     return [
         [f"`{each.name}`", f"`{each.default}`" if each.default != "" else "", each.meaning, each.range_text]
         for each in parameters
@@ -180,7 +182,7 @@ def parameter_rows(parameters: Iterable[Parameter]) -> list[list[str]]:
 
 
 def experiments() -> Iterator[str]:
-    """The experiments with the parameters that `lab run NN -p NAME=VALUE` and the notebooks' first cells take."""
+    """Yield the experiments with the parameters that `lab run NN -p NAME=VALUE` and the notebooks' first cells take."""
     yield from ("# Experiments and their parameters", "")
     for each in EXPERIMENTS.values():
         yield from (f"## {each.number} {each.title}", "", f"`lab run {each.number}`, notebook `{each.notebook}`.", "")
@@ -189,7 +191,7 @@ def experiments() -> Iterator[str]:
 
 
 def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """The keys of a YAML file, from the schema that `lab schema` prints."""
+    """Yield the keys of a YAML file, from the schema that `lab schema` prints."""
     yield from (f"# {schema['title']}", "", f"Its keys; `lab schema {name}` prints the schema.", "")
     for name, part in schema["$defs"].items():
         yield from (f"## {name}", "", part.get("description", ""), "")
@@ -201,7 +203,7 @@ def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def files() -> Iterator[str]:
-    """What a run folder holds, from the names and docstrings of its readers."""
+    """Yield what a run folder holds, from the names and docstrings of its readers."""
     yield from (
         "# Files of a run",
         "",
@@ -222,7 +224,7 @@ def files() -> Iterator[str]:
 
 
 def kind(value: dict[str, Any]) -> str:
-    """What a value of a schema may be, in words."""
+    """Return what a value of a schema may be, in words."""
     if "anyOf" in value:
         return " or ".join(dict.fromkeys(kind(each) for each in value["anyOf"] if each.get("type") != "null"))
     if "$ref" in value:
@@ -237,14 +239,14 @@ def kind(value: dict[str, Any]) -> str:
 
 
 def rules() -> Iterator[str]:
-    """The list of the audit's rules, each with its page."""
+    """Yield the list of the audit's rules, each with its page."""
     yield from ("# Audit rules", "", "What `lab audit` looks for; `lab audit --explain CODE` prints a page.", "")
     rows = [[f"[{rule.code}]({rule.code}.md)", rule.severity.value, rule.reason] for rule in RULES.values()]
     yield from table(["rule", "severity", "what is wrong"], rows)
 
 
 def navigation(written: Iterable[Page]) -> list[Any]:
-    """The tree of the site: a list a section, in the order of PLACES, with the rules before the glossary."""
+    """Return the tree of the site: a list a section, in the order of PLACES, with the rules before the glossary."""
     sections: dict[str, list[dict[str, str]]] = {name: [] for name in [*PLACES]}
     sections.setdefault("Audit rules", [])
     for page in written:
@@ -257,7 +259,9 @@ def navigation(written: Iterable[Page]) -> list[Any]:
 
 
 def configuration(tree: list[Any]) -> dict[str, Any]:
-    """The settings of MkDocs: nothing comes from a network, search works from a file, a broken link is an error."""
+    """Return the settings of MkDocs: nothing comes from a network, search works from a file, a broken link is an
+    error.
+    """
     return {
         "site_name": "The performance lab",
         "site_description": f"Load-test reports that can be run again, version {__version__}",

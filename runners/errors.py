@@ -56,7 +56,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """The text of a raw file, in which what is no UTF-8 is replaced unless `strict`. Raises ReadError."""
+    """Return the text of a raw file, in which what is no UTF-8 is replaced unless `strict`. Raises ReadError."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:
@@ -64,7 +64,7 @@ def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = Fa
 
 
 def why(error: Exception) -> str:
-    """The cause in words, without the file's full path, which would tell a reader of a report nothing."""
+    """Return the cause in words, without the file's full path, which would tell a reader of a report nothing."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

@@ -132,7 +132,7 @@ class LocalRunner:
         return msgspec.convert(outcome, Outcome)
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """The job's run folder, and whether it is resumed: who began it is gone, as this lab holds the results."""
+        """Give the job's run folder, and whether it is resumed: who began it is gone, as this lab holds the results."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -172,7 +172,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 
 
 def _seen(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """What the trials of a run say of it as a whole, and the sentinel of the machine.
+    """Return what the trials of a run say of it as a whole, and the sentinel of the machine.
 
     Those that are `kept` from an earlier session took none of this one's time.
     """

@@ -197,7 +197,9 @@ class Lab:
         return target
 
     def plan(self) -> pd.DataFrame:
-        """The blocks of the experiment: what each measures, how long that is planned to take, and what it answers."""
+        """Return the blocks of the experiment: what each measures, how long that is planned to take, and what it
+        answers.
+        """
         rows = [
             (block.name, block.title, round(block.planned_s / 60, 1), write.listed(block.questions))
             for block in self.blocks.values()
@@ -260,7 +262,9 @@ class Lab:
             draw(lambda: report.by_rate(profiled, block.workload.name))
 
     def _nearest_floor(self, load: Step) -> Step | None:
-        """What this run has read of the instrument itself nearest to a load; read back, as a run may go on later."""
+        """Return what this run has read of the instrument itself nearest to a load; read back, as a run may go on
+        later.
+        """
         kept = [each for each in self.folder.steps() if each.name.startswith((f"{FLOOR}-", SENTINEL))]
         return instrument.nearest_floor([read_step(each) for each in kept], load)
 
@@ -318,7 +322,7 @@ def _shown(folder: RunFolder, conclusion: Conclusion) -> Concluded:
 
 
 def _flamegraph(step: Step) -> object:
-    """The flame graph of a profiled load's first event that has samples, without frames too narrow to read."""
+    """Return the flame graph of a profiled load's first event that has samples, without frames too narrow to read."""
     return flamegraphs(step)[0].smaller(DRAWN_FRAME_SHARE)
 
 
@@ -353,21 +357,21 @@ class Past:
         return cls(history, folder, tuple(str(checked["metrics"]).split(",")))
 
     def query(self, sql: str) -> pd.DataFrame:
-        """The answer to a question in SQL over all runs; `views()` names what can be asked."""
+        """Return the answer to a question in SQL over all runs; `views()` names what can be asked."""
         return self._history.query(sql)
 
     def views(self) -> list[str]:
         return self._history.views()
 
     def runs(self) -> pd.DataFrame:
-        """The latest runs, newest first."""
+        """Return the latest runs, newest first."""
         return self._history.query(
             "SELECT run, experiment, size, status, started, machine_class, git_commit "
             "FROM runs ORDER BY started_unix_s DESC"
         ).head(SHOWN_RUNS)
 
     def trends(self) -> list[Trend]:
-        """One series for each thing that was measured twice or more on one class of machine."""
+        """Return one series for each thing that was measured twice or more on one class of machine."""
         frames = self.folder.read_frames()
         return trends(frames["measurements"], frames["runs"], self._metrics)
 

@@ -37,17 +37,23 @@ Side = tuple[str, Sequence[Step]]
 
 
 def why(level: float, *sides: Side) -> str:
-    """Why a percentile of these sides is not compared, in words that stand behind a colon; empty where it can be."""
+    """Return why a percentile of these sides is not compared, in words that stand behind a colon; empty where it can
+    be.
+    """
     return _listed(_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)
 
 
 def unbounded(change: Bounded) -> str:
-    """Why a difference is not given that is not known to lie on one side of zero, nor to hold it; empty where it is."""
+    """Return why a difference is not given that is not known to lie on one side of zero, nor to hold it; empty where
+    it is.
+    """
     return "" if change.bounded or change.sign else "too few of the slowest requests to bound it"
 
 
 def refusals(refused: Mapping[float, str]) -> list[str]:
-    """Parts of a sentence on the levels that are not compared, each with its reason; those of one reason together."""
+    """Return parts of a sentence on the levels that are not compared, each with its reason; those of one reason
+    together.
+    """
     levels = {why: [write.level(level) for level in refused if refused[level] == why] for why in refused.values()}
     return [f"{write.listed(named)} not compared ({why})" for why, named in levels.items()]
 
@@ -58,7 +64,7 @@ def why_of_steps(first: Step, second: Step, level: float = P99) -> str:
 
 
 def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
-    """The sentence in place of a difference in p99, where it is not that of what was measured."""
+    """Return the sentence in place of a difference in p99, where it is not that of what was measured."""
     why = why_of_steps(first, second)
     if not why:
         return None
@@ -93,7 +99,7 @@ Reason = tuple[str, str]
 
 
 def _listed(reasons: Iterable[Reason | None]) -> str:
-    """Every reason once, with the names of all sides that it holds for."""
+    """Return every reason once, with the names of all sides that it holds for."""
     names: dict[str, list[str]] = {}
     for text, name in filter(None, reasons):
         names.setdefault(text, []).append(name)

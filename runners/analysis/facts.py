@@ -69,7 +69,7 @@ def held(step: Step) -> Held | None:
 
 
 def number(step: Step, column: str) -> float:
-    """A value of the step's summary; NaN when it is not there."""
+    """Return a value of the step's summary; NaN when it is not there."""
     summary = step.frames["summary"]
     known = not summary.empty and column in summary  # older runs lack younger columns
     value: Any = summary[column].iat[0] if known else math.nan
@@ -84,12 +84,12 @@ ERRORS = {
 
 
 def errors(step: Step) -> dict[str, float]:
-    """How many requests had no good response, by kind; kinds that the generator does not count are left out."""
+    """Return how many requests had no good response, by kind; kinds that the generator does not count are left out."""
     return {column: count for column in ERRORS if write.known(count := number(step, column))}
 
 
 def offered_rps(step: Step) -> float:
-    """The offered rate; NaN in closed loop."""
+    """Return the offered rate; NaN in closed loop."""
     value = number(step, "offered_rps")
     asked = step.record.offered_rps
     return float(asked) if math.isnan(value) and isinstance(asked, (int, float)) else value
@@ -106,23 +106,25 @@ def achieved_share(step: Step) -> float:
 
 
 def fell_short(step: Step) -> bool:
-    """Whether the step responded to less than was offered, by its own word or by its figures."""
+    """Return whether the step responded to less than was offered, by its own word or by its figures."""
     return step.saturated or achieved_share(step) < LEAST_ACHIEVED
 
 
 def was_held_up(step: Step) -> bool:
-    """Whether the step fell short although at least half of its seconds kept the rate: a stall, not its capacity."""
+    """Return whether the step fell short although at least half of its seconds kept the rate: a stall, not its
+    capacity.
+    """
     completed = per_second(step)["completed"]
     return fell_short(step) and len(completed) > 1 and float(completed.median()) >= LEAST_ACHIEVED * offered_rps(step)
 
 
 def is_saturated(step: Step) -> bool:
-    """Whether the step was offered more than it can serve."""
+    """Return whether the step was offered more than it can serve."""
     return fell_short(step) and not was_held_up(step)
 
 
 def quotable(step: Step) -> bool:
-    """Whether the step's latencies mean anything: valid, at its rate, with samples.
+    """Return whether the step's latencies mean anything: valid, at its rate, with samples.
 
     In saturation a response time is the length of the queue, which grows with the length of the run.
     """
@@ -130,7 +132,7 @@ def quotable(step: Step) -> bool:
 
 
 def why_not(step: Step) -> str:
-    """Why a step's latencies may not be quoted; empty when they may."""
+    """Return why a step's latencies may not be quoted; empty when they may."""
     if fell_short(step):
         return "saturated" if is_saturated(step) else "held up"
     if not step.valid:
@@ -139,7 +141,8 @@ def why_not(step: Step) -> str:
 
 
 def only_late(step: Step) -> bool:
-    """Whether nothing speaks against a step but that its generator sent late: its rate got its responses all the same.
+    """Return whether nothing speaks against a step but that its generator sent late: its rate got its responses all
+    the same.
 
     A response time counts from the intended start, so lateness is in it. And where requests are served in the order in
     which they come, one that comes later gets no earlier response: it ends at the later of its arrival and the end of
@@ -152,13 +155,13 @@ def only_late(step: Step) -> bool:
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
-    """A percentile of the response times that is an upper bound, since the generator was late; else None."""
+    """Return a percentile of the response times that is an upper bound, since the generator was late; else None."""
     value = at(step, level) if only_late(step) else None
     return None if value is None or value.at_least else value
 
 
 def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """A percentile (0..1) in microseconds with its bounds; None if it was not recorded.
+    """Return a percentile (0..1) in microseconds with its bounds; None if it was not recorded.
 
     Bounds of response times count neighbouring requests as dependent (see `effective`), where the log allows.
     """
@@ -170,7 +173,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """What a percentile is at most, in microseconds, whenever the requests without a response would have got one.
+    """Give what a percentile is at most, in microseconds, whenever the requests without a response would have got one.
 
     The percentile itself where they do not matter; NaN where nothing tells. It lies between its lower bound and this,
     and nothing more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
@@ -180,7 +183,7 @@ def most_us(step: Step, level: float) -> float:
 
 
 def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
-    """The row of a percentile, or None."""
+    """Return the row of a percentile, or None."""
     rows = step.frames["percentiles"]
     if rows.empty:
         return None
@@ -190,24 +193,24 @@ def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
 
 
 def _at_least(row: pd.Series) -> bool:
-    """Whether a percentile is a lower bound; what does not tell is taken for a figure."""
+    """Return whether a percentile is a lower bound; what does not tell is taken for a figure."""
     return not pd.isna(row["at_least"]) and bool(row["at_least"])
 
 
 def written(value: Bounded) -> str:
-    """A latency in words: with its interval, or as a lower bound where requests without a response make it one."""
+    """Give a latency in words: with its interval, or as a lower bound where requests without a response make it one."""
     if value.at_least:
         return f"at least {write.latency(value.value)}"
     return value.as_latency
 
 
 def written_at_most(value: Bounded) -> str:
-    """An upper bound in words; the upper end of its own interval, where that is known."""
+    """Return an upper bound in words; the upper end of its own interval, where that is known."""
     return f"at most {write.latency(value.high if value.bounded else value.value)}"
 
 
 def latency_text(step: Step, level: float) -> str:
-    """A percentile of the response times in words: as quoted, as an upper bound, or why it is neither."""
+    """Return a percentile of the response times in words: as quoted, as an upper bound, or why it is neither."""
     if (value := quoted(step, level)) is not None:
         return written(value)
     bound = at_most(step, level)
@@ -220,21 +223,21 @@ def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def samples(step: Step) -> int:
-    """How many response times were recorded."""
+    """Return how many response times were recorded."""
     rows = step.frames["spectrum"]
     counts = rows[rows["kind"] == RESPONSE]["total_count"]
     return int(counts.max()) if len(counts) and not pd.isna(counts.max()) else 0
 
 
 def thin_levels(step: Step) -> list[float]:
-    """Percentiles (not the maximum) with fewer than ten samples beyond them."""
+    """Return percentiles (not the maximum) with fewer than ten samples beyond them."""
     rows = step.frames["percentiles"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
     return [float(level) for level in rows["percentile"]]
 
 
 def per_second(step: Step) -> pd.DataFrame:
-    """The whole seconds of a step, in order; a last piece of a second with few requests is left out."""
+    """Return the whole seconds of a step, in order; a last piece of a second with few requests is left out."""
     rows = step.frames["intervals"]
     rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
     rows = rows[rows["count"] > 0]
@@ -244,7 +247,7 @@ def per_second(step: Step) -> pd.DataFrame:
 
 
 def how_it_ended(run: Run) -> str:
-    """The run's status in words."""
+    """Return the run's status in words."""
     status = str(run.manifest.get("status") or "")
     known = {"complete": "the run is complete", "running": "the run has not ended", "failed": "the run failed"}
     return known.get(status, f"the run was {status}" if status else "nothing tells how the run ended")
@@ -260,17 +263,17 @@ def engine_name(engine: str) -> str:
 
 
 def title(step: Step) -> str:
-    """A step as a reader calls it: RocksDB PUT."""
+    """Return a step as a reader calls it: RocksDB PUT."""
     return f"{step.record.loop.stage_title or engine_name(step.subject)} {step.workload.upper()}".strip()
 
 
 def only(steps: list[Step]) -> Step | None:
-    """The last of the steps (a step that was run again is the one that counts), None without any."""
+    """Return the last of the steps (a step that was run again is the one that counts), None without any."""
     return steps[-1] if steps else None
 
 
 def clean(run: Run, engine: str, workload: str) -> Step | None:
-    """The measurement without a profiler."""
+    """Return the measurement without a profiler."""
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 
@@ -279,7 +282,7 @@ def profiled(run: Run, engine: str, workload: str) -> Step | None:
 
 
 def floor(run: Run, workload: str) -> Step | None:
-    """The same load against a handler that does nothing."""
+    """Return the same load against a handler that does nothing."""
     return only(run.find(kind="floor", workload=workload))
 
 
@@ -303,7 +306,7 @@ class Verdict:
 
 
 def judge(step: Step) -> Verdict:
-    """The verdict on a step: what its metadata already says against it, and what its numbers say."""
+    """Return the verdict on a step: what its metadata already says against it, and what its numbers say."""
     reasons = list(step.record.invalid_reasons)
     summary = step.frames.get("summary")
     if summary is None or summary.empty or not summary["completed"].iloc[0] > 0:
@@ -322,7 +325,7 @@ SHOWN_LEVELS = (0.5, 0.99)
 
 
 def line(step: Step) -> str:
-    """Rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
+    """Return rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
     name = title(step) + (" profiled" if step.profiled else "")
     if not step.valid:
         bound = at_most(step, SHOWN_LEVELS[-1])
@@ -350,7 +353,7 @@ _WRITES = ("put", FILL)
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """The slowest closed loop of writes that this store took, its fills included, in writes per second.
+    """Return the slowest closed loop of writes that this store took, its fills included, in writes per second.
 
     A store that took none yet is expected to fill as another setting of its engine last did. None when neither is
     known.
@@ -394,7 +397,7 @@ def shown_profiles(steps: Sequence[Step]) -> list[Step]:
 
 
 def profile_ends(profiled: Sequence[Step]) -> tuple[Step, ...]:
-    """The lowest and the highest rate of the treatment with most rates; else two treatments under one workload."""
+    """Give the lowest and the highest rate of the treatment with most rates; else two treatments under one workload."""
     most = max(grouped(profiled, lambda step: (step.subject, step.workload)).values(), key=len)
     if len(most) > 1:
         ordered = sorted(most, key=achieved_rps)
@@ -417,6 +420,6 @@ def profile_samples(step: Step, event: str) -> int:
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:
-    """Shares of one event, largest first."""
+    """Return shares of one event, largest first."""
     rows = step.frames["shares"]
     return rows[rows["event"] == event].sort_values("share", ascending=False, kind="stable").reset_index(drop=True)

@@ -80,7 +80,7 @@ class Floor:
         return not write.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
-        """A percentile over the rounds."""
+        """Return a percentile over the rounds."""
         return over_rounds(_values(self.good, level).values())
 
     def achieved(self) -> Bounded | None:
@@ -91,7 +91,7 @@ class Floor:
         return over_rounds(value for step in self.good if math.isfinite(value := cpu_s_a_million(step)))
 
     def spread(self) -> str:
-        """What the interval is, in words."""
+        """Return what the interval is, in words."""
         count = len(self.good)
         return f"{count} rounds" if count >= ENOUGH_ROUNDS else f"range of {count}"
 
@@ -113,13 +113,13 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """A percentile by the round's number."""
+    """Return a percentile by the round's number."""
     found = {step.record.round or 0: facts.at(step, level) for step in steps}
     return {number: value.value for number, value in found.items() if value is not None}
 
 
 def floors(steps: Iterable[Step]) -> list[Floor]:
-    """Every generator at every point, in the order of the first round: few connections and low rates first."""
+    """Return every generator at every point, in the order of the first round: few connections and low rates first."""
 
     def key(step: Step) -> tuple[int, float, str]:
         rate = facts.offered_rps(step)
@@ -134,7 +134,7 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
 
 
 def p99_us(step: Step) -> float:
-    """What orders rounds from the quietest on."""
+    """Return what orders rounds from the quietest on."""
     value = facts.at(step, TAIL)
     return value.value if value is not None else math.inf
 
@@ -145,23 +145,23 @@ def points(found: Sequence[Floor]) -> list[tuple[int, float]]:
 
 
 def at_point(found: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
-    """The paced floors of one point by generator."""
+    """Return the paced floors of one point by generator."""
     return {f.tool: f for f in found if f.connections == connections and f.rate_rps == rate_rps}
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """The simplest client at a point: the blocking one, else the epoll loop."""
+    """Return the simplest client at a point: the blocking one, else the epoll loop."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """What a generator reads above a reference client, over the rounds that both have."""
+    """Return what a generator reads above a reference client, over the rounds that both have."""
     mine, theirs = _values(floor.good, level), _values(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
 
 def resolved(floor: Floor, reference: Floor | None) -> Resolution | None:
-    """What a generator resolves at its point."""
+    """Return what a generator resolves at its point."""
     own: tuple[Bounded | None, Bounded | None] = (None, None)
     if reference is not None and reference.tool != floor.tool:
         own = (added(floor, reference, MEDIAN), added(floor, reference, TAIL))
@@ -187,14 +187,14 @@ class Resolution:
     basis: str
 
     def sentence(self) -> str:
-        """The sentence of every report."""
+        """Return the sentence of every report."""
         return (
             f"this instrument resolves {self._both()} at this rate ({write.rate(self.rate_rps)} on "
             f"{write.connections(self.connections)}; {self.basis})"
         )
 
     def elsewhere(self, here: str) -> str:
-        """The sentence of a report that has nothing better than the fixed load before the campaign.
+        """Return the sentence of a report that has nothing better than the fixed load before the campaign.
 
         `here` names the rates that the report is about, at which this says nothing.
         """
@@ -268,7 +268,7 @@ def of_rounds(
 
 
 def timer_tick_us(step: Step) -> float | None:
-    """The tick by which the generator of a step wakes, in microseconds, where its spectrum shows one."""
+    """Return the tick by which the generator of a step wakes, in microseconds, where its spectrum shows one."""
     rows = step.frames["spectrum"]
     line = fitted_line(rows[rows["kind"] == facts.RESPONSE])
     return line.width_us if line is not None and line.is_millisecond_timer else None
@@ -310,11 +310,13 @@ class Stall:
     censored: float
 
     def expected_above(self, wait_s: float) -> float:
-        """Requests that the schedule makes wait longer; NaN in closed loop."""
+        """Return requests that the schedule makes wait longer; NaN in closed loop."""
         return self.rate_rps * sum(freeze.due_above(wait_s) for freeze in self.freezes)
 
     def counted_above(self, wait_s: float) -> float:
-        """Requests that it says took longer, straight between the rows of its spectrum; NaN where it prints none."""
+        """Return requests that it says took longer, straight between the rows of its spectrum; NaN where it prints
+        none.
+        """
         if not len(self.waits_s):
             return math.nan
         return float(np.interp(wait_s, self.waits_s, self.counts, left=self.requests, right=0.0))
@@ -335,7 +337,7 @@ class Stall:
 
 
 def stall(step: Step) -> Stall | None:
-    """The account of one step; None where nothing was recorded or the server was not frozen."""
+    """Return the account of one step; None where nothing was recorded or the server was not frozen."""
     window = step.record.window
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
@@ -377,24 +379,24 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator holds its laten
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """The last floor at a load's rate and connections; one of the same workload goes before any other."""
+    """Return the last floor at a load's rate and connections; one of the same workload goes before any other."""
     there = [step for step in _good(steps, FLOOR) if taken_at(step, load)]
     return _last(there, load)
 
 
 def floor_before(steps: Iterable[Step]) -> Step | None:
-    """The fixed small load before the campaign; None where there was none or nothing may be quoted of it."""
+    """Return the fixed small load before the campaign; None where there was none or nothing may be quoted of it."""
     return facts.only(_good(steps, SENTINEL))
 
 
 def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
-    """A load's own floor; without one a floor on as many connections, at another rate; else the one before."""
+    """Return a load's own floor; without one a floor on as many connections, at another rate; else the one before."""
     alike = [step for step in _good(steps, FLOOR) if _connections(step) == _connections(load)]
     return own_floor(steps, load) or _last(alike, load) or floor_before(steps)
 
 
 def taken_at(floor: Step, load: Step) -> bool:
-    """Whether a floor was taken at a load's rate and connections. A closed loop has no rate."""
+    """Return whether a floor was taken at a load's rate and connections. A closed loop has no rate."""
     rate_rps = facts.offered_rps(load)
     near = write.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
@@ -445,7 +447,7 @@ def incomparable(steps: Iterable[Step], load: Step, level: float) -> str:
 
 
 def where_taken(floor: Step) -> str:
-    """The rate and the connections of a floor, in words."""
+    """Return the rate and the connections of a floor, in words."""
     return f"{write.rate(facts.offered_rps(floor))} on {write.connections(_connections(floor))}"
 
 

@@ -174,17 +174,19 @@ class Comparison:
         return tuple(dict.fromkeys(row.treatment for row in self.rows))
 
     def costs(self, treatment: str) -> list[Row]:
-        """What a treatment is worse in besides the primary quantity, by more than a trifle."""
+        """Return what a treatment is worse in besides the primary quantity, by more than a trifle."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         return [row for row in rows if row.decided and not row.better and _matters(row)]
 
     def row(self, quantity: str, treatment: str | None = None) -> Row | None:
-        """The row of a quantity, of the first treatment unless one is named."""
+        """Return the row of a quantity, of the first treatment unless one is named."""
         found = (row for row in self.rows if row.quantity.name == quantity and treatment in (None, row.treatment))
         return next(found, None)
 
     def contradicting(self, row: Row) -> Row | None:
-        """The row of all threads where it does not decide as this one of the threads that respond; None elsewhere."""
+        """Return the row of all threads where it does not decide as this one of the threads that respond; None
+        elsewhere.
+        """
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and whole.verdict != row.verdict else None
 
@@ -198,11 +200,11 @@ class Comparison:
         return write.sentence(f"{self.label}{name} could not be compared with any other: {why}")
 
     def sentence(self, row: Row) -> str:
-        """What a row says, and what it is with all threads."""
+        """Return what a row says, and what it is with all threads."""
         return write.sentence(self.label + row.sentence(self.margin) + self.addition(row))
 
     def addition(self, row: Row) -> str:
-        """What has to be known with a row: of closed loops a busy generator, of CPU time that of all threads."""
+        """Return what has to be known with a row: of closed loops a busy generator, of CPU time that of all threads."""
         if row.quantity.name != THROUGHPUT or not self.busy:
             return self.in_all(row)
         starts = f"{write.count(len(self.busy))} of {write.several(len(self.starts), 'start')}"
@@ -214,7 +216,7 @@ class Comparison:
         return self.late if self.primary == THROUGHPUT else ()
 
     def in_all(self, row: Row) -> str:
-        """What follows CPU time of the threads that respond where that of all threads comes out otherwise."""
+        """Return what follows CPU time of the threads that respond where that of all threads comes out otherwise."""
         whole = self.contradicting(row)
         if whole is None:
             return ""
@@ -239,7 +241,7 @@ class Comparison:
         return bool(rows) and all(row.verdict != Verdict.INCONCLUSIVE for row in rows)
 
     def as_json(self) -> dict[str, object]:
-        """The comparison as plain JSON values."""
+        """Return the comparison as plain JSON values."""
         return {
             "name": self.name, "baseline": self.baseline, "primary": self.primary, "margin": self.margin,
             "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
@@ -248,13 +250,13 @@ class Comparison:
 
 
 def _matters(row: Row) -> bool:
-    """Whether a difference is more than a trifle, relative and, of what is counted, per request."""
+    """Return whether a difference is more than a trifle, relative and, of what is counted, per request."""
     more = abs(row.treatment_value - row.baseline_value)
     return abs(row.ratio - 1) >= LEAST_COST and (row.quantity.unit != "count" or more >= LEAST_COUNT)
 
 
 def comparisons(run: Run) -> list[Comparison]:
-    """The comparisons of a run, in the order in which they were measured."""
+    """Return the comparisons of a run, in the order in which they were measured."""
     blocks: dict[str, list[Step]] = {}
     for step in run.steps:
         about = step.record.interleaved
@@ -341,7 +343,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
 
 
 def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
-    """CPU microseconds per request by treatment and role of its background threads, the mean of the starts."""
+    """Return CPU microseconds per request by treatment and role of its background threads, the mean of the starts."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
@@ -354,7 +356,9 @@ def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """The change of a percentile from the server that does nothing to each treatment; empty where nothing tells."""
+    """Return the change of a percentile from the server that does nothing to each treatment; empty where nothing
+    tells.
+    """
     base = len(names) - 1
     if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, base):
         return {}
@@ -363,7 +367,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """The row, not compared where its percentile is the instrument's on both sides, or may be.
+    """Return the row, not compared where its percentile is the instrument's on both sides, or may be.
 
     One side that does not lie above a server that does nothing may take less than it reads, so the difference is the
     least that there can be. What an instrument adds to a median is on both sides and cancels.
@@ -379,7 +383,7 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
-    """A percentile of the loads alone, by start; empty unless every treatment has one in each of the starts."""
+    """Return a percentile of the loads alone, by start; empty unless every treatment has one in each of the starts."""
     if quantity not in LEVELS:
         return []
     column, level = LEVELS[quantity]
@@ -395,7 +399,7 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
 
 
 def _cut(start: Start, treatments: int) -> Start:
-    """A start without the server that does nothing, which is the last."""
+    """Return a start without the server that does nothing, which is the last."""
     return Start(start.logs[:treatments], start.left_out[:, :treatments])
 
 
@@ -404,12 +408,13 @@ def _in_slices(step: Step) -> bool:
 
 
 def _partly(step: Step) -> bool:
-    """Whether a load tells something though it is not valid: its generator was late, or it was a closed loop."""
+    """Return whether a load tells something though it is not valid: its generator was late, or it was a closed loop."""
     return facts.only_late(step) or (_in_slices(step) and step.valid)
 
 
 def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Requests that ended and those of them that failed, by treatment and start: without a response, or 400 and above.
+    """Return requests that ended and those of them that failed, by treatment and start: without a response, or 400
+    and above.
 
     What had no response when the load ended, or was never sent, says nothing of the server.
     """
@@ -425,7 +430,7 @@ def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[tup
 
 
 def _start_s(steps: Sequence[Step]) -> float:
-    """The median time from the first load of a start to the end of its last one; NaN without any."""
+    """Return the median time from the first load of a start to the end of its last one; NaN without any."""
     ends: dict[int, list[int]] = defaultdict(list)
     for step in steps:
         ends[step.record.round or 0] += [step.record.started_unix_us, step.record.ended_unix_us]
@@ -433,7 +438,7 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Every quantity that one start tells, by its name; NaN of treatments that were not in it."""
+    """Return every quantity that one start tells, by its name; NaN of treatments that were not in it."""
     requests, on_time, targets = step.frames["requests"], _on_time(step), step.frames["targets"]
     present = [name for name in names if name in set(targets["target"])]
     fewest = int(requests["target"].value_counts().reindex(present, fill_value=0).min())
@@ -504,7 +509,7 @@ def _carried_over(steps: Sequence[Step]) -> dict[str, float]:
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
-    """The share of the core that the offered rates take, from what each server reached alone; NaN if not known."""
+    """Give the share of the core that the offered rates take, from what each server reached alone; NaN if not known."""
     targets = step.frames["targets"]
     rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
     known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]

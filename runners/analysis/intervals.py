@@ -76,7 +76,7 @@ class Bounded:
         return write.latency_interval(self.value, self.low, self.high)
 
     def apart_from(self, other: Bounded) -> bool | None:
-        """Whether the two intervals do not overlap; None when what is known of them does not tell."""
+        """Return whether the two intervals do not overlap; None when what is known of them does not tell."""
         if self.low > other.high or self.high < other.low:
             return True
         return False if self.bounded and other.bounded else None
@@ -113,7 +113,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """How often `chosen` of `keys` equally likely keys occur in `draws` independent draws (binomial quantiles)."""
+    """Give how often `chosen` of `keys` equally likely keys occur in `draws` independent draws (binomial quantiles)."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -148,7 +148,7 @@ class Blocks:
         return float(self.values_us[self.index(level)])
 
     def without(self, chosen: npt.NDArray[np.bool_]) -> Blocks:
-        """All stretches but those."""
+        """Return all stretches but those."""
         return Blocks(self.t_s[~chosen], self.values_us, self.counts[~chosen])
 
 
@@ -165,7 +165,7 @@ _kept: dict[int, tuple[weakref.ref[pd.DataFrame], Blocks]] = {}
 
 
 def blocks_of(step: Step) -> Blocks | None:
-    """The response times of a step by stretch of time; None where only percentiles were recorded."""
+    """Return the response times of a step by stretch of time; None where only percentiles were recorded."""
     frame = step.frames.get("histograms")
     if frame is None or frame.empty:
         return None
@@ -204,25 +204,27 @@ def design_effect(over: Counts, totals: Counts) -> float:
 
 
 def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
-    """The share of requests slower than a value, and how many independent requests would tell as much on it."""
+    """Return the share of requests slower than a value, and how many independent requests would tell as much on it."""
     over = blocks.counts[:, column + 1 :].sum(axis=1)
     return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.counts.sum(axis=1))
 
 
 def effective_samples(blocks: Blocks, level: float) -> float:
-    """How many independent requests would tell as much on this percentile; NaN when there are too few stretches."""
+    """Return how many independent requests would tell as much on this percentile; NaN when there are too few
+    stretches.
+    """
     return _beyond(blocks, min(blocks.index(level), len(blocks.values_us) - 2))[1]  # beyond the slowest is nothing
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """The 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
+    """Return the 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     return _low(blocks, level), _high(blocks, level)
 
 
 def _low(blocks: Blocks, level: float) -> float:
-    """The lowest value that does not have more requests beyond it than it could have, were it the percentile."""
+    """Return the lowest value that does not have more requests beyond it than it could have, were it the percentile."""
     expected = 1 - level
 
     def too_low(column: int) -> bool:
@@ -236,7 +238,7 @@ def _low(blocks: Blocks, level: float) -> float:
 
 
 def _high(blocks: Blocks, level: float) -> float:
-    """The lowest value that has fewer beyond it than it could have.
+    """Return the lowest value that has fewer beyond it than it could have.
 
     On the way there the requests beyond are halved again and again, and never count for more than those before did:
     the last of a stall look as if they came alone.
@@ -262,7 +264,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """A recorded percentile with the bounds of its effective sample; as it is where the log does not tell."""
+    """Return a recorded percentile with the bounds of its effective sample; as it is where the log does not tell."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
@@ -276,7 +278,7 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
 
 
 def spike(step: Step, level: float) -> Spike | None:
-    """The one second that makes a percentile, if there is one."""
+    """Return the one second that makes a percentile, if there is one."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

@@ -100,17 +100,19 @@ class RateStep:
     length_s: float = math.inf
 
     def at(self, level: float) -> float:
-        """A percentile in microseconds; that of the next higher level where this one was not kept."""
+        """Return a percentile in microseconds; that of the next higher level where this one was not kept."""
         return next((us for own, us in self.latency_us if own >= level), math.inf)
 
     def missed(self, objective: Objective) -> list[str]:
-        """The parts of an objective that it missed, by name."""
+        """Return the parts of an objective that it missed, by name."""
         parts = ["achieved"] if self.achieved < objective.achieved else []
         parts += [f"p{level * 100:g}" for level, limit_us in objective.latencies if self.at(level) > limit_us]
         return [*parts, "errors"] if self.lost > objective.errors else parts
 
     def excess(self, objective: Objective) -> float:
-        """How far it lies from its objective, by the part that is furthest: log(p99 / limit), or what is missing."""
+        """Return how far it lies from its objective, by the part that is furthest: log(p99 / limit), or what is
+        missing.
+        """
         if self.lost > objective.errors:
             return FURTHEST
         parts = [
@@ -123,7 +125,7 @@ class RateStep:
         return max(-FURTHEST, min(FURTHEST, max([short, *parts])))
 
     def missed_without_stalls(self, objective: Objective) -> bool:
-        """Whether it missed by more than the stalls of the machine explain.
+        """Return whether it missed by more than the stalls of the machine explain.
 
         Where requests are served in order, a core that stalls for so long delays each of them by that at most.
         """
@@ -153,7 +155,7 @@ class Curve:
         return np.asarray(self.joint.sum(axis=0))
 
     def quantile(self, share: float) -> float:
-        """The rate below which the knee lies with this probability."""
+        """Return the rate below which the knee lies with this probability."""
         return float(np.exp(np.interp(share, np.cumsum(self.weights), self.places)))
 
     @property
@@ -247,7 +249,7 @@ def estimate(
 
 
 def _supported(steps: Sequence[RateStep], kept: Sequence[RateStep], objective: Objective, knee: Bounded) -> bool:
-    """Whether the steps from the lower end of a knee up to it speak for it, those too that the machine spoilt.
+    """Return whether the steps from the lower end of a knee up to it speak for it, those too that the machine spoilt.
 
     A spoilt step speaks for it where it met, and against it where it missed by more than its stalls explain. Below the
     knee of a median step no more than half of them miss, and by a sign test so many would be a rare chance.
@@ -259,7 +261,9 @@ def _supported(steps: Sequence[RateStep], kept: Sequence[RateStep], objective: O
 
 
 def at_least(steps: Sequence[RateStep], undecided: Sequence[RateStep], objective: Objective) -> Curve:
-    """The posterior of a lower bound of the knee: of all steps, as if the server had made the generator's lateness."""
+    """Return the posterior of a lower bound of the knee: of all steps, as if the server had made the generator's
+    lateness.
+    """
     every = [*steps, *undecided]
     return curve(undisturbed(every)[0] or every, objective)
 
@@ -320,7 +324,7 @@ def _around(found: Floats, places: Floats, spread: float) -> Floats:
 
 
 def pooled(curves: Sequence[Curve]) -> list[Curve]:
-    """Share what several servers of one search tell of the spread of starts: each posterior given that of all."""
+    """Give share what several servers of one search tell of the spread of starts: each posterior given that of all."""
     shared = [each for each in curves if len(each.joint) > 1]
     if len(shared) < 2:
         return list(curves)
@@ -335,7 +339,7 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _student(values: Floats) -> Floats:
-    """The density of Student's t with 4 degrees of freedom."""
+    """Return the density of Student's t with 4 degrees of freedom."""
     square = values * values
     square /= FREEDOM
     square += 1
@@ -454,7 +458,7 @@ def points(step: Step, objective: Objective) -> list[Point]:
 
 
 def _late(step: Step) -> bool:
-    """Whether the generator did not keep up, as far as it tells."""
+    """Return whether the generator did not keep up, as far as it tells."""
     kept_up = step.frames["summary"]["kept_up"]
     return not kept_up.empty and not pd.isna(kept_up.iloc[0]) and not bool(kept_up.iloc[0])
 
@@ -497,7 +501,8 @@ def meets(step: Step, objective: Objective) -> Met:
 
 
 def _short_by_itself(step: Step, achieved: float, length_s: float) -> bool:
-    """Whether the rate was missed by far more than its generator's lateness explains, in a part of so many seconds.
+    """Return whether the rate was missed by far more than its generator's lateness explains, in a part of so many
+    seconds.
 
     What left late by L is missing at the end by the requests of L at most. Runs of generators that did not record their
     latest send have a margin on its 99th percentile instead.
@@ -510,7 +515,7 @@ def _short_by_itself(step: Step, achieved: float, length_s: float) -> bool:
 
 
 def _judged(step: Step, objective: Objective) -> Met:
-    """A step by its figures."""
+    """Return a step by its figures."""
     if not step.valid and not facts.fell_short(step) and not facts.only_late(step):
         return Met(Outcome.INVALID, (facts.why_not(step),))
     share = facts.achieved_share(step)
@@ -532,13 +537,13 @@ def _judged(step: Step, objective: Objective) -> Met:
 
 
 def refused_share(step: Step) -> float:
-    """Share of the responses that are neither 2xx nor 3xx."""
+    """Return share of the responses that are neither 2xx nor 3xx."""
     refused, completed = facts.number(step, "non_2xx"), facts.number(step, "completed")
     return refused / completed if write.known(refused) and write.known(completed) and completed else 0.0
 
 
 def lost_share(step: Step, objective: Objective) -> float:
-    """Requests that failed, got an error or no response, over those that were due.
+    """Return requests that failed, got an error or no response, over those that were due.
 
     Requests without a response when the run ended count only beyond those that may be under way at any moment: one a
     connection, or what falls due within the longest latency that the objective allows.
@@ -553,12 +558,14 @@ def lost_share(step: Step, objective: Objective) -> float:
 
 
 def rounded_rate(rps: float) -> str:
-    """A rate with three digits: 21 400/s."""
+    """Return a rate with three digits: 21 400/s."""
     return write.rate(float(f"{rps:.3g}"))
 
 
 def rate_interval(answer: Answer) -> str:
-    """The knee with its interval: 21 400/s (20 900-21 900); of one known from below only its bound: above 20 900/s."""
+    """Return the knee with its interval: 21 400/s (20 900-21 900); of one known from below only its bound: above 20
+    900/s.
+    """
     if answer.late:
         return f"above {rounded_rate(answer.low_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.high_rps))

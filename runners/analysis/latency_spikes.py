@@ -87,19 +87,19 @@ class Grid:
         return self.slice_s * len(self.counts)
 
     def at(self, level: float) -> Floats:
-        """A percentile (0..1) of each slice; NaN where no response came."""
+        """Return a percentile (0..1) of each slice; NaN where no response came."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
         return np.where(total > 0, self.us[index] if len(self.us) else np.nan, np.nan)
 
     def longest(self) -> Floats:
-        """The slowest response of each slice; NaN where there is none."""
+        """Return the slowest response of each slice; NaN where there is none."""
         return np.where(self.counts.sum(axis=1) > 0, (self.us * (self.counts > 0)).max(axis=1, initial=0), np.nan)
 
 
 def tenths(slices: pd.DataFrame) -> Grid | None:
-    """The `slices` frame as a grid of tenths of a second, however few responses they hold; None without any."""
+    """Return the `slices` frame as a grid of tenths of a second, however few responses they hold; None without any."""
     if slices.empty:
         return None
     index = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
@@ -110,7 +110,9 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """The `slices` frame as a grid, widened where its slices hold too few responses; None when no width has enough."""
+    """Return the `slices` frame as a grid, widened where its slices hold too few responses; None when no width has
+    enough.
+    """
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -124,7 +126,7 @@ def grid(slices: pd.DataFrame) -> Grid | None:
 
 
 def find(slices: pd.DataFrame) -> Tail | None:
-    """The tail of a step; None when its slices are too few or too thin to have one."""
+    """Return the tail of a step; None when its slices are too few or too thin to have one."""
     if (seen := grid(slices)) is None:
         return None
     p99 = seen.at(0.99)
@@ -195,7 +197,7 @@ FEWEST_EVENT_MS = 1.0
 
 
 def explains(name: str) -> str:
-    """A cause as the subject of a sentence: CPU steal explains, stalls of the machine explain."""
+    """Return a cause as the subject of a sentence: CPU steal explains, stalls of the machine explain."""
     return f"{name} {'explain' if name in SEVERAL else 'explains'}"
 
 
@@ -218,18 +220,18 @@ class Cause:
 
 
 def cause(name: str, events: list[tuple[float, float, float]], stops: bool = False) -> Cause:
-    """A cause from (begin_s, end_s, capacity_ms) rows."""
+    """Return a cause from (begin_s, end_s, capacity_ms) rows."""
     rows = np.array(events, float).reshape(-1, 3)
     return Cause(name, stops, rows[:, 0], rows[:, 1], rows[:, 2])
 
 
 def causes_of(step: Step) -> list[Cause]:
-    """Every cause that the step's raw files tell of, those with no event left out."""
+    """Return every cause that the step's raw files tell of, those with no event left out."""
     return [one for one in (*_stops(step), *_contention(step)) if len(one)]
 
 
 def other_processes(step: Step) -> dict[str, float]:
-    """CPU time in milliseconds by name of each process that ran during the load, while others held it up.
+    """Return CPU time in milliseconds by name of each process that ran during the load, while others held it up.
 
     The largest first; empty where nothing held it up, or where an older record knows no names.
     """
@@ -312,7 +314,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 def _active(
     rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
 ) -> list[tuple[float, float, float]]:
-    """Samples with at least that share of a core, neighbours joined; time within `but` is another cause's.
+    """Return samples with at least that share of a core, neighbours joined; time within `but` is another cause's.
 
     `capacity` is the column of the longest delay that a sample can have made.
     """

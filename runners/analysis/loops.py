@@ -84,7 +84,9 @@ class Loop:
         return facts.number(self.step, "non_2xx")
 
     def a_request(self, counter: str) -> float:
-        """What a counter of the kernel gained, a request; NaN where it was not counted. It counts the whole machine."""
+        """Return what a counter of the kernel gained, a request; NaN where it was not counted. It counts the whole
+        machine.
+        """
         gained: Mapping[str, Any] = self.step.record.loop.tcp
         if counter not in gained or not self.completed > 0:
             return math.nan
@@ -106,12 +108,12 @@ class Loop:
 
 
 def of_run(run: Run) -> list[Loop]:
-    """The loops without a profiler whose figures may be quoted, in the order in which they were measured."""
+    """Return the loops without a profiler whose figures may be quoted, in the order in which they were measured."""
     return [Loop(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
-    """Those that match."""
+    """Return those that match."""
     return [
         loop
         for loop in loops
@@ -122,12 +124,12 @@ def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
-    """A stage's loop on its fewest connections."""
+    """Return a stage's loop on its fewest connections."""
     return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
 
 
 def absent(requests: int, threads: int, drawn: int, held: int) -> int:
-    """How many of the requests ask for a key that is not held.
+    """Return how many of the requests ask for a key that is not held.
 
     Each thread of an unseeded script draws the same numbers of 1..`drawn` from the same start, one a request; the
     requests are shared out evenly. Keys 1..`held` are there.
@@ -140,17 +142,17 @@ def absent(requests: int, threads: int, drawn: int, held: int) -> int:
 
 
 def expected_us(hz: float) -> float:
-    """What a wait for the delayed acknowledgement takes in closed loop on a kernel with this tick."""
+    """Return what a wait for the delayed acknowledgement takes in closed loop on a kernel with this tick."""
     return DELAYED_ACK_US + 1e6 / hz
 
 
 def times_as_many(slow: Loop, fast: Loop) -> float:
-    """Requests per second of one over those of the other."""
+    """Return requests per second of one over those of the other."""
     return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
 
 
 def pairs(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
-    """The same requests on the same connections in two stages."""
+    """Return the same requests on the same connections in two stages."""
     found = []
     for slow in find(loops, stages[0], name):
         found += [(slow, fast) for fast in find(loops, stages[1], name, slow.connections)]

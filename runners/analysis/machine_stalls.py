@@ -168,7 +168,7 @@ def _percentiles(slices: pd.DataFrame) -> dict[float, Bounded]:
 
 
 def of(step: Step) -> Undisturbed | None:
-    """The same of one step; None without a witness, without slices, or where its latencies may not be quoted."""
+    """Return the same of one step; None without a witness, without slices, or where its latencies may not be quoted."""
     slices = step.frames["slices"]
     if not watched(step) or slices.empty or not facts.quotable(step):
         return None
@@ -176,13 +176,15 @@ def of(step: Step) -> Undisturbed | None:
 
 
 def agree(one: Undisturbed, other: Undisturbed) -> bool:
-    """Whether about the same share of time is left out of two loads; else their percentiles may differ for that."""
+    """Return whether about the same share of time is left out of two loads; else their percentiles may differ for
+    that.
+    """
     apart = abs(one.left_out - other.left_out)
     return apart < UNEQUAL or apart < UNEQUAL_DEVIATIONS * float(np.hypot(one.deviation, other.deviation))
 
 
 def watched(step: Step) -> bool:
-    """Whether the witness saw the whole step."""
+    """Return whether the witness saw the whole step."""
     return step.record.witness is not None and bool(step.record.witness.cpus)
 
 

@@ -98,7 +98,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """What a load was, as far as its output tells."""
+    """Return what a load was, as far as its output tells."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -233,7 +233,7 @@ def _latency_refused(output: Output) -> str | None:
 
 
 def _about(output: Output) -> Iterator[str]:
-    """What stands directly at an output: its label, its heading, the line above it."""
+    """Yield what stands directly at an output: its label, its heading, the line above it."""
     yield output.label
     yield from output.headings[-1:]
     yield from (line.text for line in [line for line in output.text_above if line.text.strip()][-1:])
@@ -300,7 +300,7 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
 
 
 def _limits(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str], figures: Sequence[Figure]) -> Iterator[str]:
-    """What the outputs do not show, or the user let pass."""
+    """Yield what the outputs do not show, or the user let pass."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
         yield f"{name} differs, as was allowed: {_said(first, name)} against {_said(second, name)}"

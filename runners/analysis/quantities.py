@@ -121,7 +121,7 @@ class Row:
         return f"at least {f'{factor(self.low)} the baseline' if far else signed(self.low - 1)}"
 
     def pair(self, *, named: bool = False) -> str:
-        """The values of both, the treatment's first; within the instrument's floor a value is an upper bound."""
+        """Return the values of both, the treatment's first; within the instrument's floor a value is an upper bound."""
         sides = ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value))
         return " against ".join(
             (f"{facts.engine_name(name)} " if named else "")
@@ -131,7 +131,7 @@ class Row:
         )
 
     def sentence(self, margin: float, unit: str = "start") -> str:
-        """The row in words, to begin a sentence or to follow a colon; `unit` is what was repeated."""
+        """Return the row in words, to begin a sentence or to follow a colon; `unit` is what was repeated."""
         a, b = facts.engine_name(self.baseline), facts.engine_name(self.treatment)
         label, found = self.quantity.label, f"{self.change}, {self.pair()}"
         more = self.quantity.higher if self.verdict == Verdict.HIGHER else self.quantity.lower
@@ -148,7 +148,7 @@ class Row:
         return f"{text}; {write.several(self.starts, unit)} of each"
 
     def as_json(self) -> dict[str, object]:
-        """The row as plain JSON values; what is not finite becomes null."""
+        """Return the row as plain JSON values; what is not finite becomes null."""
         numbers = ("ratio", "low", "high", "baseline_value", "treatment_value")
         return {
             "quantity": self.quantity.name, "unit": self.quantity.unit,
@@ -160,7 +160,7 @@ class Row:
 
 
 def of_step(step: Step) -> dict[str, float]:
-    """What is compared, of one load: latencies in microseconds, NaN where not recorded or without an end.
+    """Return what is compared, of one load: latencies in microseconds, NaN where not recorded or without an end.
 
     What a latency is at most comes with it: requests without a response may leave that open.
     """
@@ -176,7 +176,7 @@ def of_step(step: Step) -> dict[str, float]:
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
-    """What a histogram can't tell apart in a quantity, as a logarithm."""
+    """Return what a histogram can't tell apart in a quantity, as a logarithm."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.unit == "us" and quantity.name != "cpu_us" else 0.0)
 
@@ -190,13 +190,13 @@ def welch_half(a: Floats, b: Floats, level: float) -> float:
 
 
 def signed(share: float) -> str:
-    """A share with its sign: +3.10 %; what is rounded to zero has none."""
+    """Return a share with its sign: +3.10 %; what is rounded to zero has none."""
     text = write.percent(share)
     return f"+{text}" if share > 0 and text.strip("0. %\u00a0") else text
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """A relative effect with its interval: +41.0 % (+33.0 % to +49.0 %); of a wide one the nearer bound alone."""
+    """Give a relative effect with its interval: +41.0 % (+33.0 % to +49.0 %); of a wide one the nearer bound alone."""
     if bound := one_sided(low, high):
         return bound
     if not (write.known(low) and write.known(high)):
@@ -207,7 +207,9 @@ def changed(share: float, low: float, high: float) -> str:
 
 
 def one_sided(low: float, high: float) -> str:
-    """A relative effect that is open above (infinite) or below (all is lost): at least 20.0 % higher; else empty."""
+    """Return a relative effect that is open above (infinite) or below (all is lost): at least 20.0 % higher; else
+    empty.
+    """
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"
@@ -219,12 +221,12 @@ def one_sided(low: float, high: float) -> str:
 
 
 def factor(times: float) -> str:
-    """A large ratio as a factor: 26 times."""
+    """Return a large ratio as a factor: 26 times."""
     return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
 
 
 def absolute(quantity: Quantity, value: float) -> str:
-    """A value in its unit."""
+    """Return a value in its unit."""
     if quantity.unit == "count":
         return write.number(value)
     unit = {"rps": write.rate, "bytes": write.size}.get(quantity.unit, write.latency)

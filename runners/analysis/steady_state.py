@@ -92,7 +92,7 @@ def steadiness(step: Step) -> Steadiness:
 
 
 def head(step: Step) -> Head | None:
-    """The effect of the seconds before the steady state on the p99; None without such seconds."""
+    """Return the effect of the seconds before the steady state on the p99; None without such seconds."""
     seen, blocks = steadiness(step), intervals.blocks_of(step)
     if not seen.from_s or blocks is None:
         return None
@@ -126,14 +126,14 @@ def change_points(values: Floats, least: float = 0.0) -> list[int]:
 
 
 def _noise(values: Floats, least: float) -> float:
-    """The deviation of a second, from its neighbours; at least so much that the least change is one."""
+    """Return the deviation of a second, from its neighbours; at least so much that the least change is one."""
     steps = np.abs(np.diff(values))
     sigma = MAD_TO_SIGMA * float(np.median(steps)) / math.sqrt(2) if len(steps) else 0.0
     return max(sigma, least / 2, 1e-9)
 
 
 def _steady_from(values: Floats, least: float) -> int:
-    """The first second after which every stretch is like the last half, short spikes left aside."""
+    """Return the first second after which every stretch is like the last half, short spikes left aside."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
@@ -163,7 +163,7 @@ _END_S = 1.0
 
 
 def not_warm(step: Step) -> bool:
-    """Whether JIT compilation was unfinished when this step ended; False where no sample shows it."""
+    """Return whether JIT compilation was unfinished when this step ended; False where no sample shows it."""
     cores = compiling_cores(step)
     return cores is not None and cores > SETTLED_CORES
 
@@ -316,7 +316,9 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """The range in which a next sentinel is expected, from those before it (oldest first) since the last change."""
+    """Return the range in which a next sentinel is expected, from those before it (oldest first) since the last
+    change.
+    """
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 

@@ -43,7 +43,7 @@ MOST_EVENTS = 3
 
 
 def attribution(step: Step) -> Attribution | None:
-    """The causes of a clean measurement's tail; None where its latencies may not be quoted or are too coarse."""
+    """Return the causes of a clean measurement's tail; None where its latencies may not be quoted or are too coarse."""
     if not facts.quotable(step):
         return None
     tail = latency_spikes.find(step.frames["slices"])
@@ -51,7 +51,9 @@ def attribution(step: Step) -> Attribution | None:
 
 
 def findings(step: Step, every: Sequence[Step] = ()) -> Iterator[Finding]:
-    """What can be said on the tail of a clean measurement; `every`: all steps of its run, its floor among them."""
+    """Yield what can be said on the tail of a clean measurement; `every`: all steps of its run, its floor among
+    them.
+    """
     if not facts.quotable(step):
         return
     if why := instrument.of_instrument(every, step, P99):
@@ -150,7 +152,7 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
 
 
 def _longest_in(one: latency_spikes.Cause, window: Spike) -> float:
-    """The largest capacity of a cause's events in a spike, in milliseconds; 0 without any."""
+    """Return the largest capacity of a cause's events in a spike, in milliseconds; 0 without any."""
     inside = (one.begin_s <= window.end_s) & (one.end_s >= window.begin_s)
     return float(one.capacity_ms[inside].max()) if inside.any() else 0.0
 
@@ -321,7 +323,7 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
 
 
 def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """The share of the whole excess with the bounds that resampled spikes give (B. Efron, 1979, Ann. Stat. 7)."""
+    """Give the share of the whole excess with the bounds that resampled spikes give (B. Efron, 1979, Ann. Stat. 7)."""
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 
@@ -364,7 +366,9 @@ class Made:
 
 
 def made(step: Step, level: float = P99) -> Made | None:
-    """What made a percentile (0..1) of a step, where that was the machine; None where it was not, or nothing tells."""
+    """Return what made a percentile (0..1) of a step, where that was the machine; None where it was not, or nothing
+    tells.
+    """
     value = facts.quoted(step, level)
     slow = latency_spikes.find(step.frames["slices"]) if value is not None else None
     if value is None or slow is None or not value.value > slow.threshold_us:
@@ -378,7 +382,9 @@ def made(step: Step, level: float = P99) -> Made | None:
 
 
 def made_first(step: Step, until_s: float) -> Made | None:
-    """What made the spikes that begin within the first seconds of a step, where that was the machine; else None."""
+    """Return what made the spikes that begin within the first seconds of a step, where that was the machine; else
+    None.
+    """
     seen = attribution(step)
     if seen is None:
         return None

@@ -254,7 +254,7 @@ def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) ->
 
 
 def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[int]) -> float:
-    """The least correlation of two effects, by which the critical value is the largest (Slepian's inequality)."""
+    """Give the least correlation of two effects, by which the critical value is the largest (Slepian's inequality)."""
     places = [there.index(index) for index in others]
     found = [
         inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b
@@ -342,7 +342,7 @@ def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
         due, scale = spent(starts / looks[-1]) - gone, np.sqrt(starts)
 
         def beyond(bound: float, scale: float = scale) -> Floats:
-            """What of each node's cell lies beyond the bound: parts of a cell, so that there is no step."""
+            """Return what of each node's cell lies beyond the bound: parts of a cell, so that there is no step."""
             return np.asarray(np.clip((np.abs(at) - bound * scale) / step + 0.5, 0, 1))
 
         def excess(bound: float, density: Floats = density, due: float = due) -> float:

@@ -59,7 +59,7 @@ def _codes(given: Iterable[str]) -> set[str]:
 
 
 def page(code: str) -> str:
-    """The page of a rule. Raises UnknownRuleError for a code that no rule has."""
+    """Return the page of a rule. Raises UnknownRuleError for a code that no rule has."""
     rule = RULES.get(code.strip().upper())
     if rule is None:
         raise UnknownRuleError(code, "no rule has this code", f"use one of {', '.join(RULES)}")
@@ -183,7 +183,9 @@ def groups(outputs: Iterable[Output]) -> list[Group]:
 
 
 def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.values())) -> tuple[Remark, ...]:
-    """Every rule on outputs, but for examples of a tool's output; in the order of the outputs and then of the rules."""
+    """Return every rule on outputs, but for examples of a tool's output; in the order of the outputs and then of the
+    rules.
+    """
     rules = tuple(rules)
     place = {id(output): index for index, output in enumerate(outputs)}
     runs = [output for output in outputs if not output.example]
@@ -192,7 +194,7 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
 
 
 def audit(files: Iterable[Found], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
-    """The audit of files that were read."""
+    """Return the audit of files that were read."""
     read = tuple(files)
     outputs = [output for found in read for output in found.outputs]
     copies = tuple(_copies(outputs))

@@ -29,7 +29,7 @@ _SPACES = str.maketrans({write.THIN: " ", write.NBSP: " ", write.DASH: "-", writ
 
 
 def as_text(audit: Audit) -> str:
-    """One line a theme and document, gravest first; then what could not be read, the rules, and the summary."""
+    """Return one line a theme and document, gravest first; then what could not be read, the rules, and the summary."""
     lines = list(short_lines(audit))
     for path, problem in audit.unreadable:
         lines.append(
@@ -45,7 +45,9 @@ def as_text(audit: Audit) -> str:
 
 
 def short_lines(audit: Audit) -> Iterator[str]:
-    """One line a theme and document; the highest rate achieved stands in the line on load, or in one of its own."""
+    """Yield one line a theme and document; the highest rate achieved stands in the line on load, or in one of its
+    own.
+    """
     highest = dict(_highest_rates(audit))
     for digest in audit.digests:
         document = digest.gravest.output.group
@@ -77,7 +79,7 @@ def _printable(text: str) -> str:
 
 
 def written(value: Value) -> str:
-    """A figure of the evidence, as short as it can be."""
+    """Return a figure of the evidence, as short as it can be."""
     return f"{value:g}" if isinstance(value, float) and not value.is_integer() else str(_whole(value))
 
 
@@ -86,7 +88,7 @@ def _whole(value: Value) -> Value:
 
 
 def as_json(audit: Audit) -> str:
-    """The whole audit as JSON; see `schema`. A number that is not finite becomes null."""
+    """Return the whole audit as JSON; see `schema`. A number that is not finite becomes null."""
     document = {
         "schema": SCHEMA,
         "summary": {
@@ -111,7 +113,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """The highest rate that was achieved of each operation, and the outputs whose latency was taken above it."""
+    """Return the highest rate that was achieved of each operation, and the outputs whose latency was taken above it."""
     highest: dict[str, float] = {}
     for output in group:
         rate = output.offered_rps

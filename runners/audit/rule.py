@@ -102,12 +102,12 @@ def finite(value: float | None) -> float | None:
 
 
 def at(output: Output, level: float) -> float | None:
-    """A percentile (0..1) in microseconds, finite."""
+    """Return a percentile (0..1) in microseconds, finite."""
     return finite(output.report.latencies.at(level))
 
 
 def central_us(output: Output) -> float | None:
-    """The median, or the mean where there are no percentiles."""
+    """Return the median, or the mean where there are no percentiles."""
     median = at(output, 0.5)
     if median is not None:
         return median
@@ -123,7 +123,7 @@ def achieved_rps(output: Output) -> float | None:
 
 
 def is_open_loop(output: Output) -> bool:
-    """Whether requests leave on a schedule: wrk2, truepace with a rate, or an output that does not say."""
+    """Return whether requests leave on a schedule: wrk2, truepace with a rate, or an output that does not say."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
     return output.tool not in CLOSED_LOOPS and not (output.tool == "truepace" and output.offered_rps is None)
@@ -147,7 +147,7 @@ def fell_short(output: Output) -> bool:
 
 
 def responded_rps(output: Output) -> float | None:
-    """The rate over the time that was asked for: Requests/sec counts the wait for the last responses too."""
+    """Return the rate over the time that was asked for: Requests/sec counts the wait for the last responses too."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
@@ -163,7 +163,7 @@ def lost_s(output: Output) -> float | None:
 
 
 def rate_after_warm_up(output: Output) -> float | None:
-    """The rate at which wrk2 recorded, once its calibration was over."""
+    """Return the rate at which wrk2 recorded, once its calibration was over."""
     recorded = output.report.latencies.count
     duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
     if output.tool != "wrk2" or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
@@ -172,7 +172,7 @@ def rate_after_warm_up(output: Output) -> float | None:
 
 
 def rate_in_warm_up(output: Output) -> float | None:
-    """The rate while wrk2 calibrated: of the responses that it did not record."""
+    """Return the rate while wrk2 calibrated: of the responses that it did not record."""
     recorded, requests = output.report.latencies.count, output.report.requests
     if output.tool != "wrk2" or recorded is None or requests is None or requests < recorded:
         return None
@@ -206,12 +206,12 @@ def never_offered(output: Output) -> bool:
 
 
 def warm_up_s(output: Output) -> float:
-    """What wrk2 leaves out of its histogram at the start."""
+    """Return what wrk2 leaves out of its histogram at the start."""
     return WRK2_WARM_UP_S + WRK2_WARM_UP_PER_CONNECTION_S * (output.connections or 0)
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """How many latencies the percentiles rest on, and whether that is counted (or reckoned from rate and time)."""
+    """Give how many latencies the percentiles rest on, and whether that is counted (or reckoned from rate and time)."""
     counted = output.report.latencies.count
     if counted is not None:
         return counted, True
@@ -224,7 +224,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """How many connections never gave a response: wrk and wrk2 count each of them at every check, 2 s apart."""
+    """Return how many connections never gave a response: wrk and wrk2 count each of them at every check, 2 s apart."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout:
         return 0

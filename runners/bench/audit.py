@@ -119,7 +119,7 @@ _COUNTED = re.compile(r"(?<=Non-2xx or 3xx responses: )\d+|\d+(?= requests in )"
 
 
 def varied(text: str, by: int) -> str:
-    """An output whose counts are others by a little, so that rate and time still agree."""
+    """Return an output whose counts are others by a little, so that rate and time still agree."""
     return _COUNTED.sub(lambda found: str(int(found[0]) + by % max(1, int(found[0]) // 1_000)), text)
 
 
@@ -133,7 +133,7 @@ def texts() -> Iterator[tuple[str, int]]:
 
 
 def write(folder: Path) -> int:
-    """A thousand outputs, one file a text; gives how many they are exactly."""
+    """Return a thousand outputs, one file a text; gives how many they are exactly."""
     written = 0
     for number, (text, outputs) in enumerate(islice(texts(), OUTPUTS)):
         if written >= OUTPUTS:
@@ -144,7 +144,7 @@ def write(folder: Path) -> int:
 
 
 def seconds(folder: Path) -> float:
-    """One run of the command over the folder."""
+    """Return one run of the command over the folder."""
     started = time.monotonic()
     done = subprocess.run(
         [str(Path(sys.executable).with_name("lab")), "audit", str(folder), "--format", "json"],

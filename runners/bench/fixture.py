@@ -51,7 +51,7 @@ ATTEMPTS = 3
 
 
 def _own_s(server_pids: Iterable[int]) -> float:
-    """CPU seconds of this process, of its children that have ended, and of the servers."""
+    """Return CPU seconds of this process, of its children that have ended, and of the servers."""
     total = 0.0
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         used = resource.getrusage(who)
@@ -62,7 +62,7 @@ def _own_s(server_pids: Iterable[int]) -> float:
 
 
 def _busy_s() -> float:
-    """CPU seconds of the whole machine that were not idle, the hypervisor's share included."""
+    """Return CPU seconds of the whole machine that were not idle, the hypervisor's share included."""
     times = psutil.cpu_times()._asdict()
     return float(sum(times.values()) - times["idle"] - times.get("iowait", 0.0) - times.get("guest", 0.0))
 
@@ -79,7 +79,7 @@ class Calm:
     disturbed: int = 0
 
     def measure(self, take: Callable[[], T]) -> T:
-        """The first calm result, or the last of the attempts."""
+        """Return the first calm result, or the last of the attempts."""
         for attempt in range(ATTEMPTS):
             busy, own, begun = _busy_s(), _own_s(self.server_pids), time.monotonic()
             result = take()
@@ -93,7 +93,7 @@ class Calm:
         return result
 
     def sentence(self) -> str:
-        """What was done about the disturbances."""
+        """Return what was done about the disturbances."""
         return (
             f"other work disturbed {len(self.repeated)} measurements, which were made again; "
             f"{self.disturbed} stayed disturbed"
@@ -133,7 +133,7 @@ class Fixture:
     calm: Calm = field(default_factory=Calm)
 
     def spec(self, name: str, flags: Sequence[str] = (), main_class: str = MAIN) -> ServerSpec:
-        """How a server of this name is started. Both of a pair get the same cores."""
+        """Return how a server of this name is started. Both of a pair get the same cores."""
         return ServerSpec(
             self.shop.jdk.java,
             self.shop.server.dist,
@@ -148,7 +148,7 @@ class Fixture:
 
     @contextmanager
     def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
-        """A server as long as the context lasts."""
+        """Give a server as long as the context lasts."""
         server = launch(spec)
         self.calm.server_pids.append(server.pid)
         try:
@@ -172,7 +172,8 @@ class Fixture:
         rate_rps: int | None = None,
         warmup_s: float = WARMUP_S,
     ) -> Result:
-        """One run of our generator against a target (an address, or flags and a script with what it needs); its JSON.
+        """Return one run of our generator against a target (an address, or flags and a script with what it needs);
+        its JSON.
 
         A closed loop if no rate is given.
         """
@@ -204,7 +205,7 @@ def command(
     out: Path,
     warmup_s: float = WARMUP_S,
 ) -> list[str]:
-    """The generator's command line for one run."""
+    """Return the generator's command line for one run."""
     rate = ["-R", str(rate_rps)] if rate_rps else []
     flags = ["-t1", f"-c{connections}", f"-d{duration_s:g}s", "--warmup", f"{warmup_s:g}s", *rate, "--json", str(out)]
     return [str(TRUEPACE), *flags, *target]
@@ -431,5 +432,5 @@ class Course:
             self._took_s[work] = self._took_s.get(work, 0.0) + self.clock() - now_s
 
     def took_s(self) -> dict[str, float]:
-        """What each work took in the end, in seconds."""
+        """Return what each work took in the end, in seconds."""
         return {work: round(seconds, 1) for work, seconds in self._took_s.items()}

@@ -174,12 +174,12 @@ Offer = Callable[[int, int, int], Sequence[tuple[Result, Result]]]
 
 
 def accepted(result: Result) -> int:
-    """Responses with status 2xx."""
+    """Return responses with status 2xx."""
     return sum(count for status, count in result["status"].items() if status.startswith("2"))
 
 
 def refused(result: Result) -> int:
-    """Responses with status 503."""
+    """Return responses with status 503."""
     return int(result["status"].get("503", 0))
 
 
@@ -190,7 +190,7 @@ def refused_share(result: Result) -> float:
 
 
 def kept_up(result: Result) -> bool:
-    """Whether the figures are the server's and not the generator's."""
+    """Return whether the figures are the server's and not the generator's."""
     return bool(result["generator"]["kept_up"])
 
 
@@ -200,7 +200,7 @@ def p99_of_accepted_us(result: Result) -> float:
 
 
 def described(result: Result) -> str:
-    """One load in words, as it must be known to believe a figure of it."""
+    """Return one load in words, as it must be known to believe a figure of it."""
     p99 = f"p99 of accepted {p99_of_accepted_us(result):.0f} us" if accepted(result) else "none accepted"
     return (
         f"achieved {result['achieved_rps']:.0f}/s, {result['requests']['scheduled']} requests, "
@@ -262,7 +262,7 @@ def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
 
 
 def overload_rows(capacity_rps: int, knee: Answer, offer: Offer, say: Say) -> list[Row]:
-    """Two rows: p99 of what is let in, and that all the others are refused."""
+    """Return two rows: p99 of what is let in, and that all the others are refused."""
     name = f"server/noop-1ms/{OVERLOAD_CONNECTIONS}conn/overload-{ABOVE:g}x-vs-{BELOW:g}x-knee"
     goals: tuple[tuple[str, Literal["<=", ">="], float], ...] = (
         (f"{name}/p99-of-accepted", "<=", MOST_OF_P99),
@@ -291,7 +291,7 @@ def overload_rows(capacity_rps: int, knee: Answer, offer: Offer, say: Say) -> li
 
 
 def _rounds(offer: Offer, above: int, below: int, say: Say) -> tuple[list[Result], list[Result], int]:
-    """Loads above and below the knee, where the generator kept up in both; and the number of rounds run."""
+    """Return loads above and below the knee, where the generator kept up in both; and the number of rounds run."""
     kept, rounds = list[tuple[Result, Result]](), 0
     while count := min(ROUNDS - len(kept), ROUNDS + SPARE_ROUNDS - rounds):
         for high, low in offer(above, below, count):

@@ -169,7 +169,7 @@ def _both_clocks(results: list[Result]) -> str:
 
 
 def _one(clients: Clients) -> Iterator[Row]:
-    """One connection against a blocking client, which reads its own clock: the goals hold by the same clock."""
+    """Yield one connection against a blocking client, which reads its own clock: the goals hold by the same clock."""
     for rate in (2_000, 5_000):
         for mark, pair in _against_client(clients, TAIL_ROUNDS, "blocking", 1, rate, TAIL_DURATION_S).items():
             name, note = f"loadgen/1conn/{rate}rps", _both_clocks(pair[0])
@@ -185,7 +185,7 @@ def _many(clients: Clients) -> Iterator[Row]:
 
 
 def _log(clients: Clients) -> Iterator[Row]:
-    """What the log of every request costs."""
+    """Yield what the log of every request costs."""
     with_log, without = _interleave(
         ROUNDS, lambda: clients.ours(64, 40_000, requests_log=True), lambda: clients.ours(64, 40_000)
     )
@@ -194,7 +194,7 @@ def _log(clients: Clients) -> Iterator[Row]:
 
 
 def _aa(clients: Clients) -> Iterator[Row]:
-    """One server as both targets: by how much does the ratio of its percentiles spread?
+    """Yield one server as both targets: by how much does the ratio of its percentiles spread?
 
     Where some 1 % of the requests meet a stall of the machine, the p99 of response time lies on the edge between those
     and all others, where few requests are: it then spreads by some 30 % however the requests are shared out.
@@ -247,7 +247,7 @@ def _closed(clients: Clients) -> Iterator[Row]:
 
 
 def _wrk2(clients: Clients) -> Iterator[Row]:
-    """One connection against wrk2, whose runs are longer and so fewer."""
+    """Yield one connection against wrk2, whose runs are longer and so fewer."""
     wrk2 = find_wrk2()
     if wrk2 is None:
         print("wrk2 is not on this machine; it is left out")
@@ -279,7 +279,7 @@ def _memory(clients: Clients) -> Iterator[Row]:
 
 
 def _recording(clients: Clients) -> Iterator[Row]:
-    """Each way to record the causes of a tail against the plain load, interleaved.
+    """Yield each way to record the causes of a tail against the plain load, interleaved.
 
     The flight recorder with its few events, ten samples a second of threads and machine, and the stall witness: each is
     started before the load and stopped after it, as in a run.
@@ -319,7 +319,7 @@ def _busiest_percent(log: StallLog) -> float:
 
 
 def _late_percent(result: Result) -> float:
-    """Share of responses later than LATE_US, in percent; with one more of them, so that it is never 0."""
+    """Return share of responses later than LATE_US, in percent; with one more of them, so that it is never 0."""
     spectrum = result["spectrum"]["response"]
     total = int(spectrum[-1][2])
     in_time = max((int(count) for value_us, _, count in spectrum if value_us <= LATE_US), default=0)

@@ -113,7 +113,7 @@ def _timed(do: Callable[[], object]) -> float:
 
 
 def synthetic(folder: Path, count: int = SYNTHETIC_RUNS, batch: int = BATCH) -> int:
-    """A data set of so many invented runs, written as that of real ones; gives the number of its figures."""
+    """Return a data set of so many invented runs, written as that of real ones; gives the number of its figures."""
     figures, connection = 0, duckdb.connect()
     folder.mkdir(parents=True)
     for first in range(0, count, batch):
@@ -126,7 +126,7 @@ def synthetic(folder: Path, count: int = SYNTHETIC_RUNS, batch: int = BATCH) -> 
 
 
 def questions(folder: Path) -> list[Row]:
-    """How long DuckDB takes to answer, each time opening the data set anew."""
+    """Return how long DuckDB takes to answer, each time opening the data set anew."""
     figures = synthetic(folder / "set")
     size = sum(path.stat().st_size for path in (folder / "set").rglob("*.parquet")) / 1e6
     note = f"{SYNTHETIC_RUNS:,} runs, {figures:,} figures, {size:.0f} MB"
@@ -159,18 +159,20 @@ class Costs:
 
 
 def heartbeat_s(hosts: int) -> float:
-    """Seconds between heartbeats of a worker, which dask stretches as a fleet grows (distributed.scheduler)."""
+    """Return seconds between heartbeats of a worker, which dask stretches as a fleet grows (distributed.scheduler)."""
     return 0.5 if hosts < 10 else 1.0 if hosts < 50 else 2.0 if hosts < 200 else hosts / 100
 
 
 def busy_share(costs: Costs, hosts: int) -> float:
-    """How busy the loop is, on paper."""
+    """Return how busy the loop is, on paper."""
     each = costs.job_s / JOB_S + costs.renewal_s / RENEW_S + costs.heartbeat_s / heartbeat_s(hosts)
     return hosts * each
 
 
 def wait_s(costs: Costs, hosts: int, seed: int = 1) -> float:
-    """The 99th percentile of how long a message waits for the loop, simulated: each host has a rhythm of its own."""
+    """Return the 99th percentile of how long a message waits for the loop, simulated: each host has a rhythm of its
+    own.
+    """
     chance, arrivals = random.Random(seed), list[tuple[float, float]]()  # noqa: S311 - no secret
     for every_s, cost_s in (
         (JOB_S, costs.job_s), (RENEW_S, costs.renewal_s), (heartbeat_s(hosts), costs.heartbeat_s),
@@ -188,7 +190,7 @@ def wait_s(costs: Costs, hosts: int, seed: int = 1) -> float:
 
 
 def saturates_at(costs: Costs) -> int:
-    """The number of hosts from which on messages wait too long."""
+    """Return the number of hosts from which on messages wait too long."""
     limit_s, low, high = WAIT_SHARE * LEASE_S, 1, 2
     while wait_s(costs, high) <= limit_s and high < MOST_HOSTS:
         low, high = high, 2 * high
@@ -211,7 +213,7 @@ def idling() -> float:
 
 
 def measured(fleet: Fleet, alone: float) -> Costs:
-    """What each message takes of this process, which holds client and scheduler; its idling is taken off.
+    """Return what each message takes of this process, which holds client and scheduler; its idling is taken off.
 
     `alone`: its idling with one host. What it idles more is the other hosts' heartbeats.
     """
@@ -232,7 +234,7 @@ def measured(fleet: Fleet, alone: float) -> Costs:
 
 
 def hosts_row(found: Sequence[Costs]) -> Row:
-    """The number of hosts at which a scheduler saturates, against those that it has to serve."""
+    """Return the number of hosts at which a scheduler saturates, against those that it has to serve."""
     of_goal = [busy_share(costs, GOAL_HOSTS) for costs in found]
     middle = {name: statistics.median(getattr(costs, name) for costs in found) * 1e3 for name in Costs.__slots__}
     note = (

@@ -110,14 +110,14 @@ class Budget:
     began_s: float = field(default_factory=time.monotonic)
 
     def left_for(self, done: int, fewest: int = 2) -> bool:
-        """Whether there is time for one more, if it takes as long as those that are done."""
+        """Return whether there is time for one more, if it takes as long as those that are done."""
         elapsed_s = time.monotonic() - self.began_s
         return done < fewest or (done < self.most and elapsed_s * (done + 1) / done <= self.whole_s)
 
 
 @contextmanager
 def spinning(on: Fixture, work_us: float) -> Iterator[Running]:
-    """A server that does nothing but spin for so long on each request."""
+    """Give a server that does nothing but spin for so long on each request."""
     command = [str(REFERENCE), "--kind", "server", "--work", f"{work_us:.3f}us", "http://127.0.0.1"]
     child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
     try:
@@ -128,7 +128,7 @@ def spinning(on: Fixture, work_us: float) -> Iterator[Running]:
 
 @contextmanager
 def delaying(on: Fixture, delays_us: Sequence[int], took_us: list[float]) -> Iterator[Running]:
-    """A server that responds to each request after the next delay of a cycle, and works on others meanwhile.
+    """Give a server that responds to each request after the next delay of a cycle, and works on others meanwhile.
 
     How long each response took it is added to `took_us` in the end: its timer has a millisecond's resolution.
     """
@@ -144,7 +144,7 @@ def delaying(on: Fixture, delays_us: Sequence[int], took_us: list[float]) -> Ite
 
 @contextmanager
 def engine(on: Fixture, name: str) -> Iterator[Running]:
-    """A fresh process of an engine: GET of one key where nothing is stored, else PUT of new ones."""
+    """Give a fresh process of an engine: GET of one key where nothing is stored, else PUT of new ones."""
     spec = replace(on.spec(f"{name}-{time.monotonic_ns()}"), engine=name)
     with on.running(spec) as server:
         target = f"{server.url}/v0/entity?id=1" if name == "noop" else f"{server.url},script={SCRIPTS / 'put.lua'}"
@@ -199,7 +199,7 @@ def _named(sides: Sequence[Running]) -> list[str]:
 
 
 def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
-    """CPU time a request of each side's responding threads, whole and without each block between two readings."""
+    """Give CPU time a request of each side's responding threads, whole and without each block between two readings."""
     frame = requests.frame[requests.frame["fate"] == "completed"]
     came_s = frame["t_s"].to_numpy(float) + frame["response_us"].to_numpy(float) / 1e6
     read = read[read[:, 0] >= requests.start_unix_us / 1e6]
@@ -224,7 +224,7 @@ def closed(on: Fixture, sides: Sequence[Running], design: Design, interleave: st
 
 
 def closed_rps(on: Fixture, side: Running, length_s: float = LOOP_S) -> float:
-    """What one side reaches in closed loop."""
+    """Return what one side reaches in closed loop."""
     url, _, script = side.target.partition(",script=")
     return float(on.load([*(["-s", script] if script else []), url], length_s, LOOPS, warmup_s=0)["achieved_rps"])
 
@@ -320,7 +320,7 @@ def _percent(change: Bounded) -> str:
 
 
 def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
-    """Two processes of one setting, 20 s: how often is a difference found?"""
+    """Yield two processes of one setting, 20 s: how often is a difference found?"""
     side = partial(engine, on, name)
     design = Design(P50, FEWEST_STARTS, 20 / FEWEST_STARTS if budget.full else 2.0, 1.0)
     (kept,) = repeated(on, f"aa-{name}", (side, side), design, budget)
@@ -330,7 +330,7 @@ def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
 
 
 def _found(name: str, kept: Repeated, truths: Sequence[float]) -> Iterator[Row]:
-    """How often what was planted is found, and how far the median estimate is from the truth."""
+    """Yield how often what was planted is found, and how far the median estimate is from the truth."""
     sign = Verdict.HIGHER if truths[0] > 0 else Verdict.LOWER
     hits = sum(each.effects[0].verdict == sign for each in kept.by_design)
     wanted = float(max(1, binom.ppf(1 - SURELY, len(kept.by_design), FOUND_SHARE)))
@@ -399,7 +399,9 @@ def _smallest(full: bool) -> Design:
 
 
 def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """Two processes of our store: half the width of the interval of each quantity, by one pair and by three starts."""
+    """Yield two processes of our store: half the width of the interval of each quantity, by one pair and by three
+    starts.
+    """
     side = partial(engine, on, "lsm")
     design = _smallest(budget.full)
     found = measured(on, (side, side), design, 1)

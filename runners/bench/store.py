@@ -118,7 +118,7 @@ def http_durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) 
 
 
 def http(on: Fixture, course: Course) -> Iterator[Row]:
-    """The rows through HTTP of both kinds of requests."""
+    """Yield the rows through HTTP of both kinds of requests."""
     with ExitStack() as running:
         specs = {name: on.spec(name, flags) for name, flags in NOOP_FLAGS.items()}
         specs[OURS] = replace(on.spec(OURS), engine=OURS)

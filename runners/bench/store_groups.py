@@ -224,7 +224,7 @@ def _reads(plan: Plan, value_bytes: int) -> list[tuple[str, str]]:
 
 
 def _works(engine: str) -> tuple[str, ...]:
-    """What is read: all of the engines proper, of their variations what shows the difference."""
+    """Return what is read: all of the engines proper, of their variations what shows the difference."""
     if engine == OURS:
         return (*READS, MULTI_GET)
     return READS if "+" not in engine else ("getPresent", "range")

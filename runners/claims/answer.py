@@ -16,7 +16,7 @@ from runners.readers.run import Run, Step
 
 
 def answer(run: Run, engine: str, workload: str) -> Finding:
-    """One engine under one workload: held, saturated, invalid or missing."""
+    """Return one engine under one workload: held, saturated, invalid or missing."""
     step = facts.clean(run, engine, workload)
     name = f"{facts.engine_name(engine)} {workload.upper()}"
     figure = Anchor.spectrum(workload)
@@ -74,7 +74,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
 
 
 def headline(answers: list[tuple[str, str, Finding]]) -> str:
-    """The answers of all engines and workloads in a few sentences, an engine each."""
+    """Return the answers of all engines and workloads in a few sentences, an engine each."""
     lines = []
     for engine in dict.fromkeys(engine for engine, _, _ in answers):
         name = facts.engine_name(engine)
@@ -85,7 +85,7 @@ def headline(answers: list[tuple[str, str, Finding]]) -> str:
 
 
 def capacity(run: Run, engine: str, workload: str) -> Finding | None:
-    """What the closed-loop probe reached: the most that this number of connections can achieve."""
+    """Return what the closed-loop probe reached: the most that this number of connections can achieve."""
     step = facts.only(run.find(kind="probe", subject=engine, workload=workload))
     if step is None or not step.valid or not write.known(facts.achieved_rps(step)):
         return None
@@ -103,7 +103,7 @@ WRK2_TICK_US = 1_000
 
 
 def over_floor(step: Step, floor: Step | None) -> Finding | None:
-    """What the server adds to the median of the same load against a handler that does nothing."""
+    """Return what the server adds to the median of the same load against a handler that does nothing."""
     if floor is None or not facts.quotable(step) or not facts.quotable(floor):
         return None
     measured, least = facts.at(step, 0.5), facts.at(floor, 0.5)

@@ -87,7 +87,7 @@ def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:
-    """Every field besides the setting that is not the same in all runs, each named once."""
+    """Return every field besides the setting that is not the same in all runs, each named once."""
     (first, *runs), found = [*a, *b], dict[str, comparable.Differs]()
     compared = [comparable.of_manifests(first.manifest, run.manifest) for run in runs]
     for pair in pairs(a, b):
@@ -117,7 +117,7 @@ class Compared:
         return f"{self.pair.workload.upper()}, {other} against {one}"
 
     def as_json(self) -> dict[str, object]:
-        """The pair with its differences as plain JSON values; what is not finite becomes null."""
+        """Return the pair with its differences as plain JSON values; what is not finite becomes null."""
         rows = [
             {
                 "quantity": each.quantity.name, "a": write.finite(each.baseline_value),
@@ -135,7 +135,7 @@ class Compared:
 
 
 def compared(a: Sequence[Run], b: Sequence[Run], see: float) -> list[Compared]:
-    """Each pair of loads that match, with the difference of each quantity; `see`: the change that would matter."""
+    """Give each pair of loads that match, with the difference of each quantity; `see`: the change that would matter."""
     found = []
     for pair in pairs(a, b):
         if min(len(pair.a), len(pair.b)) < 2:
@@ -150,7 +150,7 @@ def compared(a: Sequence[Run], b: Sequence[Run], see: float) -> list[Compared]:
 
 
 def sentences(found: Sequence[Compared]) -> Iterator[str]:
-    """Each pair, each quantity, in words."""
+    """Yield each pair, each quantity, in words."""
     for each in found:
         yield f"{each.heading}:"
         yield from (f"  {line}" for line in each.lines)
@@ -181,13 +181,13 @@ def _differences(pair: Pair, see: float) -> Iterator[Row]:
 
 
 def _known(run: dict[str, float], name: str) -> bool:
-    """Whether a run tells a quantity, and not only between what it lies."""
+    """Return whether a run tells a quantity, and not only between what it lies."""
     value = run.get(name, math.nan)
     return math.isfinite(value) and value > 0 and run.get(name + AT_MOST, value) == value
 
 
 def welch(quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, see: float) -> Row:
-    """The difference of two groups of logarithms with Welch's interval, and what a histogram can't tell apart."""
+    """Give the difference of two groups of logarithms with Welch's interval, and what a histogram can't tell apart."""
     half, change, count = welch_half(a, b, level), float(b.mean() - a.mean()), min(len(a), len(b))
     half += resolution(quantity, np.exp(a), np.exp(b))
     low, high = (math.exp(change - half), math.exp(change + half)) if half < 10 else (math.nan, math.nan)
@@ -231,7 +231,7 @@ class Judgement:
         return f"{self.limit.text}: {self.outcome.value}, {self.reason}"
 
     def as_json(self) -> dict[str, object]:
-        """The judgement as plain JSON values; what is not finite becomes null."""
+        """Return the judgement as plain JSON values; what is not finite becomes null."""
         bounds = (self.change.value, self.change.low, self.change.high)
         value, low, high = map(write.finite, bounds)
         return {

@@ -35,7 +35,7 @@ NOTHING_TO_LOOK_AT = "No step to look at."
 
 
 def checks(run: Run) -> tuple[Check, ...]:
-    """Every check of a run, in the order in which a reader asks."""
+    """Return every check of a run, in the order in which a reader asks."""
     if rounds := run.find(kind="round"):  # generators were measured, not a server: their analyser has checks of its own
         return (_complete(run), _over("transport", rounds, transport), _machine(run, rounds), _readable(run))
     if loops := run.find(kind="loop"):  # in closed loop there is no rate to hold and no floor at it
@@ -80,7 +80,7 @@ def _of_loops(run: Run, loops: list[Step]) -> Iterator[Check]:
 
 
 def _over(name: str, steps: Iterable[Step], check: Callable[[Step], Verdict]) -> Check:
-    """One check over several steps: it fails if one fails, and is unknown if nothing can be said on any."""
+    """Return one check over several steps: it fails if one fails, and is unknown if nothing can be said on any."""
     verdicts = sorted(((step, check(step)) for step in steps), key=lambda each: each[1].ok is not False)
     if not verdicts:
         return Check(name, None, NOTHING_TO_LOOK_AT)
@@ -100,19 +100,21 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], Verdict]) ->
 
 
 def _label(step: Step) -> str:
-    """A step as a reader tells it from the others: RocksDB PUT profiled; one of many rounds or starts by its label."""
+    """Return a step as a reader tells it from the others: RocksDB PUT profiled; one of many rounds or starts by its
+    label.
+    """
     if step.kind in (ROUND, SHARED, ALONE, SOLO):
         return step.label
     return facts.title(step) + (" profiled" if step.profiled else "") + (" floor" if step.kind == "floor" else "")
 
 
 def _floor(run: Run, step: Step) -> Step | None:
-    """The floor that was taken for a step's workload, else one at its rate."""
+    """Return the floor that was taken for a step's workload, else one at its rate."""
     return facts.floor(run, step.workload) or instrument.own_floor(run.steps, step)
 
 
 def _resolution(run: Run, loads: list[Step]) -> Check:
-    """What the instrument resolves; of a run without loads, whose rates have no floor, at that of the sentinel."""
+    """Give what the instrument resolves; of a run without loads, whose rates have no floor, at that of the sentinel."""
     before = instrument.floor_before(run.steps)
     if loads or not run.steps:
         return _over("resolution", loads, lambda step: resolvable(step, _floor(run, step), before))
@@ -145,7 +147,7 @@ def _complete(run: Run) -> Check:
 
 
 def _why_not(bad: Sequence[Step]) -> str:
-    """Steps that are not valid, those of one reason together."""
+    """Return steps that are not valid, those of one reason together."""
     by_why = facts.grouped(bad, facts.why_not)
     return "; ".join(f"{write.listed(dict.fromkeys(map(_label, steps)))} ({why})" for why, steps in by_why.items())
 
@@ -198,7 +200,7 @@ def _readable(run: Run) -> Check:
 
 
 def _audited(steps: Iterable[Step], reproduced: Collection[str] = ()) -> Check:
-    """The rules that any published report is held to (`lab audit`), on our own consoles.
+    """Return the rules that any published report is held to (`lab audit`), on our own consoles.
 
     A fault that the run is there to reproduce is named, and does not fail it.
     """
@@ -241,7 +243,7 @@ def rate(step: Step) -> Verdict:
 
 
 def samples(step: Step) -> Verdict:
-    """How many latencies there are, and beyond which percentile too few."""
+    """Return how many latencies there are, and beyond which percentile too few."""
     count = facts.samples(step)
     if not count:
         return Verdict(False, "no latency was recorded")
@@ -253,7 +255,7 @@ def samples(step: Step) -> Verdict:
 
 
 def failed_requests(step: Step) -> Verdict:
-    """Responses with an error, and what failed, by code."""
+    """Return responses with an error, and what failed, by code."""
     if step.frames["summary"].empty:
         return Verdict(None, "not known")
     found = facts.errors(step)
@@ -270,7 +272,7 @@ def failed_requests(step: Step) -> Verdict:
 
 
 def kept_up(step: Step) -> Verdict:
-    """Whether the generator kept to its own schedule."""
+    """Return whether the generator kept to its own schedule."""
     summary = step.frames["summary"]
     kept = None if summary.empty or pd.isna(summary["kept_up"].iloc[0]) else bool(summary["kept_up"].iloc[0])
     if kept is None:
@@ -301,7 +303,7 @@ def arrival(step: Step) -> Verdict:
 
 
 def floor(step: Step, floor: Step | None) -> Verdict:
-    """What the instrument itself reads at the same rate."""
+    """Return what the instrument itself reads at the same rate."""
     if floor is None:
         return Verdict(None, "not measured")
     if not facts.quotable(floor):
@@ -315,7 +317,7 @@ def floor(step: Step, floor: Step | None) -> Verdict:
 
 
 def resolvable(step: Step, floor: Step | None, before: Step | None) -> Verdict:
-    """The sentence that every report prints: of the load's own floor, or of the fixed load before the campaign.
+    """Return the sentence that every report prints: of the load's own floor, or of the fixed load before the campaign.
 
     The latter is about another rate, so it is no answer.
     """
@@ -326,7 +328,7 @@ def resolvable(step: Step, floor: Step | None, before: Step | None) -> Verdict:
 
 
 def resolved_before(before: Step | None, here: str) -> str:
-    """What the fixed load before the campaign resolves, which says nothing on the rates `here`."""
+    """Return what the fixed load before the campaign resolves, which says nothing on the rates `here`."""
     resolved = instrument.of_floor(before)
     return resolved.elsewhere(here) if resolved is not None else instrument.UNKNOWN
 
@@ -348,7 +350,7 @@ def steady(step: Step) -> Verdict:
 
 
 def compiler(step: Step) -> Verdict:
-    """Whether the server's compiler had little left to do when the step ended."""
+    """Return whether the server's compiler had little left to do when the step ended."""
     cores = compiling_cores(step)
     if cores is None:
         return Verdict(None, "not recorded")
@@ -357,7 +359,7 @@ def compiler(step: Step) -> Verdict:
 
 
 def causes(step: Step) -> Verdict:
-    """Whether what explains a tail was recorded."""
+    """Return whether what explains a tail was recorded."""
     if step.frames["slices"].empty:
         return Verdict(None, "latency was not recorded by tenths of a second")
     if note := step.record.events_note:
@@ -371,7 +373,7 @@ def causes(step: Step) -> Verdict:
 
 
 def transport(step: Step) -> Verdict:
-    """Whether the server used its native transport."""
+    """Return whether the server used its native transport."""
     transport = step.record.server.ready.get("transport")
     if not transport:
         return Verdict(None, "not known")
@@ -379,7 +381,7 @@ def transport(step: Step) -> Verdict:
 
 
 def profiler(step: Step) -> Verdict:
-    """Which engine profiled, and how many samples it took."""
+    """Return which engine profiled, and how many samples it took."""
     profiler = step.record.profiler
     counted = profiler.samples
     if not counted:
@@ -391,7 +393,7 @@ def profiler(step: Step) -> Verdict:
 
 
 def data(step: Step) -> Verdict:
-    """What the store held, before and after."""
+    """Return what the store held, before and after."""
     before, after = step.record.store_before, step.record.store_after
     had, has = before.entries_estimate, after.entries_estimate
     if step.workload == "get":
@@ -440,7 +442,7 @@ def _profiled(steps: list[Step]) -> Check:
 
 
 def _own_share(steps: list[Step]) -> Check:
-    """What the profiler itself takes is not the server's."""
+    """Return what the profiler itself takes is not the server's."""
     found = {s.name: own.value for s in steps if (own := profile.share(s, "cpu", profile.PROFILER)) is not None}
     much = {name: value for name, value in found.items() if value > profile.MUCH}
     text = f"the profiler's own frames are at most {write.percent(max(found.values(), default=0.0))} of the CPU samples"
@@ -510,7 +512,7 @@ def _closed_loops(run: Run) -> Iterator[tuple[Comparison, str, float, Ladder]]:
 
 
 def _below_knees(run: Run, pairs: list[tuple[Comparison, str, float, Ladder]]) -> Check:
-    """A closed loop reaches what the knee is at least: as many connections send whenever they have a response."""
+    """Give a closed loop reaches what the knee is at least: as many connections send whenever they have a response."""
     bad = [each for each in pairs if each[3].answer is not None and each[2] < each[3].answer.low_rps]
     text = f"the closed loops of {write.several(len(pairs), 'setting')} reach at least their knees"
     names = dict.fromkeys(name for found, *_ in bad for name in found.steps)
@@ -531,7 +533,7 @@ def _below_knees(run: Run, pairs: list[tuple[Comparison, str, float, Ladder]]) -
 
 
 def _rate_steps(run: Run, found: list[Ladder]) -> Check:
-    """What a search says of a rate, the same rate offered again says too."""
+    """Return what a search says of a rate, the same rate offered again says too."""
     bad = [(ladder, rates) for ladder in found if (rates := contradictions(ladder))]
     text = f"the rate steps of {write.several(len(found) - len(bad), 'ladder')} agree with the knee"
     if bad:

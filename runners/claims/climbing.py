@@ -167,7 +167,7 @@ def searched_together(one: Ladder, other: Ladder) -> bool:
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """The ratio of two knees with its interval, from the posteriors of both; None where one was not searched.
+    """Return the ratio of two knees with its interval, from the posteriors of both; None where one was not searched.
 
     What the other servers of their search tell of the spread of starts is taken in. A knee that is known from below
     only leaves the ratio open on one side: infinite above, or zero below.
@@ -202,7 +202,9 @@ def _curve(ladder: Ladder, *, lower: bool) -> Curve | None:
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """The ladders of a run, in order. What its searches found is known of the knees that rate steps are shares of."""
+    """Return the ladders of a run, in order. What its searches found is known of the knees that rate steps are
+    shares of.
+    """
     found = ladders_of(run.find(kind=RATE_STEP))
     searched = {each.title: each for each in found if each.search is not None}
     return tuple(_on_its_search(each, searched.get(each.title)) for each in found)
@@ -215,13 +217,13 @@ def _on_its_search(ladder: Ladder, search: Ladder | None) -> Ladder:
 
 
 def ladders_of(steps: Iterable[Step]) -> tuple[Ladder, ...]:
-    """The ladders that these rate steps make, in order."""
+    """Return the ladders that these rate steps make, in order."""
     by_name = facts.grouped(steps, lambda step: step.record.ladder.name if step.record.ladder else step.subject)
     return tuple(ladder_of(name, own) for name, own in by_name.items())
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """One ladder from its rate steps, as their metadata describe it."""
+    """Return one ladder from its rate steps, as their metadata describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     return Ladder(
         name,
@@ -241,7 +243,7 @@ def _base(about: LadderBase | None) -> Base | None:
 
 
 def analyse(run: Run) -> Claims | None:
-    """What the ladders of a run say; None when it has none."""
+    """Return what the ladders of a run say; None when it has none."""
     found = ladders(run)
     if not found:
         return None
@@ -327,14 +329,14 @@ def bounds_of(answer: Answer) -> str:
 
 
 def _steps(ladder: Ladder) -> str:
-    """How many rate steps of which length: 64 short steps of 0.5 s."""
+    """Return how many rate steps of which length: 64 short steps of 0.5 s."""
     sweeps = [step.record.sweep for step in ladder.steps if step.record.sweep is not None]
     length = write.seconds(sweeps[-1].step_s if sweeps else ladder.steps[-1].record.duration_s)
     return f"{write.several(len(ladder.points) or len(ladder.steps), 'short step' if sweeps else 'probe')} of {length}"
 
 
 def _without(ladder: Ladder) -> str:
-    """What was left out for the machine's stalls, and the knee with it."""
+    """Return what was left out for the machine's stalls, and the knee with it."""
     every = ladder.with_stalls
     if every is None:
         return ""
@@ -344,7 +346,7 @@ def _without(ladder: Ladder) -> str:
 
 
 def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], int, tuple[str, ...]]:
-    """What the rate steps just above the knee missed and how often, how many steps those are, and their loads."""
+    """Give what the rate steps just above the knee missed and how often, how many steps those are, and their loads."""
     if answer.kind != Kind.FOUND:
         return Counter(), 0, ()
     near = [
@@ -357,7 +359,7 @@ def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], int, tup
 
 
 def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
-    """What was missed in the rate steps just above the knee."""
+    """Return what was missed in the rate steps just above the knee."""
     kinds, count, names = missed_above(ladder, answer)
     if not count:
         return None
@@ -372,7 +374,7 @@ def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
 
 
 def part_of(kind: str) -> str:
-    """A part of an objective as what a probe missed."""
+    """Return a part of an objective as what a probe missed."""
     return {"achieved": "the rate", "errors": "the limit of errors"}.get(kind, kind)
 
 
@@ -463,7 +465,7 @@ FEWEST = 2  # knees of one setting that are worth a sentence of their own
 
 
 def asked(objective: Objective) -> str:
-    """An objective in words: p99 within 10 ms, 99 % of the rate, no errors."""
+    """Return an objective in words: p99 within 10 ms, 99 % of the rate, no errors."""
     errors = f"errors up to {write.given_share(objective.errors)}" if objective.errors else "no errors"
     return ", ".join([*_latencies(objective), f"{write.given_share(objective.achieved)} of the rate", errors])
 
@@ -473,7 +475,7 @@ def _latencies(objective: Objective) -> list[str]:
 
 
 def together(found: Sequence[Ladder]) -> str:
-    """The knees of one setting under several loads in one sentence; empty where one sentence can't hold them.
+    """Return the knees of one setting under several loads in one sentence; empty where one sentence can't hold them.
 
     It takes ladders that were all searched and found, over as many connections, for the same objective.
     """
@@ -493,7 +495,7 @@ def together(found: Sequence[Ladder]) -> str:
 
 
 def ranked(run: Run, workload: str, found: Sequence[Ladder]) -> str:
-    """Who is ahead, who inconclusive against it, and by how much the others are behind, in one sentence.
+    """Return who is ahead, who inconclusive against it, and by how much the others are behind, in one sentence.
 
     `found` are the searches of all settings under one load; empty where none of them has a knee. Behind is whose ratio
     to the first lies below one with its whole interval.
@@ -541,7 +543,9 @@ def _over(ladder: Ladder) -> str:
 
 
 def checks(found: Sequence[Ladder]) -> Iterator[Check]:
-    """Can the probes of the ladders be trusted: how many are evidence on their server, and with how many samples?"""
+    """Answer: can the probes of the ladders be trusted: how many are evidence on their server, and with how many
+    samples?
+    """
     judged = [(ladder, point) for ladder in found for point in ladder.points]
     judging = [each for each in judged if each[1].counts]
     silent = [ladder for ladder in found if not any(each[0] is ladder for each in judging)]
@@ -579,7 +583,7 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
 
 
 def contradictions(ladder: Ladder) -> list[float]:
-    """Rates of a ladder that contradict its knee: missed below its interval, or met above it."""
+    """Return rates of a ladder that contradict its knee: missed below its interval, or met above it."""
     knee = ladder.base.knee if ladder.base is not None else None
     if knee is None or not knee.known_below:
         return []

@@ -23,7 +23,7 @@ ONE = 0.5  # of a request: more delayed acknowledgements than this are one each
 
 
 def analyse(run: Run) -> Claims | None:
-    """The conclusions of a run that holds closed loops."""
+    """Return the conclusions of a run that holds closed loops."""
     if not run.find(kind=loops.KIND):
         return None
     found = loops.of_run(run)
@@ -72,7 +72,7 @@ def _answer(found: Sequence[Loop]) -> str:
 
 
 def _flag(found: Sequence[Loop]) -> Iterator[Finding]:
-    """One flag against every loop that waits."""
+    """Yield one flag against every loop that waits."""
     parts, evidence = [], dict[str, write.Value]()
     for name in LOOPS:
         couples = [(slow, fast) for slow, fast in loops.pairs(found, FLAG_PAIR, name) if slow.waits]
@@ -123,7 +123,7 @@ def _arithmetic(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def per_connection(found: Sequence[Loop]) -> str:
-    """Requests per second and connection: of the loops that wait, and of the others."""
+    """Return requests per second and connection: of the loops that wait, and of the others."""
     parts = []
     for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
         each = [one.rate_rps / one.connections for one in found if one.waits == waits and write.known(one.rate_rps)]
@@ -156,7 +156,7 @@ def _evidence(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def _executor(found: Sequence[Loop]) -> Iterator[Finding]:
-    """What the report changed: the threads."""
+    """Yield what the report changed: the threads."""
     couples = [
         couple for name in ("put", "get", "mixed-once") for couple in loops.pairs(found, ("before", "after"), name)
     ]
@@ -176,7 +176,9 @@ def _executor(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def _new_jdk(found: Sequence[Loop]) -> Iterator[Finding]:
-    """Whether a newer JDK waits, and by which of the two cures it does not: the flag taken away tells, by workload."""
+    """Yield whether a newer JDK waits, and by which of the two cures it does not: the flag taken away tells, by
+    workload.
+    """
     pairs = [(loops.first(found, "jdk25", name), loops.first(found, "delayed", name)) for name in ("put", "get")]
     known = [(new, undone) for new, undone in pairs if new is not None and not new.waits]
     if not known:
@@ -199,7 +201,7 @@ def _new_jdk(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def _seen(loop: Loop) -> str:
-    """The rate and the percentiles of a closed loop in words."""
+    """Return the rate and the percentiles of a closed loop in words."""
     p99 = loop.at(0.99)
     tail = f" and p99 {write.latency(p99.value)}" if p99 is not None else ""
     return f"{write.rate(loop.rate_rps)} {loop.name.upper()} with p50 {write.latency(loop.median_us)}{tail}"
@@ -344,7 +346,7 @@ PUBLISHED_DRAWN, PUBLISHED_HELD = 10_000, 1_000
 
 
 def errors(found: Sequence[Loop]) -> Iterator[Finding]:
-    """Responses 404 that the script makes, each loop against the replay of its own numbers."""
+    """Yield responses 404 that the script makes, each loop against the replay of its own numbers."""
     few = [loop for loop in found if write.known(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return
@@ -392,7 +394,7 @@ def right(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def _created(loop: Loop) -> float:
-    """How many of its responses are those of a PUT; NaN where the generator does not tell."""
+    """Return how many of its responses are those of a PUT; NaN where the generator does not tell."""
     status = loop.step.frames["status"]
     return float(status[status["code"] == "201"]["count"].sum()) if not status.empty else math.nan
 
@@ -416,7 +418,7 @@ def coin(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def published_coin() -> Iterator[Finding]:
-    """Bytes per response in the published outputs: those of the mixed runs are GET's."""
+    """Yield bytes per response in the published outputs: those of the mixed runs are GET's."""
     sizes: dict[str, list[float]] = {}
     for name, output in published_of(REPORT).items():
         if output.bytes_read and output.requests and not output.non_2xx:

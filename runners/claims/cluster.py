@@ -43,7 +43,7 @@ def analyse(run: Run) -> Claims | None:
 
 
 def _threads(loads: Sequence[Step]) -> Iterator[Finding]:
-    """How the published numbers of threads were scaled to this machine."""
+    """Yield how the published numbers of threads were scaled to this machine."""
     pools = {}
     for name in (OLD, NEW):
         flags = next((" ".join(step.record.server.command) for step in loads if step.subject == name), "")
@@ -60,7 +60,7 @@ def _threads(loads: Sequence[Step]) -> Iterator[Finding]:
 
 
 def _missed(run: Run) -> Iterator[Finding]:
-    """What the published figures show, or do not, and their authors did not say."""
+    """Yield what the published figures show, or do not, and their authors did not say."""
     named_here = published_outputs("report-5/put-ladder")[0].changes
     text = (
         f"Between its two PUT tables the report changes {write.count(len(named_here))} things "
@@ -96,7 +96,7 @@ def _missed(run: Run) -> Iterator[Finding]:
 
 
 def _tick(run: Run) -> Iterator[Finding]:
-    """A median that stays while the rate grows is the generator's."""
+    """Yield a median that stays while the rate grows is the generator's."""
     flat = [
         (output.offered_rps, us)
         for _, output in named(columns(REPORT, "put-ladder"))
@@ -156,7 +156,9 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """What these steps of one setting passed on, as the status of the loaded node tells; None where it does not."""
+    """Return what these steps of one setting passed on, as the status of the loaded node tells; None where it does
+    not.
+    """
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -180,12 +182,12 @@ def passed(steps: list[Step]) -> Passed | None:
 
 
 def clusters(run: Run) -> list[Step]:
-    """The loads on three nodes whose status tells where requests were served."""
+    """Return the loads on three nodes whose status tells where requests were served."""
     return [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after.get("topology")]
 
 
 def by_treatment(loads: Sequence[Step]) -> list[Passed]:
-    """Each treatment of these loads whose status tells, over all of its loads on one cluster."""
+    """Return each treatment of these loads whose status tells, over all of its loads on one cluster."""
     found = []
     for name in dict.fromkeys(step.subject for step in loads):
         if (one := passed([step for step in loads if step.subject == name])) is not None:
@@ -194,12 +196,12 @@ def by_treatment(loads: Sequence[Step]) -> list[Passed]:
 
 
 def topology(loads: Sequence[Step]) -> tuple[str, ...] | None:
-    """The addresses of the first cluster."""
+    """Return the addresses of the first cluster."""
     return next((tuple(sorted(map(str, step.record.cluster_after["topology"]))) for step in loads), None)
 
 
 def passed_on(loads: Sequence[Step]) -> Iterator[Finding]:
-    """How each hash spreads the report's keys, and what was passed on."""
+    """Yield how each hash spreads the report's keys, and what was passed on."""
     nodes = topology(loads)
     if nodes is not None:
         old = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS)
@@ -246,7 +248,7 @@ class Waited:
 
 
 def waited(step: Step) -> Waited | None:
-    """What a step's lock profile tells; None without one."""
+    """Return what a step's lock profile tells; None without one."""
     stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
     if "lock" not in step.profiled or not length_s:
         return None
@@ -266,14 +268,14 @@ def waited(step: Step) -> Waited | None:
 
 
 def of_run(run: Run) -> list[Waited]:
-    """The last profiled load of each treatment, in order."""
+    """Return the last profiled load of each treatment, in order."""
     last = {step.subject: step for step in run.steps if step.profiled and step.subject in CHANGES}
     found = (waited(step) for step in last.values())
     return [one for one in found if one is not None]
 
 
 def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
-    """The settings that wait for the client's lock, then what the others wait."""
+    """Yield the settings that wait for the client's lock, then what the others wait."""
     with_it = [one for one in found if one.client_s > 0]
     without = [one for one in found if not one.client_s]
     if not with_it:
@@ -317,7 +319,9 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Which share of the ids 0 to `ids` - 1, as decimal text, each node owns; nodes in the order of their addresses."""
+    """Return which share of the ids 0 to `ids` - 1, as decimal text, each node owns; nodes in the order of their
+    addresses.
+    """
     nodes = tuple(sorted(topology))
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -328,7 +332,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """The ids as rows of ASCII digits, those of one length together."""
+    """Return the ids as rows of ASCII digits, those of one length together."""
     found, digits, first = [], 1, 0
     while first < ids:
         last = min(10**digits, ids)

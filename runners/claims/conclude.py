@@ -93,7 +93,7 @@ def _checks(run: Run, claimed: list[Claims], asked: bool) -> tuple[Check, ...]:
 
 
 def _expected(run: Run, engine: str, workload: str) -> bool:
-    """Whether a load of an engine was planned: a complete run has at least its probe, or any other step of it."""
+    """Give whether a load of an engine was planned: a complete run has at least its probe, or any other step of it."""
     return run.manifest.get("status") != "complete" or bool(run.find(subject=engine, workload=workload))
 
 
@@ -148,7 +148,9 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
 
 
 def _unsteady(step: Step, *, in_tail: bool) -> Iterator[Finding]:
-    """A head that moves the p99 where that is the server's, and what never became steady; the checks have the rest."""
+    """Yield a head that moves the p99 where that is the server's, and what never became steady; the checks have the
+    rest.
+    """
     seen = steadiness(step)
     if in_tail and (finding := _head(step, seen)):
         yield finding
@@ -293,7 +295,7 @@ def _tail(step: Step, every: Sequence[Step]) -> Iterator[Finding]:
 
 
 def _named_processes(step: Step) -> str:
-    """Which processes these were, up to three, each with its part of their CPU time: (dockerd 61.2 %)."""
+    """Return which processes these were, up to three, each with its part of their CPU time: (dockerd 61.2 %)."""
     used = latency_spikes.other_processes(step)
     whole_ms = sum(used.values())
     named = [

@@ -74,7 +74,7 @@ class Conclusion:
     answers: tuple[Answered, ...] = ()
 
     def about(self, *anchors: str) -> tuple[Finding, ...]:
-        """The findings that a place of the report shows, those on the published report first."""
+        """Return the findings that a place of the report shows, those on the published report first."""
         return tuple(finding for finding in (*self.missed, *self.findings) if finding.figure in anchors)
 
     def as_json(self) -> dict[str, object]:

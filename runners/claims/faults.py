@@ -62,17 +62,17 @@ class Outage:
         return f"in the {write.several(len(self.part('without')), 'second')} wholly without the node"
 
     def failed(self, which: str) -> tuple[float, float]:
-        """Responses that failed in a part of the load, and all responses in it."""
+        """Return responses that failed in a part of the load, and all responses in it."""
         rows = self.part(which)
         return float(rows["errors"].sum()), float(rows["completed"].sum())
 
     def p99_us(self, which: str) -> float:
-        """The median of the seconds' p99; NaN without any."""
+        """Return the median of the seconds' p99; NaN without any."""
         return float(self.part(which)["p99_us"].median())
 
 
 def outages(steps: Sequence[Step]) -> list[Outage]:
-    """The loads in which a node was killed; one that ended before is none."""
+    """Return the loads in which a node was killed; one that ended before is none."""
     found = []
     for step in steps:
         about = step.record.outage
@@ -93,7 +93,7 @@ def analyse(run: Run) -> Claims | None:
 
 
 def _in_short(found: Sequence[Outage]) -> str:
-    """All deaths in a sentence."""
+    """Return all deaths in a sentence."""
     parts = []
     for each in found:
         bad, asked = each.failed("without")
@@ -143,7 +143,7 @@ def _failed(bad: float, asked: float) -> str:
 
 
 def _fault(step: Step) -> Finding | None:
-    """What an object that all responses share does to them."""
+    """Return what an object that all responses share does to them."""
     heads = step.record.fault.heads if step.record.fault else ()
     if len(heads) < 2 or heads[-1]["bytes"] <= heads[0]["bytes"]:
         return None

@@ -28,7 +28,7 @@ MOST_CARRY_OVER = 0.05
 
 
 def anchor(name: str) -> str:
-    """The place of a comparison's figure."""
+    """Return the place of a comparison's figure."""
     return f"interleaved-{name}"
 
 
@@ -87,7 +87,7 @@ def _findings(found: Comparison) -> Iterator[Finding]:
 
 
 def _over_reference(found: Comparison) -> Iterator[Finding]:
-    """What each treatment adds to the median of a server that does nothing, loaded with it."""
+    """Yield what each treatment adds to the median of a server that does nothing, loaded with it."""
     for name in (found.baseline, *found.treatments):
         change, idle_us = found.above.get((MEDIAN, name)), found.reference.get(MEDIAN, math.nan)
         if change is None:
@@ -106,7 +106,7 @@ def _over_reference(found: Comparison) -> Iterator[Finding]:
 
 
 def over_reference(found: Iterable[Comparison], step: Step, run: Run) -> bool:
-    """Whether interleaved trials say what the treatment of a load adds to a server that does nothing."""
+    """Return whether interleaved trials say what the treatment of a load adds to a server that does nothing."""
     works = {each.name: each.workload for each in run.steps}
     return any(
         (MEDIAN, step.subject) in each.above and step.workload.startswith(works[each.steps[0]]) for each in found
@@ -128,7 +128,7 @@ def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
 
 
 def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
-    """The finding of a comparison by one schedule on a quantity, or None."""
+    """Return the finding of a comparison by one schedule on a quantity, or None."""
     own = (each for each in findings if each.evidence.get("quantity") == quantity and "starts" in each.evidence)
     return next(own, None)
 
@@ -136,7 +136,7 @@ def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
 def differs(
     blocks: Sequence[str], treatment: str, quantity: str, yes: Sequence[Verdict] = (Verdict.HIGHER,)
 ) -> Answering:
-    """Does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?"""
+    """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         wanted = {"quantity": quantity, "treatment": treatment}
@@ -176,7 +176,7 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
 
 
 def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
-    """Does a treatment differ from the baseline in p50, in any of these blocks? Each has a name in the answer.
+    """Answer: does a treatment differ from the baseline in p50, in any of these blocks? Each has a name in the answer.
 
     No only where it is the same in all that were measured.
     """

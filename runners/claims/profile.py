@@ -37,7 +37,7 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
-    """One category's share with its interval."""
+    """Return one category's share with its interval."""
     rows = step.frames["shares"]
     # masks of pandas take ten times as long, and two profiles are compared in each of their categories
     asked = (rows["event"].to_numpy() == event) & (rows["category"].to_numpy() == category)
@@ -48,7 +48,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str]) -> Bounded | None:
-    """The share of CPU samples of several categories, its bounds those of the parts added up; None without any."""
+    """Give the share of CPU samples of several categories, its bounds those of the parts added up; None without any."""
     parts = [part for category in categories if (part := share(step, "cpu", category)) is not None]
     if not parts:
         return None
@@ -57,14 +57,14 @@ def together(step: Step, categories: Sequence[str]) -> Bounded | None:
 
 
 def overhead_note(*steps: Step) -> str:
-    """What is said with every share where the profiler itself takes much of the samples; else empty."""
+    """Return what is said with every share where the profiler itself takes much of the samples; else empty."""
     if (most := max(map(_own, steps), default=0.0)) <= MUCH:
         return ""
     return f"; the profiler's own frames are up to {write.percent(most)} of the CPU samples"
 
 
 def own(step: Step, event: str = facts.CPU) -> str:
-    """What is said with a column of shares where the profiler itself takes much of its samples; else empty."""
+    """Return what is said with a column of shares where the profiler itself takes much of its samples; else empty."""
     return f", profiler {write.percent(_own(step, event))}" if _own(step, event) > MUCH else ""
 
 
@@ -74,7 +74,7 @@ def _own(step: Step, event: str = facts.CPU) -> float:
 
 
 def where(step: Step) -> Iterator[Finding]:
-    """The largest parts of each event of one profiled step."""
+    """Yield the largest parts of each event of one profiled step."""
     if not facts.usable_profile(step):
         return
     name = facts.title(step)
@@ -125,7 +125,7 @@ def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
 
 
 def cost(clean: Step | None, profiled: Step | None, every: Sequence[Step] = ()) -> Finding | None:
-    """What the profiler cost at the same rate: the change of p50, of p99 and of the achieved rate.
+    """Return what the profiler cost at the same rate: the change of p50, of p99 and of the achieved rate.
 
     `every`: all steps of their run, their floor among them.
     """
@@ -220,7 +220,7 @@ def pairs(run: Run) -> Iterator[Pair]:
 
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
-    """Share and variance of each frame of one event; threads are no frames."""
+    """Return share and variance of each frame of one event; threads are no frames."""
     seen = batches(step.frames["samples"], event, event not in UNIT_WEIGHT_EVENTS)
     if seen is not None:
         whole = float(seen.whole.sum())
@@ -236,7 +236,7 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
-    """Every frame with a share worth a look, the largest change first; `beyond`: chance does not make it."""
+    """Return every frame with a share worth a look, the largest change first; `beyond`: chance does not make it."""
     a, b = frame_shares(first, event), frame_shares(second, event)
     depth = _depths(first, event) | _depths(second, event)
     together: dict[tuple[float, float], str] = {}
@@ -277,7 +277,7 @@ def _discoveries(p_values: list[float]) -> list[bool]:
 
 
 def cpu_a_request(step: Step) -> Bounded | None:
-    """CPU time of the server's process over responses, in microseconds, with bounds from its seconds."""
+    """Return CPU time of the server's process over responses, in microseconds, with bounds from its seconds."""
     telemetry: pd.DataFrame = step.frames["telemetry"]
     rate = facts.achieved_rps(step)
     cores = telemetry["server_cpu_cores"].dropna().to_numpy(float)
@@ -290,7 +290,7 @@ def cpu_a_request(step: Step) -> Bounded | None:
 
 
 def of_frames(run: Run) -> Iterator[Finding]:
-    """What changed from the first engine to the others, and which frames go with it."""
+    """Yield what changed from the first engine to the others, and which frames go with it."""
     for pair in pairs(run):
         event = "cpu"
         if event not in pair.first.profiled or event not in pair.second.profiled:
@@ -319,7 +319,7 @@ def _frames(pair: Pair, beyond: list[Change], asked: int, event: str) -> list[st
 
 
 def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
-    """The measured differences of the clean steps, in words and as numbers."""
+    """Return the measured differences of the clean steps, in words and as numbers."""
     parts: list[str] = []
     evidence: dict[str, write.Value] = {}
     if pair.clean is None:

@@ -24,7 +24,7 @@ Cells = tuple[str, ...]
 
 
 def comparison(run: Run, workload: str, name: str, published: ConsoleReport, steps: Sequence[Step]) -> Comparison:
-    """One workload: the published output and the clean step of each engine."""
+    """Return one workload: the published output and the clean step of each engine."""
 
     def row(name: str, stated: float | None, unit: Callable[[float], str], measured: Callable[[Step], float]) -> Cells:
         return (name, _stated(stated, unit), *(unit(measured(step)) for step in steps))
@@ -60,7 +60,7 @@ def _unresolved(run: Run, step: Step, level: float) -> str:
 
 
 def _stated(value: float | None, unit: Callable[[float], str]) -> str:
-    """What a published output states, in its unit."""
+    """Return what a published output states, in its unit."""
     return _NOT_SAID if value is None else unit(value)
 
 
@@ -110,7 +110,7 @@ def _basis(step: Step) -> str:
 def missed_in(
     workload: str, name: str, published: ConsoleReport, ours: Sequence[Step], every: Sequence[Step] = ()
 ) -> Iterator[Finding]:
-    """What can be read in the published output and its authors did not say; `every`: all steps of the run."""
+    """Yield what can be read in the published output and its authors did not say; `every`: all steps of the run."""
     rules = (_absent, _left_out, _thin)
     found = (_timer(workload, name, published, ours, every), *(rule(workload, name, published) for rule in rules))
     yield from filter(None, found)
@@ -219,7 +219,7 @@ def _thin(workload: str, name: str, published: ConsoleReport) -> Finding | None:
 
 
 def not_repeated(published: Iterable[str]) -> Finding | None:
-    """One output a workload, by these names: nothing is known on the spread from run to run."""
+    """Return one output a workload, by these names: nothing is known on the spread from run to run."""
     if not (names := tuple(sorted(published))):
         return None
     text = "Each published figure comes from one run, so nothing tells how much it would differ in the next"

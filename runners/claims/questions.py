@@ -92,15 +92,15 @@ class Evidence:
         return facts.grouped(self.findings, lambda finding: finding.code)
 
     def all(self, code: str) -> Sequence[Finding]:
-        """Findings of one rule, in their order."""
+        """Return findings of one rule, in their order."""
         return self._by_code.get(code, [])
 
     def first(self, code: str, **evidence: write.Value) -> Finding | None:
-        """The first finding of a rule whose evidence holds these values, or None."""
+        """Return the first finding of a rule whose evidence holds these values, or None."""
         return next((f for f in self.all(code) if all(f.evidence.get(k) == v for k, v in evidence.items())), None)
 
     def about(self, code: str, step: str) -> Finding | None:
-        """The first finding of a rule on one step, or None."""
+        """Return the first finding of a rule on one step, or None."""
         return next((f for f in self.all(code) if step in f.steps), None)
 
 
@@ -138,7 +138,7 @@ class Answered:
     answer: Answer
 
     def as_json(self) -> dict[str, object]:
-        """The answer as plain JSON values."""
+        """Return the answer as plain JSON values."""
         finding = self.answer.finding
         return {
             "key": self.question.key, "question": self.question.text, "reported": self.question.reported,
@@ -166,7 +166,7 @@ def answered(questions: Sequence[Asked], evidence: Evidence) -> tuple[Answered, 
 
 
 def _most_cores(run: Run) -> int:
-    """The most cores that a server of this run was kept to; 0 where one was kept to none, or where there was none.
+    """Give the most cores that a server of this run was kept to; 0 where one was kept to none, or where there was none.
 
     A block whose question is one of parallelism gives its servers all cores, whatever the other blocks do.
     """
@@ -175,7 +175,7 @@ def _most_cores(run: Run) -> int:
 
 
 def verdict_of(low: float, high: float) -> Verdict:
-    """Is the effect above zero? Yes or no where its interval tells. A bound that is not known is NaN."""
+    """Answer: is the effect above zero? Yes or no where its interval tells. A bound that is not known is NaN."""
     return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
 
@@ -188,7 +188,7 @@ def of_finding(finding: Finding | None, verdict: Verdict, effect: str = "") -> A
 
 
 def counted(finding: Finding) -> str:
-    """What a finding rests on: the loads or published outputs that it names."""
+    """Return what a finding rests on: the loads or published outputs that it names."""
     count = len(finding.steps)
     if not count:
         return "computed"
@@ -197,13 +197,13 @@ def counted(finding: Finding) -> str:
 
 
 def number(finding: Finding, name: str) -> float:
-    """A number of a finding's evidence; NaN where it is not there."""
+    """Return a number of a finding's evidence; NaN where it is not there."""
     value = finding.evidence.get(name)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
 
 
 def either(*answers: Answering) -> Answering:
-    """The first of several that a run can answer."""
+    """Return the first of several that a run can answer."""
 
     def answer(evidence: Evidence) -> Answer | None:
         return next((found for each in answers if (found := each(evidence)) is not None), None)
@@ -216,7 +216,7 @@ CHANCE = 0.05
 
 
 def reaches_published_rate(workloads: Sequence[str]) -> Answering:
-    """Does a closed loop on as many connections as published reach the published rate here?"""
+    """Answer: does a closed loop on as many connections as published reach the published rate here?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         parts, enough, finding = [], [], None
@@ -238,7 +238,7 @@ def reaches_published_rate(workloads: Sequence[str]) -> Answering:
 
 
 def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
-    """Is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
+    """Answer: is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
 
     def look(step: Step) -> Seen | None:
         if (part := profile.together(step, profile.STORE)) is None:
@@ -250,7 +250,7 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
 
 
 def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
-    """Do reads and writes of sockets take more CPU time than the store's own work?"""
+    """Answer: do reads and writes of sockets take more CPU time than the store's own work?"""
 
     def look(step: Step) -> Seen | None:
         sockets, store = profile.together(step, profile.SOCKETS), profile.together(step, profile.STORE)
@@ -284,7 +284,7 @@ def _of_profiles(
 
 
 def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answering:
-    """Does the second engine's median differ from the first's at the same rate?"""
+    """Answer: does the second engine's median differ from the first's at the same rate?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         parts, changes = [], []
@@ -315,7 +315,7 @@ def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answerin
 
 
 def servers_apart(evidence: Evidence) -> Answer | None:
-    """Does the median of any server differ from the first's at the same rate? Yes where one does."""
+    """Answer: does the median of any server differ from the first's at the same rate? Yes where one does."""
     loads = evidence.run.find(profiled=False)
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
@@ -341,7 +341,7 @@ def moved(change: Bounded) -> str:
 
 
 def knees_apart(workload: str, of: str, against: str) -> Answering:
-    """Is the maximum throughput under the objective of one treatment higher than that of another?"""
+    """Answer: is the maximum throughput under the objective of one treatment higher than that of another?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         pair = [searched(evidence.run, workload, name) for name in (of, against)]
@@ -406,7 +406,7 @@ def contradicted(run: Run, verdict: Verdict, of: Ladder, against: Ladder) -> str
 
 
 def searched(run: Run, workload: str, subject: str) -> Ladder | None:
-    """The search for the knee of a treatment under a workload, or None."""
+    """Return the search for the knee of a treatment under a workload, or None."""
     for ladder in ladders(run):
         first = ladder.steps[0]
         named = subject in (first.subject, facts.engine_name(first.subject))
@@ -420,7 +420,7 @@ def _known(search: Ladder) -> bool:
 
 
 def published_timer(codes: Sequence[str]) -> Answering:
-    """Are the published medians those of the server? No, where they are the tick of the generator's timer."""
+    """Answer: are the published medians those of the server? No, where they are the tick of the generator's timer."""
 
     def answer(evidence: Evidence) -> Answer | None:
         finding = next((found for code in codes if (found := evidence.first(code)) is not None), None)
@@ -444,7 +444,7 @@ def published_timer(codes: Sequence[str]) -> Answering:
 
 @of_rule("M07")
 def beyond_the_knee(finding: Finding) -> Answer:
-    """Are the latencies published at the highest rates response times? No, where only a queue is that long."""
+    """Answer: are the latencies published at the highest rates response times? No, where only a queue is that long."""
     rates = f"{write.count(number(finding, 'beyond'))} of {write.count(number(finding, 'rates'))} rates"
     effect = f"{rates} lie beyond the knee: up to {write.latency(number(finding, 'longest_us'))}, the length of a queue"
     return Answer(Verdict.NO, effect, counted(finding), finding=finding)
@@ -455,7 +455,7 @@ TAIL_MARGIN = 0.1
 
 
 def tail_by(cause: str, step: str) -> Answering:
-    """Does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?
+    """Answer: does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?
 
     No where it explains less than TAIL_MARGIN: where nothing is credited to it, or where the whole interval lies below.
     Inconclusive of a load in which there was none of it.

@@ -34,7 +34,7 @@ def anchor(workload: str, event: str) -> str:
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
-    """The profiled rate steps of a workload whose profile may be read, lowest rate first."""
+    """Return the profiled rate steps of a workload whose profile may be read, lowest rate first."""
     steps = [
         s for s in run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject) if facts.usable_profile(s)
     ]
@@ -42,7 +42,7 @@ def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> 
 
 
 def side_by_side(steps: Sequence[Step]) -> list[Step]:
-    """One profiled rate step of each subject, the highest, in the order in which they were measured."""
+    """Return one profiled rate step of each subject, the highest, in the order in which they were measured."""
     chosen = {step.subject: step for step in sorted(steps, key=facts.offered_rps)}
     return sorted(chosen.values(), key=lambda step: step.record.started_unix_us)
 
@@ -57,7 +57,7 @@ def _apart(run: Run, workload: str) -> Iterator[Finding]:
 
 
 def analyse(run: Run) -> Claims | None:
-    """What the rate steps of a run say; None for a run without rate steps at shares of a knee."""
+    """Return what the rate steps of a run say; None for a run without rate steps at shares of a knee."""
     found = [ladder for ladder in ladders(run) if ladder.base is not None]
     if not found:
         return None
@@ -129,7 +129,7 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
 
 
 def _cold(run: Run) -> Finding | None:
-    """The first second of a server that was just started, against its last ones and the warm load."""
+    """Return the first second of a server that was just started, against its last ones and the warm load."""
     cold, warm = (facts.only(run.find(workload=each, profiled=False)) for each in (COLD, WARM))
     if cold is None or not facts.quotable(cold) or len(p99_us := facts.per_second(cold)["p99_us"]) < 3:
         return None
@@ -184,7 +184,7 @@ _METHOD = re.compile(r"\b(?:put|get)\b")
 
 
 def named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
-    """The outputs of these names that this lab holds, each with its name."""
+    """Yield the outputs of these names that this lab holds, each with its name."""
     for name in names:
         try:
             found = published_outputs(name)
@@ -195,14 +195,14 @@ def named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
 
 
 def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
-    """The published outputs of a ladder's own setting: those of which the index names another are left out."""
+    """Yield the published outputs of a ladder's own setting: those of which the index names another are left out."""
     for name, output in named(ladder.published):
         if (output.entry or {}).get("treatment") in (None, ladder.steps[0].subject):
             yield name, output
 
 
 def published_missed(names: Sequence[str]) -> Iterator[Finding]:
-    """What published ladders show and their authors did not say."""
+    """Yield what published ladders show and their authors did not say."""
     given = list(named(names))
     yield from _queues(given)
     yield from _absent(given)
@@ -252,7 +252,7 @@ def _absent(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
 
 
 def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
-    """Percentiles that stand under another rate than they were measured at, as the folder's index says."""
+    """Yield percentiles that stand under another rate than they were measured at, as the folder's index says."""
     for name, output in given:
         ran = taken_at_rps(output)
         if ran is None or not output.offered_rps or ran == output.offered_rps:
@@ -292,7 +292,7 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
 
 
 def taken_at_rps(output: Output) -> float | None:
-    """The rate at which an output was really taken."""
+    """Return the rate at which an output was really taken."""
     ran = (output.entry or {}).get("ran_at_rps")
     return float(ran) if isinstance(ran, (int, float)) else output.offered_rps
 
@@ -305,7 +305,7 @@ def _latencies(output: Output) -> list[float]:
 
 
 def _met(output: Output) -> bool:
-    """Whether an output achieved its rate, as far as it tells, without latencies that only a queue has."""
+    """Return whether an output achieved its rate, as far as it tells, without latencies that only a queue has."""
     offered, achieved = output.offered_rps, output.report.requests_per_s
     if offered and achieved and achieved < facts.LEAST_ACHIEVED * offered:
         return False

@@ -63,7 +63,7 @@ def knees(run: Run) -> dict[str, list[Knee]]:
 
 
 def analyse_knees(run: Run) -> Claims | None:
-    """How the settings of a run compare; None for a run with fewer than two of one kind."""
+    """Return how the settings of a run compare; None for a run with fewer than two of one kind."""
     found = knees(run)
     findings = [_ranked(workload, each) for workload, each in found.items()]
     for workload, each in found.items():
@@ -75,7 +75,7 @@ def analyse_knees(run: Run) -> Claims | None:
 
 
 def _in_short(run: Run, workload: str) -> str:
-    """Who is ahead under one workload. A server that stores nothing is no store, so it is not in the race."""
+    """Return who is ahead under one workload. A server that stores nothing is no store, so it is not in the race."""
     searched = [each for each in ladders(run) if each.search is not None and each.steps[0].workload == workload]
     return ranked(run, workload, [each for each in searched if each.steps[0].subject != CEILING])
 
@@ -133,7 +133,7 @@ def overloaded(run: Run) -> list[tuple[Step, Step]]:
 
 
 def queue_length(step: Step) -> int:
-    """The length of a pool's queue, by which its setting ends."""
+    """Return the length of a pool's queue, by which its setting ends."""
     return int(step.subject.rpartition("-")[2])
 
 
@@ -229,7 +229,7 @@ def _number(value: float | None) -> float:
 
 
 def stores(run: Run) -> list[Store]:
-    """The stores of a run that were filled more than once over and climbed, in order; none for any other run."""
+    """Return the stores of a run that were filled more than once over and climbed, in order; none for any other run."""
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = [step for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP)]
     subjects = [name for name in dict.fromkeys(step.subject for step in measured) if name in fills]
@@ -245,12 +245,12 @@ def stores(run: Run) -> list[Store]:
 
 
 def reference(found: Sequence[Store]) -> Store:
-    """What the others are held against: the published one, or where it was not measured the first."""
+    """Return what the others are held against: the published one, or where it was not measured the first."""
     return next((store for store in found if store.subject == REFERENCE_STORE), found[0])
 
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:
-    """How far a store's knee lies above another's, as a share with its interval; None without both."""
+    """Return how far a store's knee lies above another's, as a share with its interval; None without both."""
     if workload not in store.knees or workload not in against.knees or store.subject == against.subject:
         return None
     apart = climbing.between(store.run, store.knees[workload].ladder, against.knees[workload].ladder)
@@ -258,7 +258,7 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
 
 
 def analyse_stores(run: Run) -> Claims | None:
-    """What the stores of a run write and take; None for a run of other things."""
+    """Return what the stores of a run write and take; None for a run of other things."""
     found = stores(run)
     if not found:
         return None
@@ -268,7 +268,7 @@ def analyse_stores(run: Run) -> Claims | None:
 
 
 def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
-    """What of the server's own knee each store leaves."""
+    """Yield what of the server's own knee each store leaves."""
     ceiling = next((store for store in found if store.subject == CEILING), None)
     if ceiling is None:
         return
@@ -287,7 +287,7 @@ def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
 
 
 def _left(more: Bounded) -> str:
-    """What is left of a knee, where another lies so much higher: 45.0 % (40.1-50.2), or a bound of it."""
+    """Return what is left of a knee, where another lies so much higher: 45.0 % (40.1-50.2), or a bound of it."""
     if not one_sided(more.low, more.high):
         return write.percent_interval(1 + more.value, 1 + more.low, 1 + more.high)
     if more.low <= -1 and more.high == math.inf:
@@ -302,7 +302,7 @@ def _each(found: Sequence[Store], value: Callable[[Store], float]) -> tuple[list
 
 
 def times(value: float) -> str:
-    """A ratio: 1.04."""
+    """Return a ratio: 1.04."""
     return f"{value:.2f}" if write.known(value) else write.UNKNOWN
 
 
@@ -327,7 +327,7 @@ def _amplification(found: Sequence[Store]) -> Iterator[Finding]:
 
 
 def _reading(found: Sequence[Store]) -> Iterator[Finding]:
-    """How many tables a read may have to look into, and how many it does."""
+    """Yield how many tables a read may have to look into, and how many it does."""
     for store in found:
         if write.known(store.searched) and write.known(store.tables):
             several = store.tables != 1

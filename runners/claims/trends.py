@@ -75,7 +75,8 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """The series of `measurements` (see runners.readers.history), one for each thing that was measured twice or more.
+    """Return the series of `measurements` (see runners.readers.history), one for each thing that was measured twice
+    or more.
 
     The sentinel is the same in every experiment and size, so it is one series a machine class.
     """
@@ -98,7 +99,7 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
 
 
 def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.DataFrame) -> list[Trend]:
-    """The series of frames' shares of processor time (`frame_shares`), of those that differ most between runs.
+    """Return the series of frames' shares of processor time (`frame_shares`), of those that differ most between runs.
 
     A frame that a profile does not hold has the least share that one can have there. The more frames of one series
     there are, the rarer by chance a change has to be (Bonferroni). A higher share is a change to the worse.
@@ -155,7 +156,7 @@ def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
 
 
 def findings(history: Sequence[Trend]) -> Iterator[Finding]:
-    """A sentence for each change of level, largest first, then one for the disturbed runs."""
+    """Yield a sentence for each change of level, largest first, then one for the disturbed runs."""
     points = [(trend, change) for trend in history for change in trend.found]
     for trend, change in sorted(points, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
@@ -181,7 +182,7 @@ def findings(history: Sequence[Trend]) -> Iterator[Finding]:
 
 
 def trends_of(run: Run) -> list[Trend] | None:
-    """The trends in a run that looked at the history; None for any other run."""
+    """Return the trends in a run that looked at the history; None for any other run."""
     if not {"measurements", "runs"} <= set(run.frames):
         return None
     asked = str((run.manifest.get("parameters") or {}).get("metrics") or ",".join(METRICS))
@@ -189,7 +190,7 @@ def trends_of(run: Run) -> list[Trend] | None:
 
 
 def analyse(run: Run) -> Claims | None:
-    """The history's own answer and findings."""
+    """Return the history's own answer and findings."""
     found = trends_of(run)
     if found is None:
         return None

@@ -24,7 +24,7 @@ SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
 
 
 def analyse(run: Run) -> Claims | None:
-    """The conclusions of a run that holds rounds of generators or their stalls."""
+    """Return the conclusions of a run that holds rounds of generators or their stalls."""
     found, stalls = instrument.floors(run.steps), instrument.stalls(run.find(kind="stall"))
     if not found and not stalls:
         return None
@@ -42,7 +42,7 @@ def name(tool: str) -> str:
 
 
 def adds(value: Bounded, quantity: str) -> str:
-    """What is added to a quantity, in words that say so when nothing is seen."""
+    """Return what is added to a quantity, in words that say so when nothing is seen."""
     if value.low <= 0 <= value.high:
         between = f"{write.latency(value.low)} to {write.latency(value.high)}"
         return f"adds nothing to {quantity} that this run can resolve ({between})"
@@ -85,7 +85,7 @@ def _answer(found: Sequence[Floor], stalls: Sequence[Stall]) -> str:
 
 
 def _resolved(found: Sequence[Floor]) -> Iterator[Finding]:
-    """The sentence that every report prints, at each point."""
+    """Yield the sentence that every report prints, at each point."""
     for connections, rate in instrument.points(found):
         point = instrument.at_point(found, connections, rate)
         for tool in (OURS, "wrk2"):
@@ -98,7 +98,7 @@ def _resolved(found: Sequence[Floor]) -> Iterator[Finding]:
 
 
 def _added(found: Sequence[Floor]) -> Iterator[Finding]:
-    """What ours adds to the simplest client, in the median and in p99, at each point."""
+    """Yield what ours adds to the simplest client, in the median and in p99, at each point."""
     for connections, rate in instrument.points(found):
         point = instrument.at_point(found, connections, rate)
         reference, ours = instrument.reference_of(point), point.get(OURS)
@@ -251,7 +251,7 @@ def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> It
 
 
 def _left_out(found: Sequence[Floor]) -> Iterator[str]:
-    """What is not in the figures, a generator and a point at a time."""
+    """Yield what is not in the figures, a generator and a point at a time."""
     for floor in found:
         out = [step for step in floor.rounds if not facts.quotable(step)]
         if out and not floor.closed:
@@ -279,7 +279,7 @@ LATE_US = 10_000.0
 
 
 def analyse_hosts(run: Run) -> Claims | None:
-    """What the hosts of a run's generators show; None for a run whose loads came from one generator each."""
+    """Return what the hosts of a run's generators show; None for a run whose loads came from one generator each."""
     shared = [step for step in run.steps if any(share.clock is not None for share in step.record.shares)]
     if not shared:
         return None
@@ -288,7 +288,7 @@ def analyse_hosts(run: Run) -> Claims | None:
 
 
 def round_trip_us(share: ShareRecord) -> float | None:
-    """The median round trip of a host to the servers; None where it was not measured."""
+    """Return the median round trip of a host to the servers; None where it was not measured."""
     found = sorted(share.network.round_trips_us)
     return found[len(found) // 2] if found else None
 
@@ -330,7 +330,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
 
 
 def _began_together(step: Step) -> Check:
-    """Whether the generators of a load were one instrument."""
+    """Return whether the generators of a load were one instrument."""
     shares = [share for share in step.record.shares if share.clock is not None]
     worst = max((share.clock.uncertainty_us for share in shares if share.clock is not None), default=0.0)
     off_us = max(abs(share.began_us) for share in shares)

@@ -43,7 +43,7 @@ MUCH_SLOWER = 0.5  # of the rate of another loop
 
 
 def generator_adds(tool: str) -> Answering:
-    """Does a generator add to the median of the simplest client, in interleaved rounds?"""
+    """Answer: does a generator add to the median of the simplest client, in interleaved rounds?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         found = instrument.floors(evidence.run.steps)
@@ -72,7 +72,7 @@ def generator_adds(tool: str) -> Answering:
 
 
 def sees_a_stall(code: str, tool: str) -> Answering:
-    """Does a generator count every request that a frozen server makes wait?"""
+    """Answer: does a generator count every request that a frozen server makes wait?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         finding = evidence.about(code, f"stall-{tool}")
@@ -87,7 +87,7 @@ def sees_a_stall(code: str, tool: str) -> Answering:
 
 
 def generator_costs(evidence: Evidence) -> Answer | None:
-    """Does our generator take less CPU time per request than a plain epoll loop?"""
+    """Answer: does our generator take less CPU time per request than a plain epoll loop?"""
     paced = [floor for floor in instrument.floors(evidence.run.steps) if not floor.closed and floor.good]
     if not paced:
         return None
@@ -106,7 +106,7 @@ def generator_costs(evidence: Evidence) -> Answer | None:
 
 @of_rule("M02")
 def errors_are_the_keys(finding: Finding) -> Answer:
-    """Do the published errors say that the server failed? Not where they agree with a number of absent keys."""
+    """Answer: do the published errors say that the server failed? Not where they agree with a number of absent keys."""
     expected = f"{write.count(number(finding, 'expected_low'))} to {write.count(number(finding, 'expected_high'))}"
     effect = f"{write.count(number(finding, 'non_2xx'))} errors; "
     effect += f"{write.several(number(finding, 'absent_keys'), 'absent key')} would give {expected}"
@@ -115,7 +115,7 @@ def errors_are_the_keys(finding: Finding) -> Answer:
 
 @of_rule("D01")
 def one_flag(finding: Finding) -> Answer:
-    """Is more to be had from the server with the same code?"""
+    """Answer: is more to be had from the server with the same code?"""
     ratios = [number(finding, name) for name in finding.evidence]
     verdict = Verdict.YES if min(ratios) > 1 else Verdict.NO
     effect = f"TCP_NODELAY alone: {write.span(ratios, write.count)} times the throughput"
@@ -124,7 +124,7 @@ def one_flag(finding: Finding) -> Answer:
 
 @of_rule("D04")
 def executor(finding: Finding) -> Answer:
-    """Does the cached pool help?"""
+    """Answer: does the cached pool help?"""
     least, most = number(finding, "least_us"), number(finding, "most_us")
     effect = f"the median moves by {write.latency(least)} to {write.latency(most)}"
     verdict = Verdict.NO if least <= 0 <= most else Verdict.INCONCLUSIVE
@@ -133,7 +133,7 @@ def executor(finding: Finding) -> Answer:
 
 @of_rule("D02")
 def timer_and_tick(finding: Finding) -> Answer | None:
-    """Is the wait the kernel's delayed-ACK timer and one tick?"""
+    """Answer: is the wait the kernel's delayed-ACK timer and one tick?"""
     if not write.known(number(finding, "expected_us")):
         return None
     low, high, expected = (number(finding, name) for name in ("least_p50_us", "most_p50_us", "expected_us"))
@@ -144,7 +144,9 @@ def timer_and_tick(finding: Finding) -> Answer | None:
 
 @of_rule("D05")
 def newer_jdk(finding: Finding) -> Answer | None:
-    """Does a newer JDK need the flag? Yes where a workload waits without it, no where none waits or is much slower."""
+    """Answer: does a newer JDK need the flag? Yes where a workload waits without it, no where none waits or is much
+    slower.
+    """
     parts, medians_us, rates = [], [], []
     for work in ("put", "get"):
         p50, delayed_us, rps, delayed_rps = (
@@ -169,7 +171,7 @@ def newer_jdk(finding: Finding) -> Answer | None:
 
 @of_rule("D07")
 def of_the_script(finding: Finding) -> Answer:
-    """Do the 404s say anything of the server?"""
+    """Answer: do the 404s say anything of the server?"""
     same = number(finding, "non_2xx") == number(finding, "replayed")
     effect = f"{write.count(number(finding, 'non_2xx'))} of {write.count(number(finding, 'requests'))} are 404; "
     effect += f"the script's numbers replayed make {write.count(number(finding, 'replayed'))}"
@@ -178,7 +180,7 @@ def of_the_script(finding: Finding) -> Answer:
 
 @of_rule("D10")
 def mixed(finding: Finding) -> Answer:
-    """Is the mixed script a mix?"""
+    """Answer: is the mixed script a mix?"""
     puts, asked = number(finding, "puts"), number(finding, "requests")
     effect = f"{write.count(puts)} of {write.count(asked)} are PUT"
     return Answer(Verdict.NO if puts in (0, asked) else Verdict.YES, effect, "counted", finding=finding)
@@ -186,25 +188,25 @@ def mixed(finding: Finding) -> Answer:
 
 @of_rule("D06")
 def one_write(finding: Finding) -> Answer:
-    """Does a response of one write wait too?"""
+    """Answer: does a response of one write wait too?"""
     one, two = number(finding, "one_write_us"), number(finding, "two_writes_us")
     effect = f"p50 {write.latency(one)} with one write, {write.latency(two)} with two ({factor(two / one)} as long)"
     return Answer(Verdict.NO if one < two / 2 else Verdict.YES, effect, "one closed loop each", finding=finding)
 
 
 def waits_idle(evidence: Evidence) -> Answer | None:
-    """Does a profile show the wait?"""
+    """Answer: does a profile show the wait?"""
     effect = "while a response waits for its acknowledgement, no thread computes"
     return of_finding(evidence.first("D12"), Verdict.NO, effect)
 
 
 def handed_over(quantity: str) -> Answering:
-    """Does handing a request over raise a quantity, against running it on the selector?"""
+    """Answer: does handing a request over raise a quantity, against running it on the selector?"""
     return interleaved.differs(("hand-over", "compare"), "blocking-one", quantity)
 
 
 def longer_queue(evidence: Evidence) -> Answer | None:
-    """Does a longer queue refuse less of what does not fit?"""
+    """Answer: does a longer queue refuse less of what does not fit?"""
     pairs = sorted(settings.overloaded(evidence.run), key=lambda pair: settings.queue_length(pair[1]))
     if len(pairs) < 2:
         return None
@@ -215,7 +217,7 @@ def longer_queue(evidence: Evidence) -> Answer | None:
 
 
 def _refused(load: Step) -> str:
-    """The share of a load's requests that the server refused; a connection waits with one request at a time."""
+    """Return the share of a load's requests that the server refused; a connection waits with one request at a time."""
     text = f"{write.percent(knee.refused_share(load))} refused"
     connections = load.record.connections or 0
     if 0 < connections <= settings.queue_length(load):
@@ -225,14 +227,16 @@ def _refused(load: Step) -> str:
 
 @of_rule("M08")
 def misses(finding: Finding) -> Answer:
-    """Are the published errors the server's?"""
+    """Answer: are the published errors the server's?"""
     shares = f"{write.percent(number(finding, 'low'))} to {write.percent(number(finding, 'high'))}"
     effect = f"{shares} at every rate: keys that were never written"
     return Answer(Verdict.NO, effect, f"{write.count(number(finding, 'outputs'))} published outputs", finding=finding)
 
 
 def published_rates(evidence: Evidence) -> Answer | None:
-    """Does one connection keep the objective at the published rates? Those beyond the knee there are none to keep."""
+    """Answer: does one connection keep the objective at the published rates? Those beyond the knee there are none to
+    keep.
+    """
     parts, enough, figure, late = [], [], None, False
     beyond = {output for found in evidence.all("M07") for output in found.steps}
     for ladder in ladders(evidence.run):
@@ -259,14 +263,14 @@ def published_rates(evidence: Evidence) -> Answer | None:
 
 @of_rule("M09")
 def wrong_rate(finding: Finding) -> Answer:
-    """Were the percentiles published for 45 000/s taken at that rate?"""
+    """Answer: were the percentiles published for 45 000/s taken at that rate?"""
     effect = f"taken at {write.rate(number(finding, 'ran_at_rps'))}, beyond the knee"
     return Answer(Verdict.NO, effect, "the published output", finding=finding)
 
 
 @of_rule("M06")
 def cold_start(finding: Finding) -> Answer:
-    """Does the published cold run hold its cold start?"""
+    """Answer: does the published cold run hold its cold start?"""
     effect = "wrk2 leaves out the first 10 s; here responses in them take up to "
     effect += f"{write.latency(number(finding, 'early_max_us'))}"
     if machine := finding.evidence.get("machine"):
@@ -275,7 +279,8 @@ def cold_start(finding: Finding) -> Answer:
 
 
 def changes_with_rate(evidence: Evidence) -> Answer | None:
-    """Does the work of a request change with the rate? The profiler's own share does, and is no work of a request.
+    """Answer: does the work of a request change with the rate? The profiler's own share does, and is no work of a
+    request.
 
     No where the intervals leave no category room for a change that matters.
     """
@@ -301,7 +306,7 @@ def changes_with_rate(evidence: Evidence) -> Answer | None:
 
 
 def fails(subject: str) -> Answering:
-    """Do requests fail in the seconds that are wholly without a node?"""
+    """Answer: do requests fail in the seconds that are wholly without a node?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         found = next((each for each in faults.outages(evidence.run.steps) if each.name == subject), None)
@@ -320,7 +325,7 @@ def fails(subject: str) -> Answering:
 
 @of_rule("H02")
 def spreads(finding: Finding) -> Answer:
-    """Did the old hash spread the keys over the nodes?"""
+    """Answer: did the old hash spread the keys over the nodes?"""
     old, low, high = (number(finding, name) for name in ("most_old", "least_new", "most_new"))
     effect = f"{write.percent(old)} of the ids on one node; murmur3 {write.span((low, high), write.percent)} on each"
     verdict = Verdict.NO if old > 0.5 else Verdict.YES
@@ -329,7 +334,7 @@ def spreads(finding: Finding) -> Answer:
 
 @of_rule("H08")
 def lock_waits(finding: Finding) -> Answer:
-    """Do threads wait for the lock around the client?"""
+    """Answer: do threads wait for the lock around the client?"""
     own, every = number(finding, f"{OLD} client_s"), number(finding, f"{OLD} all_s")
     effect = f"{write.seconds(own)} of the {write.seconds(every)} that threads wait for locks in each second"
     held = number(finding, "least_held")
@@ -340,7 +345,7 @@ def lock_waits(finding: Finding) -> Answer:
 
 
 def less(code: str, of: str, against: str, what: str) -> Answering:
-    """Is an amplification of one store lower than that of another?"""
+    """Answer: is an amplification of one store lower than that of another?"""
 
     @of_rule(code)
     def answer(finding: Finding) -> Answer | None:
@@ -355,7 +360,7 @@ def less(code: str, of: str, against: str, what: str) -> Answering:
 
 @of_rule("G06")
 def memory(finding: Finding) -> Answer | None:
-    """Does our store take less memory than RocksDB?"""
+    """Answer: does our store take less memory than RocksDB?"""
     here, there = (number(finding, f"{facts.engine_name(name)} own_bytes") for name in ("lsm", "rocksdb"))
     if not (write.known(here) and write.known(there)):
         return None
@@ -364,14 +369,14 @@ def memory(finding: Finding) -> Answer | None:
 
 
 def switch_raises(setting: str, alone: str) -> Answering:
-    """Does a setting raise GET throughput, in the factorial design or alone?"""
+    """Answer: does a setting raise GET throughput, in the factorial design or alone?"""
     factorial = interleaved.differs(("reads",), f"reads-{setting}", THROUGHPUT)
     return either(factorial, interleaved.differs(("compaction", "bloom"), alone, THROUGHPUT))
 
 
 @of_rule("V04")
 def shared_response(finding: Finding) -> Answer:
-    """Can one response object be shared by all requests?"""
+    """Answer: can one response object be shared by all requests?"""
     first, last = number(finding, "first_bytes"), number(finding, "last_bytes")
     effect = f"its head grows from {write.size(first)} to {write.size(last)} in "
     effect += f"{write.count(number(finding, 'answers'))} responses"
@@ -379,7 +384,7 @@ def shared_response(finding: Finding) -> Answer:
 
 
 def costs_anything(evidence: Evidence) -> Answer | None:
-    """Does any switch that gains cost something else?"""
+    """Answer: does any switch that gains cost something else?"""
     gains = [
         (found, row)
         for found in comparisons(evidence.run)
@@ -402,7 +407,7 @@ def costs_anything(evidence: Evidence) -> Answer | None:
 
 
 def trends_change(sentinel: bool) -> Answering:
-    """Did trends change their level: those of the machine's sentinel, or those of the servers?"""
+    """Answer: did trends change their level: those of the machine's sentinel, or those of the servers?"""
 
     def wanted(trend: Trend) -> bool:
         return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
@@ -423,7 +428,7 @@ def trends_change(sentinel: bool) -> Answering:
 
 
 def treatments_differ(quantity: Quantity) -> Answering:
-    """Do the two treatments differ in a quantity?"""
+    """Answer: do the two treatments differ in a quantity?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         finding = interleaved.finding_on(evidence.findings, quantity.name)

@@ -71,7 +71,7 @@ SIZE = click.option("--size", help="smoke | quick | full")
 
 
 def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:
-    """Options and -p's as one set of parameters, each name once."""
+    """Return options and -p's as one set of parameters, each name once."""
     given = {name: value for name, value in named.items() if value is not None}
     for text in parameters:
         name, separator, value = text.partition("=")

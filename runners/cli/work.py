@@ -55,7 +55,7 @@ COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
-    """The parameters of the run that is resumed, unless they are given anew."""
+    """Return the parameters of the run that is resumed, unless they are given anew."""
     earlier = of_plan(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 
@@ -213,7 +213,7 @@ def exported_profile(path: Path, form: str, event: str, name: str | None) -> tup
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:
-    """What a run found: each load with its rates, percentiles with bounds and validity, and the conclusions."""
+    """Return what a run found: each load with its rates, percentiles with bounds and validity, and the conclusions."""
     run = read_run(folder)
     return {
         "run": str(folder.path),
@@ -271,7 +271,7 @@ def compare_folders(
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """The fields in which runs differ besides the setting. Raises PlanError for one that was not said to."""
+    """Return the fields in which runs differ besides the setting. Raises PlanError for one that was not said to."""
     fields = differing(left, right)
     refused = [differs for differs in fields if differs.field not in despite]
     if refused:

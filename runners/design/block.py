@@ -79,7 +79,7 @@ class FixedRate:
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
 
     def probes(self) -> tuple[Session, ...]:
-        """A closed loop on each treatment; none where the rate is given, or all rates are known."""
+        """Return a closed loop on each treatment; none where the rate is given, or all rates are known."""
         if self.rate_rps > 0 or self.sessions:
             return ()
         shape = self._shape(PROBE, open_loop=False)
@@ -93,13 +93,13 @@ class FixedRate:
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """The one rate, from what each treatment reached in a closed loop; None where all rates are known."""
+        """Return the one rate, from what each treatment reached in a closed loop; None where all rates are known."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """The floor, then the loads of each treatment, all at this rate; without one the known sessions."""
+        """Return the floor, then the loads of each treatment, all at this rate; without one the known sessions."""
         if rate is None:
             return self.sessions
         floor = Trial(step_name(FLOOR, self.workload.name), FLOOR, self._idle, rate, self._shape(FLOOR))
@@ -169,17 +169,17 @@ class FaultInjection:
         return OUTAGE if any(isinstance(fault, KillNode) for fault in self.faults) else STALL
 
     def warm_up(self) -> Session:
-        """The closed loop that warms the server and shows what it reaches."""
+        """Return the closed loop that warms the server and shows what it reaches."""
         return Session(self.treatment, (self._warming,), warm_up=self._warming)
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
-        """The load of each generator with all faults."""
+        """Return the load of each generator with all faults."""
         return tuple(
             Session(self.treatment, (self._load(each, rate),), warm_up=self._warming) for each in self.generators
         )
 
     def rate(self, reached_rps: float) -> Rate:
-        """The rate of the loads, from what the warm-up reached."""
+        """Return the rate of the loads, from what the warm-up reached."""
         if self.rate_rps > 0:
             return Rate(self.rate_rps, "fixed")
         return Rate(float(f"{self.share * reached_rps:.2g}"), f"{self.share:.0%} of what a closed loop reached")
@@ -272,13 +272,13 @@ class Interleaved:
         return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
-        """A closed loop on each treatment, warm; none where the rate is given, or none is needed."""
+        """Return a closed loop on each treatment, warm; none where the rate is given, or none is needed."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
         return tuple(WarmServer(each, self.workload, self.size).warm_up(self.shape) for each in self.ordered)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """The rate of each treatment, from what each reached in a closed loop; None for a closed loop."""
+        """Return the rate of each treatment, from what each reached in a closed loop; None for a closed loop."""
         if self.slice_s > 0:
             return None
         if self.rate_rps > 0:
@@ -296,7 +296,7 @@ class Interleaved:
         return (*treatments, *(each for each in (self.control_setting, self.reference) if each is not None))
 
     def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
-        """Every start: each treatment is in `starts` of them, and the baseline in all."""
+        """Yield every start: each treatment is in `starts` of them, and the baseline in all."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for start in range(self.starts):
@@ -306,7 +306,7 @@ class Interleaved:
                 yield self._start(number, (first, *chosen[at : at + most]), rate)
 
     def _start(self, number: int, treatments: tuple[Setting, ...], rate: Rate | None) -> SharedSession:
-        """A start of these treatments, in an order that the seed and its number give."""
+        """Return a start of these treatments, in an order that the seed and its number give."""
         name = step_name(self.name, f"{number:02d}")
         alone = Shape(self.shape.connections, self.shape.threads, min(MOST_ALONE_S, self.size.probe_s), 0.0)
         foreign = any(each.target is not None for each in self.treatments)

@@ -24,7 +24,7 @@ SHARDED = "sharded"
 
 
 def threads(cores: int) -> tuple[int, int]:
-    """Threads of a node's pool before and after, for a machine with so many cores for the server.
+    """Return threads of a node's pool before and after, for a machine with so many cores for the server.
 
     Two a core and at most as published; the ratio of the two stays as published.
     """
@@ -33,7 +33,7 @@ def threads(cores: int) -> tuple[int, int]:
 
 
 def sharded(name: str, cores: int) -> Setting:
-    """One of CHANGES: three nodes in one JVM, a key on one of them, one-nio's blocking client between them."""
+    """Return one of CHANGES: three nodes in one JVM, a key on one of them, one-nio's blocking client between them."""
     old, new = threads(cores)
     pool = new if name in ("fewer-threads", NEW) else old
     hashing = "rendezvous" if name in ("murmur3", NEW) else "objects-hash"
@@ -43,7 +43,7 @@ def sharded(name: str, cores: int) -> Setting:
 
 
 def replicated(name: str, cores: int) -> Setting:
-    """One of REPLICATED: the same three nodes with a copy of each key on all of them."""
+    """Return one of REPLICATED: the same three nodes with a copy of each key on all of them."""
     client, _, acks = name.partition("-")
     pool = threads(cores)[1]
     between = ("--client=one-nio", f"--peer-threads={pool}") if client == "blocking" else ("--client=pipelined",)
@@ -56,7 +56,7 @@ def setting(name: str, cores: int) -> Setting:
 
 
 def apart(name: str, cores: int) -> Setting:
-    """One of OUTAGES as one node of three processes; where the others are is added when they are started.
+    """Return one of OUTAGES as one node of three processes; where the others are is added when they are started.
 
     It keeps a log, so that a killed node loses nothing.
     """
@@ -71,7 +71,7 @@ def apart(name: str, cores: int) -> Setting:
 
 
 def _node(pool: int) -> tuple[str, ...]:
-    """A node as the report had it: a pool with a bounded queue that refuses, and a store that flushes at 1 MiB."""
+    """Give a node as the report had it: a pool with a bounded queue that refuses, and a store that flushes at 1 MiB."""
     queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
     store = ("--wal=off", "--flush-threshold-bytes=1048576")
     return (f"--nodes={NODES}", "--selectors=1", *queue, *store)

@@ -98,7 +98,7 @@ class Parameter:
 
 
 def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> dict[str, Value]:
-    """All parameters, defaults filled in. Raises PlanError with the list of valid ones for an unknown name."""
+    """Return all parameters, defaults filled in. Raises PlanError with the list of valid ones for an unknown name."""
     known = {parameter.name: parameter for parameter in parameters}
     for name in given:
         if name not in known:
@@ -109,7 +109,7 @@ def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> di
 
 
 def describe(parameters: Sequence[Parameter]) -> str:
-    """A line for each parameter: name, default, meaning, range."""
+    """Return a line for each parameter: name, default, meaning, range."""
     return "\n".join(
         f"  {parameter.name}={parameter.default}  {parameter.meaning} ({parameter.range_text})"
         for parameter in parameters
@@ -117,7 +117,7 @@ def describe(parameters: Sequence[Parameter]) -> str:
 
 
 def listed(value: Value) -> tuple[str, ...]:
-    """The parts of a parameter that is a list; none where it says so."""
+    """Return the parts of a parameter that is a list; none where it says so."""
     return tuple(part for part in str(value).split(",") if part not in ("", "none"))
 
 
@@ -127,27 +127,27 @@ GENERATORS = ("truepace", "wrk2")
 
 
 def common(*names: str) -> tuple[Parameter, ...]:
-    """The common parameters of these names."""
+    """Return the common parameters of these names."""
     return tuple(next(each for each in COMMON if each.name == name) for name in names)
 
 
 def without(parameters: Sequence[Parameter], *names: str) -> tuple[Parameter, ...]:
-    """The parameters but those of these names."""
+    """Return the parameters but those of these names."""
     return tuple(each for each in parameters if each.name not in names)
 
 
 def profile_parameter(events: str) -> Parameter:
-    """The parameter that says what is profiled, with its default."""
+    """Return the parameter that says what is profiled, with its default."""
     return Parameter("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
 
 
 def heap_parameter(default: int, meaning: str = "the server's heap") -> Parameter:
-    """The parameter that says how large a JVM's heap is, with its default."""
+    """Return the parameter that says how large a JVM's heap is, with its default."""
     return Parameter("heap_mb", default, meaning, "MiB", low=16, high=65_536)
 
 
 def connections_parameter(default: int, meaning: str) -> Parameter:
-    """The parameter that says over how many connections a load is sent, with its default."""
+    """Return the parameter that says over how many connections a load is sent, with its default."""
     return Parameter("connections", default, meaning, "connections", low=1, high=10_000)
 
 
@@ -178,7 +178,7 @@ LADDER = (
 
 
 def setting_of(text: str) -> Setting:
-    """The setting that a text stands for, of an engine that there is or `target=FILE`. Raises PlanError."""
+    """Return the setting that a text stands for, of an engine that there is or `target=FILE`. Raises PlanError."""
     target = target_of(text)
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
@@ -200,7 +200,7 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """The workload of that name: of the lab, or where the settings are targets the one that all of them describe.
+    """Give the workload of that name: of the lab, or where the settings are targets the one that all of them describe.
 
     Raises PlanError.
     """
@@ -254,15 +254,17 @@ class Experiment:
         return self.blocks is not None
 
     def blocks_of(self, asked: Mapping[str, Value]) -> tuple[Block, ...]:
-        """The blocks that it measures with these checked parameters. Raises PlanError for what can't be measured."""
+        """Return the blocks that it measures with these checked parameters. Raises PlanError for what can't be
+        measured.
+        """
         return self.blocks(asked) if self.blocks is not None else ()
 
     def planned_s(self, asked: Mapping[str, Value]) -> float:
-        """How long a run is planned to take: the sum over its trials."""
+        """Return how long a run is planned to take: the sum over its trials."""
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def size_of(self, parameters: Mapping[str, Value]) -> str:
-        """What a run folder's name says of the size; an experiment that measures nothing has none."""
+        """Return what a run folder's name says of the size; an experiment that measures nothing has none."""
         return str(parameters.get("size", "all"))
 
     def checked(self, given: Mapping[str, object]) -> dict[str, Value]:
@@ -274,12 +276,12 @@ class Experiment:
         return validate(self.parameters, given)
 
     def changed(self, parameters: Mapping[str, Value]) -> dict[str, Value]:
-        """The parameters that are not at their defaults."""
+        """Return the parameters that are not at their defaults."""
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
         return {name: value for name, value in parameters.items() if value != defaults[name]}
 
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
-        """The line that makes this run again: what differs from the defaults is spelled out."""
+        """Return the line that makes this run again: what differs from the defaults is spelled out."""
         sized = ["--size", str(parameters["size"])] if "size" in parameters else []
         changed = self.changed(parameters).items()
         given = [f"-p {shlex.quote(f'{name}={value}')}" for name, value in changed if name != "size"]

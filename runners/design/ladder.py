@@ -61,7 +61,9 @@ class LadderSize:
 
 
 def most_again(steps: int) -> int:
-    """How many of so many rate steps may be offered once more, where the generator was late: a third, rounded up."""
+    """Return how many of so many rate steps may be offered once more, where the generator was late: a third, rounded
+    up.
+    """
     return -(-steps // 3)
 
 
@@ -79,7 +81,8 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int) -> list[
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """The rates of a ladder, lowest first: shares of the knee to three digits, and the published ones within reach.
+    """Return the rates of a ladder, lowest first: shares of the knee to three digits, and the published ones within
+    reach.
 
     A share that falls together with a published rate gives way to it.
     """
@@ -96,7 +99,7 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
 
 
 def seconds_of_a_batch(minutes: float, shape: Shape, low_rps: float, high_rps: float) -> float:
-    """How long one load of a search takes. Raises PlanError for a search that can't find anything in that time."""
+    """Give how long one load of a search takes. Raises PlanError for a search that can't find anything in that time."""
     step_s = shape.duration_s or SEARCH_STEP_S
     batch_s = Sweep((1.0,) * BATCH, 1.0, step_s).length_s + AROUND_A_RATE_STEP_S
     if minutes * 60 < FEWEST_BATCHES * batch_s:
@@ -125,12 +128,12 @@ class WarmServer:
         return step_name(self.workload.name, self.treatment.name)
 
     def warm_up(self, shape: Shape) -> Session:
-        """The closed loop that warms the server and shows what it reaches."""
+        """Return the closed loop that warms the server and shows what it reaches."""
         trial = self._trial(shape)
         return Session(self.treatment, (trial,), self.workload.fill, warm_up=trial)
 
     def session(self, trial: Trial) -> Session:
-        """A trial on this server when it is warm."""
+        """Return a trial on this server when it is warm."""
         return Session(self.treatment, (trial,), self.workload.fill, warm_up=self._trial(trial.shape))
 
     def _trial(self, shape: Shape) -> Trial:
@@ -178,11 +181,11 @@ class KneeSearch:
         return (self.server, *self.others)
 
     def started(self, start: int) -> tuple[WarmServer, ...]:
-        """A fresh start of all servers, counted from 1."""
+        """Return a fresh start of all servers, counted from 1."""
         return tuple(replace(each, start=start) for each in self.servers)
 
     def until_s(self, start: int) -> float:
-        """The seconds of loads on one server that may be over when a start ends; the first has one load more."""
+        """Return the seconds of loads on one server that may be over when a start ends; the first has one load more."""
         return self.batch_s + (self.minutes * 60 - self.batch_s) * start / self.starts
 
     @property
@@ -196,11 +199,11 @@ class KneeSearch:
         return seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
 
     def warm_up(self, server: WarmServer) -> Session:
-        """The closed loop on a server; the others' follow the first with it up."""
+        """Return the closed loop on a server; the others' follow the first with it up."""
         return replace(server.warm_up(self.shape), keep_others=server.name != self.server.name)
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """The load of that number, with its rates in an order that the seed and the number give."""
+        """Return the load of that number, with its rates in an order that the seed and the number give."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.shape.duration_s or SEARCH_STEP_S)
@@ -261,14 +264,14 @@ class Ladder:
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:
-        """The rate step of that number; `more` goes to its name."""
+        """Return the rate step of that number; `more` goes to its name."""
         shape = self.shape
         if self.published_s is not None and rps in dict(self.published).values():
             shape = replace(shape, duration_s=self.published_s)
         return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
 
     def profiled_session(self, rps: float) -> Session:
-        """The rate step at this rate once more, with the profiler."""
+        """Return the rate step at this rate once more, with the profiler."""
         name = step_name(PROFILED_RATE_STEP, self.ladder, f"{rps:.0f}")
         rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
         shape = replace(self.shape, duration_s=self.profiled_s or self.shape.duration_s)
@@ -317,12 +320,13 @@ class AroundTheKnee:
     questions: tuple[str, ...] = ()
 
     def of(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
-        """A ladder around the knee of a server; a size without shares has the search alone."""
+        """Return a ladder around the knee of a server; a size without shares has the search alone."""
         search = self._search(name, title, 1, server)
         return search if search and not self.size.shares else self._rates(name, title, server, search=search)
 
     def of_each(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
-        """One search that pairs several servers, then rates around the knee of each, as the size has time for them.
+        """Return one search that pairs several servers, then rates around the knee of each, as the size has time for
+        them.
 
         A size without a search has rates at shares of what a closed loop reached.
         """

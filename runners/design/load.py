@@ -155,7 +155,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """One rate for all engines, so that they can be compared.
+    """Return one rate for all engines, so that they can be compared.
 
     `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate: the published one
     where it is at most `share` of its own, else that share.
@@ -183,7 +183,7 @@ class Size:
     floor_s: float
 
     def lasting(self, warmup_s: float, duration_s: float, floor_s: float, probe_s: float) -> Size:
-        """The same size with other durations, for an experiment that has more loads, or longer ones."""
+        """Return the same size with other durations, for an experiment that has more loads, or longer ones."""
         return replace(self, warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s)
 
     def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:

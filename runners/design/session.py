@@ -256,5 +256,5 @@ def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
 
 
 def step_name(*parts: object) -> str:
-    """A step's name from words: small letters, digits and dashes."""
+    """Return a step's name from words: small letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")

@@ -74,12 +74,12 @@ class Setting:
 
     @classmethod
     def of(cls, given: Setting | str) -> Setting:
-        """The setting itself, or an engine with the server's defaults."""
+        """Return the setting itself, or an engine with the server's defaults."""
         return given if isinstance(given, Setting) else cls(given, given)
 
     @classmethod
     def parse(cls, text: str, known: Sequence[str]) -> Setting:
-        """A setting from a command line: `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`.
+        """Return a setting from a command line: `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`.
 
         `known` are the engines that there are. Without a name it is called by its engine and flags. Raises PlanError.
         """

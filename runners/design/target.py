@@ -148,7 +148,7 @@ class Target(Struct, frozen=True):
 
 
 def foreign(parameters: Mapping[str, object]) -> bool:
-    """Whether a run with these parameters measures servers by their descriptions alone, and none of the lab's."""
+    """Give whether a run with these parameters measures servers by their descriptions alone, and none of the lab's."""
     if parameters.get("target"):
         return True
     settings = [str(parameters[name]) for name in ("setting", "a", "b") if name in parameters]
@@ -240,7 +240,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """The workload of that name, which all of these targets describe alike. Raises PlanError."""
+    """Return the workload of that name, which all of these targets describe alike. Raises PlanError."""
     found = [file.workload(name) for file in files]
     if any(each != found[0] for each in found):
         names = f"workload {found[0].name!r} of {' and '.join(file.name for file in files)}"
@@ -250,7 +250,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Every workload of the first target, each with the name of its block: `get-…` for what reads, else `put-…`.
+    """Return every workload of the first target, each with the name of its block: `get-…` for what reads, else `put-…`.
 
     Raises PlanError where another target describes it otherwise, or not at all.
     """
@@ -308,7 +308,7 @@ class TargetFile:
         return self.target.url.rstrip("/")
 
     def placed(self, port: int, data: Path, socket: Path, listen: str = LOOPBACK) -> TargetFile:
-        """The same target with its placeholders filled in, for one start.
+        """Return the same target with its placeholders filled in, for one start.
 
         Raises PlanError where it is to listen on another address and does not say where that goes.
         """
@@ -357,12 +357,12 @@ class TargetFile:
         return Workload(called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), bodies, *headers))
 
     def described(self) -> dict[str, Any]:
-        """What a manifest keeps: the description as it was written, where secrets are names and never values."""
+        """Return what a manifest keeps: the description as it was written, where secrets are names and never values."""
         return {"file": self.path.name, "sha256": self.digest, **msgspec.to_builtins(self.target)}
 
 
 def _header_argument(name: str, value: str | FromEnvironment) -> str:
-    """A header as the template script takes it; of a secret it gets the variable's name alone."""
+    """Return a header as the template script takes it; of a secret it gets the variable's name alone."""
     if isinstance(value, FromEnvironment):
         return f"environment {name} {value.name} {value.prefix}"
     return f"header {name} {value}"
@@ -397,7 +397,7 @@ _REMEDIES = {
 
 
 def _contradictions(target: Target) -> Iterator[Fault]:
-    """What each part allows and the whole does not: keys, cause and remedy."""
+    """Yield what each part allows and the whole does not: keys, cause and remedy."""
     try:
         address = urlsplit(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
         fine = bool(address.hostname) and address.port != 0

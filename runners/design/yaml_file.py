@@ -45,7 +45,7 @@ class YamlForm(Generic[Record]):
     faults: Callable[[Record], Iterator[Fault]] = lambda _record: iter(())
 
     def read(self, path: Path) -> tuple[Record, bytes]:
-        """The record and the file's bytes. Raises PlanError that names file, line and key, and the remedy."""
+        """Return the record and the file's bytes. Raises PlanError that names file, line and key, and the remedy."""
         try:
             raw = path.read_bytes()
             text = raw.decode()
@@ -56,7 +56,7 @@ class YamlForm(Generic[Record]):
         return _Reading(self, path, *self._parsed(path, text)).record(), raw
 
     def schema(self, title: str) -> dict[str, Any]:
-        """The JSON schema of the file, for editors."""
+        """Return the JSON schema of the file, for editors."""
         schema = msgspec.json.schema(self.record)
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
@@ -138,7 +138,7 @@ class _Reading(Generic[Record]):
         return self.error(keys, "there is no such key", f"{hint}valid: {', '.join(valid)}")
 
     def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
-        """An error at the nearest line that there is for these keys."""
+        """Return an error at the nearest line that there is for these keys."""
         where = f"{self.path}, line {_line(self.root, keys)}"
         named = ".".join(str(key) for key in keys)
         return PlanError(f"{where}, key {named}" if named else where, cause, remedy)
@@ -155,7 +155,7 @@ def _keys(path: str) -> tuple[Any, ...]:
 
 
 def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
-    """The line, from 1, of the deepest key of these that is written."""
+    """Return the line, from 1, of the deepest key of these that is written."""
     line: int = node.start_mark.line + 1
     for wanted in keys:
         if isinstance(node, yaml.MappingNode):

@@ -155,7 +155,7 @@ class _Sought:
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
     def next_load_fits(self, start: int) -> bool:
-        """Whether a start has had no load, or its knee is not known yet and the budget has time for one more."""
+        """Return whether a start has had no load, or its knee is not known yet and the budget has time for one more."""
         if not self.loads or _start_of(self.loads[-1]) != start:
             return True
         known = self.answer is not None and self.answer.precise
@@ -175,7 +175,7 @@ class _Sought:
 
 
 def _found(block: KneeSearch, judged: Sequence[Point]) -> Answer:
-    """The knee of one server by its judged steps."""
+    """Return the knee of one server by its judged steps."""
     counted, late = (
         [each.rate_step for each in judged if each.counts],
         [each.rate_step for each in judged if each.outcome == Outcome.GENERATOR],
@@ -207,7 +207,7 @@ def _search(block: KneeSearch, sought: Sequence[_Sought], start: int, say: Say) 
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """What a search found of one of its servers, by the loads that it measured; None without any."""
+    """Return what a search found of one of its servers, by the loads that it measured; None without any."""
     own = [step for step in steps if step.record.ladder is not None and step.record.ladder.name == server.name]
     judged = [each for step in own for each in points(step, block.objective)]
     return _base(_found(block, judged), own[-1]) if judged else None
@@ -219,7 +219,7 @@ def _spent_s(steps: Sequence[Step]) -> float:
 
 
 def _base(knee: Answer | None, closed: Step) -> LadderBase:
-    """What the rates are shares of: the knee, a bound of it, or where no step said anything the closed loop."""
+    """Return what the rates are shares of: the knee, a bound of it, or where no step said anything the closed loop."""
     sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # NaN is not
     if knee is None or not sides:
         return LadderBase(what="closed loop", rps=facts.achieved_rps(closed))

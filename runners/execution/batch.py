@@ -106,7 +106,7 @@ REMEDY = "begin a new run"
 
 
 def of_plan(folder: RunFolder, plan: str) -> dict[str, Any]:
-    """The manifest of a run of this plan. Raises PlanError for a run of another."""
+    """Return the manifest of a run of this plan. Raises PlanError for a run of another."""
     manifest = folder.manifest()
     if manifest.get("experiment") != plan:
         raise PlanError(str(folder.path), f"it is a run of {manifest.get('experiment')}, not of {plan}", REMEDY)
@@ -114,7 +114,7 @@ def of_plan(folder: RunFolder, plan: str) -> dict[str, Any]:
 
 
 def begun(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """The parameters of a run of this plan that was not finished, and those that are given now.
+    """Return the parameters of a run of this plan that was not finished, and those that are given now.
 
     Raises PlanError for any other run. Whether those that are given may be is for `continued` to say.
     """
@@ -131,7 +131,7 @@ def same_parameters(folder: RunFolder, wanted: Mapping[str, object]) -> None:
 
 
 def continued(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """The run's folder, open again. Raises PlanError, naming what differs from the first session."""
+    """Return the run's folder, open again. Raises PlanError, naming what differs from the first session."""
     from runners.analysis.comparable import of_manifests  # slow to import; who only starts a kernel needs none of it
 
     before = of_plan(folder, plan)

@@ -113,7 +113,7 @@ class Results:
         return self.root / job.folder
 
     def outcome(self, job: Job) -> Outcome | None:
-        """How a job ended that is complete; None for one that is to be measured."""
+        """Return how a job ended that is complete; None for one that is to be measured."""
         try:
             manifest = RunFolder.open(self.folder(job)).manifest()
         except StoreError:
@@ -148,7 +148,7 @@ class Results:
 
 
 def outcome_of(job: Job, **fields: Any) -> dict[str, Any]:
-    """The fields of a complete job's outcome, as a manifest keeps them."""
+    """Return the fields of a complete job's outcome, as a manifest keeps them."""
     return {"address": job.address, "status": "complete", **fields}
 
 
@@ -200,19 +200,21 @@ COLUMNS = ("run", "repeat", "settings", "planned", "took", "state", "trials", "s
 
 
 def duration(seconds: float) -> str:
-    """Hours, minutes and seconds as far as they matter."""
+    """Return hours, minutes and seconds as far as they matter."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
 def settings(job: Job) -> str:
-    """What of a job is not at its default."""
+    """Return what of a job is not at its default."""
     return " ".join(f"{name}={str(value).rpartition('/')[2]}" for name, value in job.changed.items())
 
 
 def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ordered: bool = False) -> Iterator[str]:
-    """The plan: a line a cell, with `ordered` then one a job in its order, and the planned length of what is left."""
+    """Yield the plan: a line a cell, with `ordered` then one a job in its order, and the planned length of what is
+    left.
+    """
     there = {job.folder for job in jobs if results.outcome(job) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:

@@ -121,7 +121,7 @@ class Executor:
         return adaptive.ladder(self._at_rates_of(block, block.like.name, steps), say)
 
     def _reached_rps(self, block: FixedRate) -> dict[str, float]:
-        """What each treatment reached in the probes of a block of this run. Raises MeasureError without one."""
+        """Return what each treatment reached in the probes of a block of this run. Raises MeasureError without one."""
         found = {}
         for session in block.probes():
             name = session.trials[0].name
@@ -133,7 +133,9 @@ class Executor:
         return found
 
     def _at_rates_of(self, block: Ladder, like: str, steps: Sequence[Step]) -> Ladder:
-        """The ladder with the rates that a block of this run offered: those around its knee, if it searched one."""
+        """Return the ladder with the rates that a block of this run offered: those around its knee, if it searched
+        one.
+        """
         around = [step for step in steps if step.record.ladder is not None and step.record.ladder.base is not None]
         rates = tuple(sorted({facts.offered_rps(step) for step in around or steps}))
         if not rates:
@@ -167,7 +169,9 @@ class Executor:
             yield Request(session)
 
     def _possible(self, request: Request) -> Request | None:
-        """A request without what this machine lacks: generators, or the JDK of the whole session; None for nothing."""
+        """Return a request without what this machine lacks: generators, or the JDK of the whole session; None for
+        nothing.
+        """
         session = request.session
         if isinstance(session, SharedSession):
             return request
@@ -183,7 +187,9 @@ class Executor:
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _kept(self, session: Session | SharedSession) -> list[Step]:
-        """The trials of a session as an earlier one measured them; none where one of them is missing or another."""
+        """Return the trials of a session as an earlier one measured them; none where one of them is missing or
+        another.
+        """
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         folders = [folder for folder in kept if folder is not None]
         steps = [read_step(folder) for folder in folders]
@@ -221,7 +227,7 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """The warm server of sessions before; it is started and warmed where it is not up, or died.
+        """Return the warm server of sessions before; it is started and warmed where it is not up, or died.
 
         The warm-up that a block begins with is a step of it, from which its first rate follows; a later one is not.
         """
@@ -378,7 +384,9 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        """How a setting is started here, on an empty store or on what is there. Raises ToolError without its JDK."""
+        """Return how a setting is started here, on an empty store or on what is there. Raises ToolError without its
+        JDK.
+        """
         self._starts += 1
         jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
         if jdk is None:

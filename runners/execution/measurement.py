@@ -63,7 +63,7 @@ REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 
 def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
-    """What the store takes when its background work is done, and what it was given."""
+    """Return what the store takes when its background work is done, and what it was given."""
     settled_s = rest_s(server, REST_BOUND_S)
     filled = replace(
         record.fill,
@@ -88,7 +88,7 @@ def _paced(trial: Trial, load: LoadSpec) -> str:
 
 
 def _planned(trial: Trial, label: str) -> StepRecord:
-    """What a trial's plan says of its record."""
+    """Return what a trial's plan says of its record."""
     sweep = None
     if trial.sweep is not None:
         sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
@@ -172,7 +172,7 @@ class Measurement:
         return step
 
     def _load(self, trial: Trial, server: Target) -> LoadSpec:
-        """What a trial sends to one server; how long, where the trial leaves that to the run's size."""
+        """Return what a trial sends to one server; how long, where the trial leaves that to the run's size."""
         shape, rate = trial.shape, trial.rate
         warmup_s, duration_s = self._size.times_s(trial.role, open_loop=rate is not None)
         return LoadSpec(
@@ -194,11 +194,11 @@ class Measurement:
         return self._instrument.profiler
 
     def has_generator(self, name: str) -> bool:
-        """Whether a generator of that name was found on this machine."""
+        """Return whether a generator of that name was found on this machine."""
         return name in generators(self._shop)
 
     def has_jdk(self, release: int) -> bool:
-        """Whether there is a JDK of that feature release; 0 is the lab's own."""
+        """Return whether there is a JDK of that feature release; 0 is the lab's own."""
         return self._shop.jdk_of(release) is not None
 
     def _generator(self, name: str) -> Generator:
@@ -206,7 +206,7 @@ class Measurement:
         return found.get(name) or found["wrk2"]  # the workshop refuses to open without either
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """What a trial is sent and observed with.
+        """Return what a trial is sent and observed with.
 
         Only where latency is quoted and explained are the causes of its tail recorded. The sentinel asks for this
         machine, and so comes from it alone.
@@ -275,12 +275,14 @@ class Measurement:
         self._progress.say(line)
 
     def achieved_rps(self, name: str) -> float | None:
-        """What an earlier step of this run achieved, where it was valid."""
+        """Return what an earlier step of this run achieved, where it was valid."""
         taken = self._taken.get(name)
         return float(taken.frames["summary"]["achieved_rps"].iloc[0]) if taken is not None and taken.valid else None
 
     def server_cpu_share(self, name: str) -> float:
-        """CPU seconds a second that the server used in an earlier step of this run, or a guess when there is none."""
+        """Return CPU seconds a second that the server used in an earlier step of this run, or a guess when there is
+        none.
+        """
         taken = self._taken.get(name)
         if taken is None or taken.frames["telemetry"].empty:
             return SERVER_CPU_SHARE
@@ -304,7 +306,8 @@ NOTHING = Happening(lambda: None, lambda: None, lambda _folder: NOTHING_KNOWN)
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
-    """What a trial plans during its load, which its generator sends for `lead_s` before it records; None for nothing.
+    """Return what a trial plans during its load, which its generator sends for `lead_s` before it records; None for
+    nothing.
 
     `stage`: name and title of the block that a closed loop belongs to. Raises MeasureError for a fault that this server
     can't have.
@@ -356,7 +359,7 @@ def _killed(kill: KillNode, server: Target, lead_s: float) -> Happening:
 
 
 def _start_us(folder: StepFolder) -> float | None:
-    """When the recorded window began, where the generator says it."""
+    """Return when the recorded window began, where the generator says it."""
     for path in (folder.load_json, folder.console):
         with contextlib.suppress(ReadError):
             if (start_unix_us := read_load_json(path).start_unix_us) is not None:
@@ -369,7 +372,9 @@ AT_REST = 0.05  # of a core, from one look to the next
 
 
 def compiler_s(pid: int) -> float | None:
-    """CPU seconds of a process's compiler threads so far; None where there are none or the kernel does not tell."""
+    """Return CPU seconds of a process's compiler threads so far; None where there are none or the kernel does not
+    tell.
+    """
     try:
         used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in compilers(pid)]
     except (OSError, ValueError, IndexError):
@@ -415,7 +420,8 @@ def warm_up(
     known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
-    """A closed loop on a warm server: the last of as many as it takes; those before are kept under steps/superseded/.
+    """Return a closed loop on a warm server: the last of as many as it takes; those before are kept under
+    steps/superseded/.
 
     They end when the compiler rests at the end of one, or with the last that ends within WARM_BOUND times `whole_s`.
     Where the kernel does not tell what threads use, it is one loop of `whole_s`.

@@ -45,7 +45,7 @@ class Moment:
     stolen_share: float
 
     def text(self) -> str:
-        """The second in words, for a terminal."""
+        """Return the second in words, for a terminal."""
         percentiles = f"p50 {write.latency(self.p50_us)}, p99 {write.latency(self.p99_us)}"
         return f"{write.rate(self.rate_rps)}, {percentiles}, {write.percent(self.stolen_share)} stolen"
 
@@ -59,7 +59,7 @@ class Follower:
         self._times = _machine_s()
 
     def read(self) -> Moment | None:
-        """The time since the last look; None where the generator wrote nothing, as wrk and wrk2 don't."""
+        """Return the time since the last look; None where the generator wrote nothing, as wrk and wrk2 don't."""
         # A host of a fleet shows progress without following a load, and needs no frames for it.
         from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
         from runners.readers.samples import Samples
@@ -119,7 +119,7 @@ def drawing(moments: Sequence[Moment]) -> str:
 
 
 def _points(lines: Sequence[Sequence[float]], top: float, logarithmic: bool) -> list[str]:
-    """The lines of one strip in its own scale, from 0 or, logarithmic, from the least value on."""
+    """Return the lines of one strip in its own scale, from 0 or, logarithmic, from the least value on."""
     scaled = [[math.log10(value) if logarithmic and value > 0 else value for value in line] for line in lines]
     finite = [value for line in scaled for value in line if math.isfinite(value)]
     if not finite:
@@ -312,7 +312,8 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """A part of the work that will take about `planned_s`; give how far it is, and it counts as done afterwards.
+        """Give a part of the work that will take about `planned_s`; give how far it is, and it counts as done
+        afterwards.
 
         Where that is known better by now than when the whole was planned, with `in_plan_s` for this part, the whole
         becomes longer or shorter by the difference.

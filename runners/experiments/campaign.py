@@ -74,7 +74,7 @@ _REMEDIES = {
 
 
 def _faults(campaign: Campaign) -> Iterator[Fault]:
-    """What each key allows and an entry as a whole does not: keys, cause and remedy."""
+    """Yield what each key allows and an entry as a whole does not: keys, cause and remedy."""
     for name, entry in campaign.runs.items():
         at = ("runs", name)
         if entry.measure not in (*_MEASURED, *_BY_TARGETS):
@@ -111,7 +111,7 @@ def _levels(values: Scalar | tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 
 def _kind(entry: Entry) -> str:
-    """The name of the plan whose parameters an entry sets, as `plan_of` knows it."""
+    """Return the name of the plan whose parameters an entry sets, as `plan_of` knows it."""
     return f"target-{entry.measure}" if entry.targets and entry.measure != LOAD.number else entry.measure
 
 
@@ -136,7 +136,9 @@ class CampaignFile:
     campaign: Campaign
 
     def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
-        """All combinations of targets and settings: repeats, name, kind, parameters. Raises PlanError for no target."""
+        """Yield all combinations of targets and settings: repeats, name, kind, parameters. Raises PlanError for no
+        target.
+        """
         for name, entry in self.campaign.runs.items():
             kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
             names = list(entry.settings)
@@ -146,14 +148,14 @@ class CampaignFile:
                     yield repeats, name, kind, plan_of(kind).checked(given)
 
     def _servers(self, entry: Entry) -> list[dict[str, Any]]:
-        """The parameters that name servers, for each of the entry's targets, or for both of a comparison."""
+        """Return the parameters that name servers, for each of the entry's targets, or for both of a comparison."""
         if not entry.targets:
             return [{}]
         named = [f"{AS_TARGET}{read_target(self.path.parent / target).path}" for target in entry.targets]
         return [dict(zip("ab", named, strict=True))] if entry.measure == COMPARE else [{"setting": x} for x in named]
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
-        """The jobs in the order in which they are measured; what two entries have in common is one job."""
+        """Return the jobs in the order in which they are measured; what two entries have in common is one job."""
         cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):

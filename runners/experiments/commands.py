@@ -26,7 +26,7 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """A load at one rate, the same on a server that does nothing before it. Raises PlanError."""
+    """Return a load at one rate, the same on a server that does nothing before it. Raises PlanError."""
     text, size = str(asked["setting"]), SIZES[str(asked["size"])]
     setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
     title = f"{workload.label} of {setting.name} at one rate"
@@ -37,7 +37,7 @@ def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """A search for the highest rate that meets an objective. Raises PlanError."""
+    """Return a search for the highest rate that meets an objective. Raises PlanError."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
@@ -52,7 +52,7 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """The same with the workloads that targets describe."""
+    """Return the same with the workloads that targets describe."""
     workload = Parameter("workload", "", "a workload of the target; empty: its first")
     return tuple(workload if each.name == workload.name else each for each in parameters)
 

@@ -37,7 +37,7 @@ class Rounds:
     window_s: float
 
     def trials(self, number: int, generators: tuple[str, ...]) -> tuple[Trial, ...]:
-        """The trials of a round in random order: every generator at every point that it can send."""
+        """Return the trials of a round in random order: every generator at every point that it can send."""
         trials = list[Trial]()
         for connections, rps in self.points:
             for tool in generators:
@@ -66,7 +66,7 @@ SIZES = {
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Each generator's floor in interleaved rounds, then what each says of a server that stalls."""
+    """Return each generator's floor in interleaved rounds, then what each says of a server that stalls."""
     size, generators = SIZES[str(asked["size"])], listed(asked["generators"])
     rounds = [size.trials(number, generators) for number in range(1, max(size.rounds, size.wrk2_rounds) + 1)]
     sessions = (Session(NOOP, trials, warm_up=WARMING) for trials in ((WARMING,), *rounds) if trials)
@@ -96,7 +96,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the generators, and what answers it."""
+    """Return what is asked of the generators, and what answers it."""
     from runners.claims.questions import Asked, Question
     from runners.claims.validation import OURS
     from runners.claims.verdicts import generator_adds, generator_costs, sees_a_stall

@@ -62,7 +62,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the report and of the stores, and what answers it."""
+    """Return what is asked of the report and of the stores, and what answers it."""
     from runners.claims import interleaved, verdicts
     from runners.claims import questions as answers
     from runners.experiments.question_table import answered_by
@@ -83,7 +83,7 @@ def questions() -> tuple[Asked, ...]:
 
 
 def target_questions() -> tuple[Asked, ...]:
-    """What is asked of anybody's servers, where there are several."""
+    """Return what is asked of anybody's servers, where there are several."""
     from runners.claims.questions import Asked, Question, servers_apart
 
     return (Asked(Question("servers", "Do the servers' medians differ at one rate?"), servers_apart),)

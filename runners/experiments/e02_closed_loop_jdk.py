@@ -47,7 +47,7 @@ MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
 def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    """The JDK's HTTP server on files, as report 2 had it; without `text`, a response is one write."""
+    """Return the JDK's HTTP server on files, as report 2 had it; without `text`, a response is one write."""
     flags = ("--executor", executor, *(("--answer-text",) if text else ()))
     return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 
@@ -73,12 +73,12 @@ class Stage:
         return self.setting.name
 
     def output(self, loop: Loop, connections: int) -> str | None:
-        """The published output of a loop, where there is one."""
+        """Return the published output of a loop, where there is one."""
         kind = loop.name.partition("-")[0]
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Each loop on each number of connections, one of them once more with the profiler, on one server.
+        """Return each loop on each number of connections, one of them once more with the profiler, on one server.
 
         Before a loop whose store must hold more keys than the one before, these keys are written.
         """
@@ -128,7 +128,7 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The stages, each on a server of its own: report 2 before and after its change, then what cures the wait."""
+    """Give the stages, each on a server of its own: report 2 before and after its change, then what cures the wait."""
     return tuple(stage.block(str(asked["size"]), listed(asked["profile"])) for stage in STAGES.values())
 
 
@@ -141,7 +141,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the report, and what answers it."""
+    """Return what is asked of the report, and what answers it."""
     from runners.claims import verdicts
     from runners.experiments.question_table import answered_by
 

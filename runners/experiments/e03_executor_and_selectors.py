@@ -65,12 +65,12 @@ _TRIED = {"smoke": 1, "quick": 3, "full": len(_QUEUES)}
 
 
 def executions(names: str) -> list[Setting]:
-    """The settings of a comma-separated list, in its order."""
+    """Return the settings of a comma-separated list, in its order."""
     return [EXECUTIONS[name] for name in names.split(",")]
 
 
 def queues(size: str) -> list[Setting]:
-    """The pools that a size has time for; all of them in the full one."""
+    """Return the pools that a size has time for; all of them in the full one."""
     return [
         _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
         for kind, length in _QUEUES[: _TRIED[size]]
@@ -90,7 +90,7 @@ def get(size: str) -> Workload:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The hand-over on one connection, the knee of each way to run a request, and pools with more than fits."""
+    """Return the hand-over on one connection, the knee of each way to run a request, and pools with more than fits."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     plan, puts, gets = LADDERS[size.name], put(size.name), get(size.name)
     starts = STARTS[size.name]
@@ -144,7 +144,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the report and of its ways to run a request, and what answers it."""
+    """Return what is asked of the report and of its ways to run a request, and what answers it."""
     from runners.claims import questions as answers
     from runners.claims import verdicts
     from runners.experiments.question_table import answered_by

@@ -60,7 +60,7 @@ def get(size: str) -> Workload:
 
 
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
-    """The first requests of a new server and those of a warm one by one schedule, at a rate that both achieve."""
+    """Give the first requests of a new server and those of a warm one by one schedule, at a rate that both achieve."""
     plan, cold = STARTS[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
         COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,
@@ -71,7 +71,9 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The load of a server that was just started, the same on the warm one, then a ladder around each load's knee."""
+    """Return the load of a server that was just started, the same on the warm one, then a ladder around each load's
+    knee.
+    """
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
@@ -132,7 +134,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the report, and what answers it."""
+    """Return what is asked of the report, and what answers it."""
     from runners.claims import interleaved, verdicts
     from runners.claims import questions as answers
     from runners.experiments.question_table import answered_by

@@ -59,7 +59,7 @@ OUTAGE_S = {
 
 
 def sized(size: str) -> Size:
-    """The lengths of a size, as this experiment has time for them."""
+    """Return the lengths of a size, as this experiment has time for them."""
     return SIZES[size].lasting(*LOADS_S[size])
 
 
@@ -91,7 +91,7 @@ def compared(
 
 
 def ladders(workload: Workload, before: Setting, after: Setting, size: str, p99_ms: float, connections: int) -> Blocks:
-    """The knee after the changes with rates around it, and the same rates before."""
+    """Return the knee after the changes with rates around it, and the same rates before."""
     plan, objective = LADDERS[size], Objective.parse(f"p99<={p99_ms:f}ms")
     rates = with_rates(workload.published_rates)
     around = AroundTheKnee(plan, objective, connections, rates, questions=("medians",)).of(
@@ -158,7 +158,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the report, of copies and of an outage, and what answers it."""
+    """Return what is asked of the report, of copies and of an outage, and what answers it."""
     from runners.analysis.interleaved import THROUGHPUT
     from runners.claims import questions as answers
     from runners.claims import verdicts

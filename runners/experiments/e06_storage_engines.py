@@ -42,7 +42,7 @@ PROFILED = (STORES["rocksdb"], STORES["lsm"])
 
 
 def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Setting]:
-    """The stores whose knees a size has time for; where it has time for none that was chosen, all of them."""
+    """Return the stores whose knees a size has time for; where it has time for none that was chosen, all of them."""
     if size != "quick":
         return chosen
     fit = [each for each in chosen if each.name in (READ if workload.filled_keys else WRITTEN)]
@@ -50,12 +50,12 @@ def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Settin
 
 
 def sized(size: str) -> Size:
-    """The lengths of a size, as this experiment has time for them."""
+    """Return the lengths of a size, as this experiment has time for them."""
     return SIZES[size].lasting(*LOADS_S[size])
 
 
 def settings(names: str, size: str) -> list[Setting]:
-    """The stores of a comma-separated list, in its order."""
+    """Return the stores of a comma-separated list, in its order."""
     chosen = [STORES[name] for name in names.split(",")]
     heap_mb = MEMORY_HEAP_MB.get(size, 0)
     return [replace(each, heap_mb=heap_mb) if each.engine == "memory" else each for each in chosen]
@@ -67,7 +67,9 @@ def loads(size: str) -> tuple[Workload, Workload]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The knees of the stores in one search, PUT and then GET; then two of them at one rate and by one schedule."""
+    """Return the knees of the stores in one search, PUT and then GET; then two of them at one rate and by one
+    schedule.
+    """
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     chosen, found = settings(str(asked["stores"]), size), list[Block]()
@@ -108,7 +110,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the stores, and what answers it."""
+    """Return what is asked of the stores, and what answers it."""
     from runners.claims import interleaved, verdicts
     from runners.claims.questions import either, knees_apart, medians_apart
     from runners.experiments.question_table import answered_by

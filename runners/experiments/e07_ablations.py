@@ -41,12 +41,12 @@ LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.5), "quick": (2.0, 3.0, 4.0, 2.0), "full":
 
 
 def sized(size: str) -> Size:
-    """The lengths of a size, shorter where the loads of this experiment are."""
+    """Return the lengths of a size, shorter where the loads of this experiment are."""
     return SIZES[size].lasting(*LOADS_S[size])
 
 
 def workload(name: str, size: str) -> Workload:
-    """What a switch is measured with: one of SENT."""
+    """Return what a switch is measured with: one of SENT."""
     keys = KEYS[size]
     return {
         "put": sized_puts(keys, VALUE_BYTES),
@@ -57,7 +57,7 @@ def workload(name: str, size: str) -> Workload:
 
 
 def changed(name: str, flags: Mapping[str, str]) -> Setting:
-    """The published store with these flags in place of its own; those of the JVM begin with one dash."""
+    """Return the published store with these flags in place of its own; those of the JVM begin with one dash."""
     server = {**PUBLISHED, **{flag: value for flag, value in flags.items() if flag.startswith("--")}}
     jvm = tuple(flag for flag in flags if not flag.startswith("--"))
     return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)
@@ -128,7 +128,9 @@ ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Each switch, the response that breaks its client, and the store with every switch on and the published one."""
+    """Return each switch, the response that breaks its client, and the store with every switch on and the published
+    one.
+    """
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     switches = [SWITCHES[name] for name in (FITTING[size] if FIT in given else given)]
     length_s = max(1.0, STARTS[size].load_s / 2)
@@ -161,7 +163,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the switches, and what answers it."""
+    """Return what is asked of the switches, and what answers it."""
     from runners.analysis.treatments import Verdict
     from runners.claims import verdicts
     from runners.claims.interleaved import differs

@@ -22,7 +22,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """What is asked of the runs, and what answers it."""
+    """Return what is asked of the runs, and what answers it."""
     from runners.claims.questions import Asked, Question
     from runners.claims.verdicts import trends_change
 

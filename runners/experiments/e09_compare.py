@@ -23,7 +23,7 @@ GENERATOR = "truepace"
 
 
 def compared(asked: Mapping[str, Value]) -> Interleaved:
-    """Two settings compared, over as many starts as the minutes have time for. Raises PlanError."""
+    """Return two settings compared, over as many starts as the minutes have time for. Raises PlanError."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")
@@ -49,7 +49,7 @@ def compared(asked: Mapping[str, Value]) -> Interleaved:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The one block: both settings, a second process of the first, and a server that does nothing."""
+    """Return the one block: both settings, a second process of the first, and a server that does nothing."""
     return (compared(asked),)
 
 
@@ -76,7 +76,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Whether the two treatments differ in a quantity: the median, then every other."""
+    """Return whether the two treatments differ in a quantity: the median, then every other."""
     from runners.analysis.quantities import QUANTITIES
     from runners.claims.questions import Asked, Question
     from runners.claims.verdicts import treatments_differ

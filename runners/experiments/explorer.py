@@ -50,7 +50,7 @@ FROM runs WHERE status = 'complete' ORDER BY started_unix_s DESC
 
 
 def as_html(shown: Any) -> str:
-    """What a notebook would show of a figure or a flame graph, as HTML."""
+    """Return what a notebook would show of a figure or a flame graph, as HTML."""
     html = shown._repr_html_() if hasattr(shown, "_repr_html_") else None
     if html:
         return str(html)
@@ -60,7 +60,7 @@ def as_html(shown: Any) -> str:
 
 
 def framed(page: str, title: str) -> str:
-    """A whole page within a cell, in a frame that can reach neither the notebook nor a network."""
+    """Return a whole page within a cell, in a frame that can reach neither the notebook nor a network."""
     return (
         f'<iframe title="{escape(title, quote=True)}" sandbox="allow-scripts" height="{FRAME_PX}" '
         f'style="width:100%;border:0" srcdoc="{escape(page, quote=True)}"></iframe>'
@@ -121,7 +121,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         self.loads.options = options
 
     def _chosen(self, least: int, most: int, what: str) -> list[Step]:
-        """The loads that are picked, with their run in their name where they are of several."""
+        """Return the loads that are picked, with their run in their name where they are of several."""
         count = len(self.loads.value)
         if not least <= count <= most:
             number = f"{least}" if least == most else f"{least} to {most}"
@@ -135,11 +135,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         return found
 
     def spectra(self) -> str:
-        """The spectra of the loads over each other."""
+        """Return the spectra of the loads over each other."""
         return as_html(report.spectrum(*self._chosen(1, 8, "spectra")))
 
     def compared(self) -> str:
-        """Two runs, load by load; a difference besides the setting is named above it."""
+        """Return two runs, load by load; a difference besides the setting is named above it."""
         if len(self.runs.value) != 2:
             raise LabError("compare", f"{len(self.runs.value)} runs are picked", "pick two in the list of runs")
         one, other = (self._run(folder) for folder in self.runs.value)
@@ -149,12 +149,12 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         return framed(comparison_page(found, [one], [other], differing([one], [other])), "Two runs compared")
 
     def flame_graph(self) -> str:
-        """The flame graph of a load."""
+        """Return the flame graph of a load."""
         (step,) = self._chosen(1, 1, "flame graph")
         return as_html(report.flamegraph(step, self.event.value))
 
     def difference(self) -> str:
-        """Two profiles against each other."""
+        """Return two profiles against each other."""
         one, other = self._chosen(2, 2, "difference")
         return as_html(report.differential(one, other, self.event.value))
 
@@ -213,12 +213,12 @@ class Index(widgets.VBox):  # type: ignore[misc]
 
 @cache
 def index() -> Index:
-    """The one index of a kernel: shown again, it still knows what it runs."""
+    """Return the one index of a kernel: shown again, it still knows what it runs."""
     return Index()
 
 
 def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
-    """The experiments as a table: a link to each notebook, and the answer of its last complete run."""
+    """Return the experiments as a table: a link to each notebook, and the answer of its last complete run."""
     rows = open_history(roots).query(_COMPLETE)
     last: dict[str, tuple[str, str]] = {}
     for row in rows.itertuples():
@@ -234,7 +234,7 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
-    """A table of cells in HTML, which the style of a notebook would align to the right."""
+    """Return a table of cells in HTML, which the style of a notebook would align to the right."""
 
     def line(kind: str, cells: Sequence[str]) -> str:
         return f"<tr>{''.join(f'<{kind} style=text-align:left>{cell}</{kind}>' for cell in cells)}</tr>"
@@ -251,7 +251,7 @@ def _answer(folder: RunFolder) -> str:
 
 
 def machine(findings: Sequence[Finding] | None = None) -> HTML:
-    """What this machine has for the experiments, and what it lacks, as a table."""
+    """Return what this machine has for the experiments, and what it lacks, as a table."""
     examined = examine() if findings is None else findings
     rows = (
         tuple(map(escape, (each.line().split()[0], each.name, each.found or "not found", each.remedy)))

@@ -60,7 +60,7 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 
 
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
-    """The questions of an experiment as the table has them, in the order of what answers each by its key."""
+    """Return the questions of an experiment as the table has them, in the order of what answers each by its key."""
     own = criteria()[number]
     asked = [
         (Question(key, own[key].text, own[key].reported, own[key].cores), answer) for key, answer in answering.items()
@@ -99,7 +99,7 @@ def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRo
 
 
 def answered_share(rows: Sequence[TableRow]) -> float:
-    """The share of questions that are answered with yes or no. Raises ValueError without rows."""
+    """Return the share of questions that are answered with yes or no. Raises ValueError without rows."""
     if not rows:
         raise ValueError("a table without questions has no share of answers")
     return sum(row.answered for row in rows) / len(rows)

@@ -30,13 +30,13 @@ from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_j
 
 
 def _reference(workload: Workload) -> str:
-    """A published output's name, ending in that of the workload that reproduces it."""
+    """Return a published output's name, ending in that of the workload that reproduces it."""
     name = str(workload.published)
     return name if name.rpartition("/")[2] == workload.name else f"{name}/{workload.name}"
 
 
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
-    """A run as its folder holds it, what it says, and the published outputs that it is compared with."""
+    """Return a run as its folder holds it, what it says, and the published outputs that it is compared with."""
     run = read_run(folder)
     foreign = (run.manifest.get("parameters") or {}).get("target")  # nothing was published of anybody's server
     workloads = () if foreign else plan_of(str(run.manifest["experiment"])).workloads
@@ -90,12 +90,12 @@ PICTURES = {"00": "A server frozen at known times: how many requests waited, and
 
 
 def begin(experiment_number: str) -> str:
-    """The line of README.md after which an experiment's findings stand, up to END."""
+    """Return the line of README.md after which an experiment's findings stand, up to END."""
     return f"<!-- findings of {experiment_number}: written by `lab keep` -->"
 
 
 def readme_findings(folder: RunFolder, link: str) -> str:
-    """The README's table on a reference result: its questions with their answers, in the report's words."""
+    """Return the README's table on a reference result: its questions with their answers, in the report's words."""
     manifest, kept = folder.manifest(), _kept(folder)
     machine = manifest["machine"]
     facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(manifest)}"
@@ -117,7 +117,8 @@ def readme_findings(folder: RunFolder, link: str) -> str:
 
 
 def readme_answers(link: str, notebooks: str, root: Path = REFERENCE) -> str:
-    """The README's table of experiments that measure a server: what each asks, and what its reference result answers.
+    """Return the README's table of experiments that measure a server: what each asks, and what its reference result
+    answers.
 
     Those with findings of their own in the README are left out. `link` is the folder of the reference results,
     `notebooks` that of the notebooks.
@@ -141,13 +142,13 @@ def _answer(plan: Experiment, root: Path, link: str) -> str:
 
 
 def _kept(folder: RunFolder) -> dict[str, Any]:
-    """What the report of a reference result concluded."""
+    """Return what the report of a reference result concluded."""
     kept: dict[str, Any] = json.loads(folder.conclusions.read_text(encoding="utf-8"))
     return kept
 
 
 def _short(answer: str) -> str:
-    """The answer, or where it is long the first of its sentences; what follows stands in the report."""
+    """Return the answer, or where it is long the first of its sentences; what follows stands in the report."""
     while len(answer) > MOST_CHARACTERS and ". " in answer:
         answer = answer.rpartition(". ")[0] + "."
     return answer
@@ -158,7 +159,8 @@ def _day(manifest: dict[str, Any]) -> str:
 
 
 def readme_audit(link: str) -> str:
-    """The README's table on the published reports: each rule that found something, and in how many runs of a report.
+    """Return the README's table on the published reports: each rule that found something, and in how many runs of a
+    report.
 
     `link` is the folder of the rules' pages.
     """

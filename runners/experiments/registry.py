@@ -29,7 +29,7 @@ _BY_NUMBER = dict(zip(EXPERIMENTS, _MODULES, strict=True))
 
 
 def experiment(number: str) -> Experiment:
-    """The experiment of that number (`01` or `1`). Raises PlanError with the list of those there are."""
+    """Return the experiment of that number (`01` or `1`). Raises PlanError with the list of those there are."""
     found = EXPERIMENTS.get(number.zfill(2))
     if found is None:
         known = ", ".join(f"{e.number} ({e.title})" for e in EXPERIMENTS.values())
@@ -38,12 +38,13 @@ def experiment(number: str) -> Experiment:
 
 
 def plan_of(name: str) -> Experiment:
-    """The command or the notebook of that name. Raises PlanError with the list of notebooks."""
+    """Return the command or the notebook of that name. Raises PlanError with the list of notebooks."""
     return COMMANDS.get(name) or experiment(name)
 
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
-    """The questions of an experiment with these parameters; none of a command, nor on one server in place of stores.
+    """Return the questions of an experiment with these parameters; none of a command, nor on one server in place of
+    stores.
 
     On several servers in place of the stores there are those that an experiment asks of any server.
     """
@@ -55,5 +56,5 @@ def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tupl
 
 
 def questions_of_run(manifest: Mapping[str, Any]) -> tuple[Asked, ...]:
-    """The questions of a run, by its manifest."""
+    """Return the questions of a run, by its manifest."""
     return questions_of(str(manifest["experiment"]), manifest.get("parameters"))

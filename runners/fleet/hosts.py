@@ -208,7 +208,7 @@ def spread(
     seen_s = time.monotonic()
 
     def may_serve(host: Host) -> bool:
-        """Whether a host has nothing to do, and if it was lost, responds again."""
+        """Return whether a host has nothing to do, and if it was lost, responds again."""
         if host.address in serving and serving[host.address].is_alive():
             return False
         if time.monotonic() - lost_s.get(host.address, -LEASE_S) < LEASE_S:

@@ -104,7 +104,7 @@ def counts_of(histogram: HdrHistogram) -> Any:
 
 
 def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, start_unix_us: int) -> dict[str, Any]:
-    """The JSON report of all generators as if one had sent the load; see `runners/loadgen/docs/json.md`."""
+    """Return the JSON report of all generators as if one had sent the load; see `runners/loadgen/docs/json.md`."""
     first = reports[0]
     elapsed_s = max(each["elapsed_s"] for each in reports)
     ranges = [each["offered_rps_range"] for each in reports]
@@ -136,7 +136,7 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, sta
 
 
 def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: str) -> dict[str, Any]:
-    """What there is of a target, or of all; `suffix` ends the target's tags of the log."""
+    """Return what there is of a target, or of all; `suffix` ends the target's tags of the log."""
     waiting = _samples(log, hdr_log.CENSORED, suffix)
 
     def pair(of: str) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _added(sections: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _distribution(samples: Samples, waiting: Samples) -> dict[str, Any]:
-    """A distribution as the report has it; requests without a response count with the time that they waited."""
+    """Return a distribution as the report has it; requests without a response count with the time that they waited."""
     whole = Samples.merge([samples, waiting])
     frame = samples.percentiles("", waiting)
     at = dict(zip(frame["percentile"], zip(frame["value_us"], frame["at_least"], strict=True), strict=True))
@@ -230,7 +230,7 @@ def _second(samples: Samples) -> dict[str, Any]:
 
 
 def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the generators say of themselves: processor time together, lag and verdict of the worst."""
+    """Return what the generators say of themselves: processor time together, lag and verdict of the worst."""
     own = [report["generator"] for report in reports]
     worst = min(own, key=lambda each: (each["kept_up"], each["kept_up_to"] or 0.0, -each["lag_us"]["p99"]))
     completed = sum(report["requests"]["completed"] for report in reports)

@@ -73,7 +73,7 @@ class Order:
 
     @classmethod
     def of(cls, spec: LoadSpec, version: str, keeps_requests: bool, observed: bool = True) -> Order:
-        """An order for a load whose scripts lie here."""
+        """Return an order for a load whose scripts lie here."""
         texts: dict[str, str] = {}
 
         def sent(script: Path) -> Path:
@@ -84,7 +84,7 @@ class Order:
         return cls(_with_scripts(spec, sent), tuple(texts.items()), version, keeps_requests, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
-        """The load with its scripts in a folder of this host."""
+        """Return the load with its scripts in a folder of this host."""
         for name, text in self.scripts:
             (folder / name).write_text(text, encoding="utf-8")
         return _with_scripts(self.spec, lambda script: folder / script)
@@ -116,7 +116,7 @@ class Seat(Protocol):
         """Connect to the servers a few times and note how long a round trip takes."""
 
     def clock(self) -> Clock:
-        """The host's wall clock against ours."""
+        """Return the host's wall clock against ours."""
 
     def send(self, order: Order, halted: threading.Event) -> Part:
         """Send a share to its end, or until `halted`. Raises MeasureError, for a host that is gone LostHostError."""
@@ -201,7 +201,7 @@ def send_share(
 
 
 def load_files(folder: StepFolder, keeps_requests: bool) -> LoadFiles:
-    """The files of a load in a folder."""
+    """Return the files of a load in a folder."""
     requests = folder.requests if keeps_requests else None
     return LoadFiles(
         folder.console, folder.generator_stderr, folder.load_json, folder.hlog, requests
@@ -350,7 +350,7 @@ def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
-    """What each generator sends. Raises MeasureError where the connections can't be dealt out evenly."""
+    """Yield what each generator sends. Raises MeasureError where the connections can't be dealt out evenly."""
     if spec.connections % seats:
         cause = f"{spec.connections} connections can't be dealt out evenly to {seats} generators"
         raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
@@ -425,7 +425,7 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
 
 
 def _shifted(stalls: str, clock: Clock) -> str:
-    """The witness's file by our clock: its first and last moment say what its own clock showed."""
+    """Return the witness's file by our clock: its first and last moment say what its own clock showed."""
     lines = []
     for line in stalls.splitlines():
         head, found, wall = line.partition(" unix_ns=")
@@ -476,11 +476,11 @@ class Clock:
         return cls(best.offset_ns, max(1, (best.delay_ns + 1) // 2), best.delay_ns, len(exchanges))
 
     def theirs_ns(self, ours_ns: int) -> int:
-        """A moment of our clock by theirs."""
+        """Return a moment of our clock by theirs."""
         return ours_ns + self.offset_ns
 
     def ours_us(self, theirs_us: int) -> int:
-        """A moment of their clock by ours, in microseconds."""
+        """Return a moment of their clock by ours, in microseconds."""
         return theirs_us - round(self.offset_ns / _NS_IN_US)
 
     def stepped_ns(self, later: Clock, between_s: float) -> int:

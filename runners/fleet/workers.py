@@ -69,7 +69,7 @@ def _renew(lease: str, seconds: float) -> bool:
 
 
 def lease_over(lease: str, began: float) -> bool:
-    """Whether nobody wants what was begun at that moment any more."""
+    """Return whether nobody wants what was begun at that moment any more."""
     return time.monotonic() > _leases.get(lease, began + LEASE_S)
 
 
@@ -116,7 +116,7 @@ class Fleet:
         self._stack.close()
 
     def hosts(self, role: str = GENERATOR) -> list[Host]:
-        """The hosts with a slot for a role that are there now, by address."""
+        """Return the hosts with a slot for a role that are there now, by address."""
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -206,7 +206,7 @@ class Fleet:
 
 
 def lost(host: Host, cause: str) -> shares.LostHostError:
-    """A host that is gone, as an error."""
+    """Return a host that is gone, as an error."""
     return shares.LostHostError(f"host {host.name} ({host.address})", cause, "see whether it and its worker still run")
 
 
@@ -269,7 +269,7 @@ def _quiet() -> Iterator[None]:
 
 
 def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
-    """The fleet of a scheduler that runs already. Raises PlanError where none responds."""
+    """Return the fleet of a scheduler that runs already. Raises PlanError where none responds."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
     stack = contextlib.ExitStack()
@@ -286,7 +286,7 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
 
 
 def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
-    """A fleet of workers on this machine, on its loopback: for tests."""
+    """Return a fleet of workers on this machine, on its loopback: for tests."""
     security = tls.security() if tls else None
     stack = contextlib.ExitStack()
     stack.enter_context(_quiet())
@@ -347,7 +347,7 @@ def _tls_settings(tls: Tls) -> dict[str, object]:
 
 
 def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:
-    """The fleet that a command line names. Raises PlanError for a contradiction, and for hosts without TLS."""
+    """Return the fleet that a command line names. Raises PlanError for a contradiction, and for hosts without TLS."""
     files = Tls(*(path.resolve() for path in tls)) if tls else None
     if scheduler and hosts:
         raise PlanError("--scheduler and --hosts", "the one names workers that run, the other starts some", "give one")
@@ -361,7 +361,7 @@ def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None,
 
 
 def environment(fleet: Fleet, host: Host | None = None) -> dict[str, str]:
-    """What names a fleet to a lab that one of its hosts starts; without a host, to one of this machine."""
+    """Return what names a fleet to a lab that one of its hosts starts; without a host, to one of this machine."""
     tls = fleet.tls
     files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
     scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])
@@ -373,6 +373,6 @@ def environment(fleet: Fleet, host: Host | None = None) -> dict[str, str]:
 
 
 def from_environment() -> Fleet:
-    """The fleet that the environment names."""
+    """Return the fleet that the environment names."""
     files = os.environ.get(shares.TLS_VARIABLE)
     return connected(os.environ[shares.SCHEDULER_VARIABLE], Tls(*map(Path, files.split(os.pathsep))) if files else None)

@@ -133,7 +133,7 @@ class Sender(Protocol):
 
 
 def planned_s(generator: Generator, spec: LoadSpec) -> float:
-    """How long a load will take."""
+    """Return how long a load will take."""
     return generator.lead_s(spec) + spec.duration_s
 
 
@@ -345,7 +345,7 @@ class Reference:
 
 
 def generators(shop: Workshop) -> dict[str, Generator]:
-    """Every generator that was found, by name: the simplest client first, ours, then the others."""
+    """Return every generator that was found, by name: the simplest client first, ours, then the others."""
     found: dict[str, Generator] = {}
     if shop.reference is not None:
         for kind in ("blocking", "epoll"):

@@ -55,7 +55,9 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
 
 
 def compilers(pid: int) -> Iterator[Path]:
-    """The compiler threads of a process, as folders below /proc. Raises OSError where there is no such process."""
+    """Yield the compiler threads of a process, as folders below /proc. Raises OSError where there is no such
+    process.
+    """
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
             if COMPILER.match((thread / "comm").read_text(encoding="ascii", errors="replace")):

@@ -110,7 +110,9 @@ class Child:
         return line
 
     def _ended(self, timeout_s: float | None) -> bool:
-        """Whether the process ends within that time. Sleeps on the guard's socket: no polling during a measurement."""
+        """Return whether the process ends within that time. Sleeps on the guard's socket: no polling during a
+        measurement.
+        """
         if self._code is None and (self._said or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:
@@ -127,19 +129,19 @@ class Child:
         return self._stdout
 
     def poll(self) -> int | None:
-        """The exit code (128 + signal when killed), or None while it runs."""
+        """Return the exit code (128 + signal when killed), or None while it runs."""
         self._ended(0)
         return self._code
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """The exit code. Raises subprocess.TimeoutExpired."""
+        """Return the exit code. Raises subprocess.TimeoutExpired."""
         self._ended(timeout_s)
         if self._code is None:
             raise subprocess.TimeoutExpired(self.command, timeout_s or 0.0)
         return self._code
 
     def wait_up_to(self, timeout_s: float) -> bool:
-        """Whether it ended within that time."""
+        """Return whether it ended within that time."""
         return self._ended(timeout_s)
 
     @property
@@ -272,7 +274,7 @@ _ATTEMPTS = 200
 
 
 def in_a_row(count: int) -> int:
-    """The first of so many free ports. Raises ServerError when none are found."""
+    """Return the first of so many free ports. Raises ServerError when none are found."""
     for _ in range(_ATTEMPTS):
         # of the system's numbers: processes whose own have the same seed would look for the same ports at once
         first = FIRST_PORT + secrets.randbelow(LAST_PORT - count - FIRST_PORT + 1)
@@ -320,7 +322,7 @@ _CLOCK_BITS = 3
 
 
 def tree(roots: Collection[int]) -> tuple[int, ...]:
-    """The processes of these numbers and all their descendants that are there now, the roots first.
+    """Return the processes of these numbers and all their descendants that are there now, the roots first.
 
     A descendant whose own parent has ended counts no more, as on every Unix.
     """
@@ -335,7 +337,9 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
 
 def _children(pid: int) -> list[int]:
-    """The direct children of a process; on Linux from its threads' own lists, which costs no look at all others."""
+    """Return the direct children of a process; on Linux from its threads' own lists, which costs no look at all
+    others.
+    """
     try:
         if _KERNEL_TELLS:
             lists = [path / "children" for path in Path(f"/proc/{pid}/task").iterdir()]

@@ -27,7 +27,7 @@ PROCESS = "process "
 
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """The `activity` frame. A cut last line is left out; any other broken line raises ReadError."""
+    """Return the `activity` frame. A cut last line is left out; any other broken line raises ReadError."""
     rows = [
         row
         for before, after in pairwise(_samples(path))
@@ -97,7 +97,8 @@ _DURATION = re.compile(r"PT(?:(?P<h>[\d.]+)H)?(?:(?P<m>[\d.]+)M)?(?:(?P<s>[\d.]+
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """The `events` frame: those that touch the window of `elapsed_s` seconds from `start_unix_us` (all without it).
+    """Return the `events` frame: those that touch the window of `elapsed_s` seconds from `start_unix_us` (all
+    without it).
 
     Raises ReadError when the file is no JSON of events; an event of another kind is left out.
     """
@@ -125,12 +126,12 @@ def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any] | None:
 
 
 def _name(field: str, value: str) -> str:
-    """What an event is about; of a file only the last two parts, which say the same on any machine."""
+    """Return what an event is about; of a file only the last two parts, which say the same on any machine."""
     return "/".join(value.replace("\\", "/").split("/")[-2:]) if field == "path" else value
 
 
 def unix_s(stamp: str, origin_s: float = 0.0) -> float:
-    """Seconds from `origin_s` (since 1970) to a stamp with up to nanoseconds: 2026-11-21T12:00:00.123456789Z."""
+    """Return seconds from `origin_s` (since 1970) to a stamp with up to nanoseconds: 2026-11-21T12:00:00.123456789Z."""
     match = _STAMP.match(stamp)
     if match is None:
         raise ValueError(f"no time stamp: {stamp!r}")
@@ -139,7 +140,7 @@ def unix_s(stamp: str, origin_s: float = 0.0) -> float:
 
 
 def duration_s(text: str | None) -> float:
-    """Seconds of an ISO 8601 duration; zero for an event without one."""
+    """Return seconds of an ISO 8601 duration; zero for an event without one."""
     match = _DURATION.match(text) if text else None
     if match is None:
         return 0.0
@@ -152,7 +153,8 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 
 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """The `pauses` frame: those that touch the window of `elapsed_s` seconds from `start_unix_us` (all without it).
+    """Return the `pauses` frame: those that touch the window of `elapsed_s` seconds from `start_unix_us` (all
+    without it).
 
     Raises ReadError when the file can't be read, or when none of its lines carries a wall clock.
     """
@@ -187,7 +189,7 @@ def _pauses(lines: list[str], start_unix_us: int) -> Iterator[dict[str, Any]]:
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """The `telemetry` frame, one row a pair of neighbouring samples, stamped with the end of the pair.
+    """Return the `telemetry` frame, one row a pair of neighbouring samples, stamped with the end of the pair.
 
     `*_cpu_s` are the processes' counters as read, `*_cpu_cores` what was used between the samples, in cores.
     `foreign_cpu_cores` is what neither server nor generator used. Rows outside the window are left out, if it is

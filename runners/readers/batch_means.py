@@ -93,6 +93,8 @@ def jackknife_variance(left_out: Floats) -> Variance:
 
 
 def _degrees(count: int, squares: float, fourths: float) -> float:
-    """Degrees of freedom of a variance from sums of powers: fewer than batches where a few of them make all of it."""
+    """Return degrees of freedom of a variance from sums of powers: fewer than batches where a few of them make all
+    of it.
+    """
     kurtosis = count * fourths / squares**2 if squares else 3.0
     return round(min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1))), 1)

@@ -48,7 +48,7 @@ class CommandLine:
 
 
 def find_command(line: str) -> CommandLine | None:
-    """The command on a line of a terminal or of Markdown, with or without a prompt; None if there is none.
+    """Return the command on a line of a terminal or of Markdown, with or without a prompt; None if there is none.
 
     Prose that names a tool is no command: there must be a flag, and an address or a script.
     """
@@ -56,7 +56,7 @@ def find_command(line: str) -> CommandLine | None:
 
 
 def find_commands(line: str) -> tuple[CommandLine, ...]:
-    """The commands on a line in the order in which a shell runs them: several where `&&` joins them."""
+    """Return the commands on a line in the order in which a shell runs them: several where `&&` joins them."""
     for part in (*_SPAN.findall(line), line):
         found = []
         for match in map(_COMMAND.search, _NEXT.split(part)):
@@ -124,7 +124,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """A word's flag in its short form and the value inside the same word, if any."""
+    """Return a word's flag in its short form and the value inside the same word, if any."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

@@ -26,7 +26,7 @@ RESPONSE, SERVICE = "response", "service"
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as a frame of a step. Loaded when a frame is asked for: an output alone is read without pandas."""
+    """Return rows as a frame of a step. Loaded when a frame is asked for: an output alone is read without pandas."""
     from runners.readers import run
 
     return run.frame(name, rows)
@@ -92,7 +92,9 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """The latency in microseconds at a percentile (0..1): the printed row, else the next row of the spectrum."""
+        """Return the latency in microseconds at a percentile (0..1): the printed row, else the next row of the
+        spectrum.
+        """
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -171,7 +173,7 @@ class ConsoleReport:
         return {kind: found for kind, found in ((RESPONSE, self.latencies), (SERVICE, self.uncorrected)) if found}
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """The `spectrum` frame, as a step has it; the uncorrected distribution is kind `service`."""
+        """Return the `spectrum` frame, as a step has it; the uncorrected distribution is kind `service`."""
         return frame(
             "spectrum",
             (
@@ -187,7 +189,7 @@ class ConsoleReport:
         )
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """The `percentiles` frame; no bounds, for a console shows no samples."""
+        """Return the `percentiles` frame; no bounds, for a console shows no samples."""
         rows = []
         for kind, latencies in self._by_kind().items():
             for level in LEVELS:
@@ -208,7 +210,7 @@ class ConsoleReport:
         return frame("percentiles", rows)
 
     def summary_frame(self) -> pd.DataFrame:
-        """The `summary` frame; what no console shows (censored requests, lag) is missing."""
+        """Return the `summary` frame; what no console shows (censored requests, lag) is missing."""
         errors = self.socket_errors
         counted = self.requests is not None
         return frame(
@@ -315,7 +317,7 @@ def rank(count: int, percentile: float) -> int:
 
 
 def beyond(count: int, percentile: float) -> int:
-    """How many of `count` samples lie above that rank."""
+    """Return how many of `count` samples lie above that rank."""
     return count - rank(count, percentile) if count else 0
 
 

@@ -97,7 +97,7 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 
 
 def change(trail: Sequence[str]) -> str | None:
-    """Whether headings, or the label of a column, say `before` or `after`; the innermost that says one of them."""
+    """Give whether headings, or the label of a column, say `before` or `after`; the innermost that says one of them."""
     for text in reversed(trail):
         said = [name for name, pattern in (("before", _BEFORE), ("after", _AFTER)) if pattern.search(text)]
         if said:
@@ -106,7 +106,7 @@ def change(trail: Sequence[str]) -> str | None:
 
 
 def state(above: Sequence[Line]) -> str | None:
-    """Whether the last line above an output that names a state alone names the one before or after a change."""
+    """Return whether the last line above an output that names a state alone names the one before or after a change."""
     for line in reversed(above):
         if found := _STATE.match(line.text):
             return "before" if found["before"] or found["without"] else "after"
@@ -114,7 +114,7 @@ def state(above: Sequence[Line]) -> str | None:
 
 
 def of_a_name(name: str) -> str | None:
-    """Whether the words of a file's name say the state before or after a change, or without or with one."""
+    """Return whether the words of a file's name say the state before or after a change, or without or with one."""
     with_or_without = "before" if _WITHOUT.search(name) else "after" if _WITH.search(name) else None
     return change((name,)) or with_or_without
 
@@ -237,7 +237,9 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
 
 
 def _of_unit(text: str) -> list[tuple[str, str]]:
-    """Each list of numbers before or after a unit of rate, with the words that hold it, in the order of the text."""
+    """Return each list of numbers before or after a unit of rate, with the words that hold it, in the order of the
+    text.
+    """
     found = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)
@@ -255,7 +257,7 @@ def called(text: str) -> set[float]:
 
 
 def is_call(words: str) -> bool:
-    """Whether words that state a rate are the call of a script."""
+    """Return whether words that state a rate are the call of a script."""
     return _CALL.fullmatch(words) is not None
 
 

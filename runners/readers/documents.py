@@ -79,7 +79,7 @@ def read_document(path: Path) -> Document:
 
 
 def text_document(text: str, path: Path | None = None) -> Document:
-    """A text that is in memory, as if it were the file `path`."""
+    """Return a text that is in memory, as if it were the file `path`."""
     return Document(path or Path("-"), tuple(plain_lines(_BREAK.split(text))))
 
 
@@ -93,7 +93,7 @@ def _decode(raw: bytes, encoding: str | None) -> tuple[str, tuple[Problem, ...]]
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
-    """Lines without HTML; one that HTML breaks into several keeps one number."""
+    """Yield lines without HTML; one that HTML breaks into several keeps one number."""
     for number, text in enumerate(lines, start=1):
         if "<" not in text and "&" not in text:
             yield Line(number, text, cell)
@@ -130,7 +130,9 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
 
 
 def _pieces(cell: dict[str, Any]) -> Iterator[str]:
-    """The texts of a cell: its source, then what it printed and showed; HTML only where there is no plain text."""
+    """Yield the texts of a cell: its source, then what it printed and showed; HTML only where there is no plain
+    text.
+    """
     if source := _joined(cell.get("source")):
         yield source
     outputs = cell.get("outputs")
@@ -163,7 +165,7 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
-    """A file itself, or the files of a folder that may hold outputs, in order; hidden folders are left out.
+    """Yield a file itself, or the files of a folder that may hold outputs, in order; hidden folders are left out.
 
     `instead` may name the files of a folder that it knows better; such a folder is not looked through further.
     """

@@ -62,7 +62,7 @@ class Finding:
         return cls(code, severity, sentence(text), dict(evidence), steps, figure, remedy)
 
     def as_json(self) -> dict[str, object]:
-        """The finding as plain JSON values; a number that is not finite becomes null."""
+        """Return the finding as plain JSON values; a number that is not finite becomes null."""
         return {
             **asdict(self),
             "severity": self.severity.value,

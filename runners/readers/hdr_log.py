@@ -70,7 +70,7 @@ class HdrLog:
         return tuple(dict.fromkeys(each.kind for each in self.intervals if each.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
-        """All samples of a kind, as one histogram."""
+        """Return all samples of a kind, as one histogram."""
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
@@ -80,7 +80,7 @@ class HdrLog:
         return _concat("percentiles", parts)
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """The spectra of all response and all service times; response times count the censored requests."""
+        """Return the spectra of all response and all service times; response times count the censored requests."""
         counted = {UNTAGGED: (UNTAGGED, CENSORED)}
         of = {
             kind: [each.samples for each in self.seconds if each.kind in counted.get(kind, (kind,))] for kind in KINDS
@@ -106,7 +106,7 @@ class HdrLog:
         )
 
     def intervals_frame(self) -> pd.DataFrame:
-        """One row a second, all targets together; errors are not in a log, so they are missing here."""
+        """Return one row a second, all targets together; errors are not in a log, so they are missing here."""
         return frame(
             "intervals",
             (
@@ -158,7 +158,7 @@ class HdrLog:
 
 
 def untargeted(kind: str) -> str:
-    """A kind without the target's name that ends it where a load had several."""
+    """Return a kind without the target's name that ends it where a load had several."""
     return kind.partition(TARGET)[0]
 
 
@@ -194,7 +194,7 @@ def read_hdr_log(path: Path) -> HdrLog:
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """The interval of a line, at the time that it says; None for a line that is none or is cut short."""
+    """Return the interval of a line, at the time that it says; None for a line that is none or is cut short."""
     match = INTERVAL_LINE.match(line)
     samples = _decode(match["data"], units_in_us) if match else None
     if match is None or samples is None:
@@ -203,7 +203,7 @@ def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
-    """What to subtract from a line's time stamp to get seconds from the start, by the rules of the Java reader."""
+    """Give what to subtract from a line's time stamp to get seconds from the start, by the rules of the Java reader."""
     if start is None:
         return first
     if base is not None:

@@ -94,7 +94,7 @@ class History:
     unreadable: tuple[str, ...]
 
     def query(self, sql: str) -> pd.DataFrame:
-        """The answer to one SQL statement over the views. Raises HistoryError with DuckDB's own words."""
+        """Return the answer to one SQL statement over the views. Raises HistoryError with DuckDB's own words."""
         try:
             if not sql.strip(" \t\r\n;"):
                 raise duckdb.InvalidInputException("no question was asked")
@@ -104,7 +104,7 @@ class History:
             raise HistoryError("the query", str(error).strip(), f"the views are {known}; DESCRIBE one") from error
 
     def views(self) -> list[str]:
-        """The names of the views."""
+        """Return the names of the views."""
         rows = self.connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1").fetchall()
         return [str(name) for (name,) in rows if not str(name).endswith(_OWNERS)]
 
@@ -166,12 +166,12 @@ def sentinel_history(folder: RunFolder) -> list[float]:
 
 
 def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool]:
-    """What sentinels must have in common: the class of machine, and whether the lab's own server was loaded."""
+    """Return what sentinels must have in common: the class of machine, and whether the lab's own server was loaded."""
     return machine_class(manifest.get("machine") or {}), "server_sources" in (manifest.get("tools") or {})
 
 
 def _newest(root: Path, count: int) -> list[RunFolder]:
-    """The run folders below `root` that were last written to, oldest first; none is opened for that."""
+    """Return the run folders below `root` that were last written to, oldest first; none is opened for that."""
     with os.scandir(root) as found:
         folders = sorted((entry.stat().st_mtime_ns, entry.path) for entry in found if entry.is_dir())
     newest = (RunFolder(Path(path)) for _, path in folders[-count:])
@@ -179,7 +179,7 @@ def _newest(root: Path, count: int) -> list[RunFolder]:
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """What figures may be compared: processor, cores, memory and kind of machine, in words."""
+    """Return what figures may be compared: processor, cores, memory and kind of machine, in words."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     parts = [str(facts.get("cpu_model") or "unknown processor"), f"{facts.get('cores') or '?'} cores", f"{gib:.0f} GiB"]
     return ", ".join([*parts, *(["virtual"] if facts.get("virtualised") else [])])
@@ -312,7 +312,7 @@ def _quoted(path: Path) -> str:
 
 
 def open_dataset(folder: Path) -> History:
-    """The data set as the view `measurements`, read when it is asked. Raises PlanError for another folder."""
+    """Return the data set as the view `measurements`, read when it is asked. Raises PlanError for another folder."""
     try:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -120,7 +120,7 @@ class LoadReport:
         )
 
     def targets_frame(self) -> pd.DataFrame:
-        """The targets that shared the schedule; no rows where there was one server."""
+        """Return the targets that shared the schedule; no rows where there was one server."""
         rows = []
         for name, report in self.targets.items():
             requests = _section(report.document, "requests")
@@ -138,7 +138,7 @@ class LoadReport:
         return frame("targets", rows)
 
     def status_frame(self) -> pd.DataFrame:
-        """Responses by HTTP status code."""
+        """Return responses by HTTP status code."""
         counts = _section(self.document, "status")
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 
@@ -154,7 +154,7 @@ class LoadReport:
         )
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Percentiles as the generator computed them, without bounds: those need the log."""
+        """Return percentiles as the generator computed them, without bounds: those need the log."""
         return frame("percentiles", self._percentiles())
 
     def _percentiles(self) -> Iterator[dict[str, Any]]:

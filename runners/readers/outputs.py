@@ -160,7 +160,7 @@ class Found:
 
 
 def find_outputs(path: Path) -> Found:
-    """Every output in a file. Never raises; what can't be read is among the problems."""
+    """Return every output in a file. Never raises; what can't be read is among the problems."""
     found = outputs_of(_document(path))
     entry, problem = index_entry(path)
     if entry:
@@ -169,19 +169,19 @@ def find_outputs(path: Path) -> Found:
 
 
 def _document(path: Path) -> Document:
-    """A file, or the console output of an archived step, which is named as if it lay in a folder of its own."""
+    """Return a file, or the console output of an archived step, which is named as if it lay in a folder of its own."""
     step = console_step(path)
     return text_document(step.console_text() or "", path) if step and step.archived else read_document(path)
 
 
 def find_in(path: Path) -> Iterator[Found]:
-    """Every output in a file, in the files of a folder, or in the loads of a run folder."""
+    """Yield every output in a file, in the files of a folder, or in the loads of a run folder."""
     for file in files_in(path, consoles):
         yield find_outputs(file)
 
 
 def outputs_of(document: Document) -> Found:
-    """Every output of a document that was read."""
+    """Return every output of a document that was read."""
     if (whole := read_tool_file(document)) is not None:
         return _of_file(document, whole)
     others = list(find_others(document.lines))
@@ -314,7 +314,7 @@ def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:
 
 
 def _of_file(document: Document, whole: FileOutputs) -> Found:
-    """The outputs of a file that a load tool wrote for other programs: nobody's prose stands around them."""
+    """Return the outputs of a file that a load tool wrote for other programs: nobody's prose stands around them."""
     last = len(document.lines)
     outputs = [
         Output(
@@ -499,7 +499,9 @@ def _missing(report: ConsoleReport) -> tuple[str, ...]:
 def _missing_of_transcribed(
     placed: Sequence[tuple[int, Column | None, ConsoleReport]], lines: Sequence[Line]
 ) -> tuple[str, ...]:
-    """An author chooses his figures: only that a document gives no percentile above the median of any run is a lack."""
+    """Return an author chooses his figures: only that a document gives no percentile above the median of any run is
+    a lack.
+    """
     if any(len(line.text) <= LONGEST_LINE and _ANY_PERCENTILE.search(line.text) for line in lines):
         return ()
     levels = {level for _, _, report in placed for level, _ in report.latencies.rows if level < 1}
@@ -521,7 +523,7 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 
 
 def index_entry(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
-    """The facts on an output's file, with the keys that data/published/index.toml explains."""
+    """Return the facts on an output's file, with the keys that data/published/index.toml explains."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
@@ -535,7 +537,7 @@ def index_entry(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
 
 
 def consoles(folder: Path) -> Iterator[Path] | None:
-    """The console outputs of a run folder's loads, in order; None for any other folder."""
+    """Yield the console outputs of a run folder's loads, in order; None for any other folder."""
     run = RunFolder(folder)
     if not run.manifest_path.is_file() or not run.steps_path.is_dir():
         return None

@@ -57,7 +57,7 @@ class Column:
 
 
 def time_us(text: str, unit: str = "") -> float | None:
-    """A duration as people write it: `1.4ms`, `1,4 ms`, `1,4 мс`; a bare number has the unit of its column."""
+    """Return a duration as people write it: `1.4ms`, `1,4 ms`, `1,4 мс`; a bare number has the unit of its column."""
     bare = text.strip().strip("`*~").strip().replace("\u00a0", " ").replace("\u202f", " ")
     bare = bare.replace(",", ".") if re.fullmatch(r"\d+,\d+\D*", bare) else bare
     if unit and _NUMBER.match(bare):
@@ -70,7 +70,7 @@ def time_us(text: str, unit: str = "") -> float | None:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[Column], list[Line], list[Problem]]:
-    """The tables in the lines, the lines with those of the tables emptied, and what in them could not be read."""
+    """Give the tables in the lines, the lines with those of the tables emptied, and what in them could not be read."""
     found: list[Column] = []
     problems: list[Problem] = []
     rest = list(lines)
@@ -139,7 +139,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _head_level(cell: str, bare: bool = False) -> tuple[float, str] | None:
-    """The percentile that a head names, and the unit if it names one too; `bare` says that a number is one."""
+    """Return the percentile that a head names, and the unit if it names one too; `bare` says that a number is one."""
     text = cell.strip("*`_ ").lower()
     if text in _NAMED_LEVELS:
         return _NAMED_LEVELS[text], ""

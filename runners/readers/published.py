@@ -16,13 +16,13 @@ ROOT = SHARED / "data" / "published"
 
 
 def published_names() -> list[str]:
-    """What can be asked for, e.g. `report-1/put`."""
+    """Return what can be asked for, e.g. `report-1/put`."""
     return sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("*/*.txt"))
 
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """The outputs of a file, one a column, each with what the index says on it.
+    """Return the outputs of a file, one a column, each with what the index says on it.
 
     `report-5/put-ladder@20000` is the one column that was taken at that rate. Raises ReadError, with the names there
     are, for another name.
@@ -36,7 +36,7 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """The outputs of a report whose files' names hold `part`: of a file of several, each by its rate."""
+    """Return the outputs of a report whose files' names hold `part`: of a file of several, each by its rate."""
     files = [name for name in published_names() if name.startswith(f"{report}/") and part in name]
     return tuple(
         name if len(published_outputs(name)) == 1 else f"{name}@{output.offered_rps:.0f}"
@@ -46,7 +46,7 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """The one output published under `name`. Raises ReadError for another name, or one that holds several.
+    """Return the one output published under `name`. Raises ReadError for another name, or one that holds several.
 
     Where the output has no command of its own, it gets what the index tells of it.
     """
@@ -63,11 +63,13 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str]) -> tuple[tuple[str, float], ...]:
-    """Those of these outputs whose rate the output or the index tells, each with it."""
+    """Return those of these outputs whose rate the output or the index tells, each with it."""
     return tuple((name, rps) for name in names for output in published_outputs(name) if (rps := output.offered_rps))
 
 
 def published_of(report: str) -> dict[str, ConsoleReport]:
-    """All outputs of one report by their full name, e.g. `published_of("report-1")`; files of several are left out."""
+    """Return all outputs of one report by their full name, e.g. `published_of("report-1")`; files of several are
+    left out.
+    """
     own = [name for name in published_names() if name.startswith(f"{report}/")]
     return {name: published(name) for name in own if len(published_outputs(name)) == 1}

@@ -67,13 +67,13 @@ def store_frames(step: Step) -> None:
 
 
 def archived_content(step: Step) -> Content:
-    """What an archive keeps of a step: its record, its frames and what its generator printed."""
+    """Return what an archive keeps of a step: its record, its frames and what its generator printed."""
     frames = {**step.frames, _UNREADABLE: _unreadable(step)}
     return Content(to_document(step.record), frames, step.folder.console_text())
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """The intervals of a log with what it doesn't have: the errors, and the completed requests, of each second."""
+    """Give the intervals of a log with what it doesn't have: the errors, and the completed requests, of each second."""
     # a second has few rows: pandas would take ten milliseconds to join them
     counted = {
         (t_s, kind): (errors, completed)
@@ -160,7 +160,7 @@ class _Reader:
         return complete(frames)
 
     def _fine(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
-        """What is known by tenths of a second or finer; a step may have none of it."""
+        """Return what is known by tenths of a second or finer; a step may have none of it."""
         sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
@@ -177,7 +177,7 @@ class _Reader:
         }
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
-        """The figures of each short step, from its requests and from what the witness saw."""
+        """Return the figures of each short step, from its requests and from what the witness saw."""
         assert self.record.sweep is not None, "only such a load is asked"
         watched = self.folder.stalls
         stalls = read_stall_log(watched).frame(start_us, elapsed_s) if watched.exists() else frame("stalls")

@@ -71,7 +71,7 @@ def read_requests_log(path: Path) -> RequestsLog:
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
-    """The last description, all rows, and whether the last block was cut short."""
+    """Return the last description, all rows, and whether the last block was cut short."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -103,7 +103,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
-    """The log of several generators that shared one schedule, whose window began for all at `start_unix_us`.
+    """Return the log of several generators that shared one schedule, whose window began for all at `start_unix_us`.
 
     Slots are places in the whole schedule already; the numbers of operations become those of the first generator.
     Raises ReadError as `read_requests_log` does.

@@ -138,7 +138,7 @@ class Run:
         workload: str | None = None,
         profiled: bool | None = None,
     ) -> list[Step]:
-        """Steps that match what is given."""
+        """Return steps that match what is given."""
         return [
             step
             for step in self.steps
@@ -186,7 +186,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
-    """Rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
+    """Return rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
     found = list(rows)
     return _typed(name, found) if found else _empty(name).copy(deep=False)
 

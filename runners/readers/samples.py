@@ -57,7 +57,7 @@ class Samples:
 
     @classmethod
     def merge(cls, parts: Iterable[Samples]) -> Samples:
-        """All samples of `parts` as one; nothing is lost, for counts of equal values are added."""
+        """Return all samples of `parts` as one; nothing is lost, for counts of equal values are added."""
         given = list(parts)
         if not given:
             return cls.empty()
@@ -84,13 +84,13 @@ class Samples:
         return float(np.dot(self.values_us, self.counts) / self.total) if self.total else math.nan
 
     def at_rank(self, position: int | None) -> float:
-        """The value of the sample at a 1-based rank; NaN for None."""
+        """Return the value of the sample at a 1-based rank; NaN for None."""
         if position is None or not self.total:
             return math.nan
         return float(self.values_us[np.searchsorted(self.cumulated, position)])
 
     def percentile(self, level: float) -> float:
-        """The value in microseconds at `level` (0..1); NaN without samples."""
+        """Return the value in microseconds at `level` (0..1); NaN without samples."""
         return self.at_rank(rank(self.total, level)) if self.total else math.nan
 
     def bounds(self, level: float, confidence: float = 0.95) -> tuple[float, float]:
@@ -99,7 +99,7 @@ class Samples:
         return self.at_rank(low), self.at_rank(high)
 
     def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:
-        """The `percentiles` frame of one kind.
+        """Return the `percentiles` frame of one kind.
 
         `waiting` are requests without a response, with the time that they had waited (right-censored). They count with
         that time; a percentile that would be another with them at infinity is marked as a lower bound.
@@ -129,7 +129,7 @@ class Samples:
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
-        """The `spectrum` frame of one kind, at the levels at which HdrHistogram's iterator stops."""
+        """Return the `spectrum` frame of one kind, at the levels at which HdrHistogram's iterator stops."""
         rows: list[dict[str, object]] = []
         cumulated, total = self.cumulated, self.total
         level = 0.0

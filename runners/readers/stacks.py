@@ -50,7 +50,9 @@ _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
 
 def plain(name: str) -> str:
-    """A frame's name without async-profiler's suffix for its type (`_[j]` compiled, `_[k]` kernel, `_[i]` inlined)."""
+    """Return a frame's name without async-profiler's suffix for its type (`_[j]` compiled, `_[k]` kernel, `_[i]`
+    inlined).
+    """
     return _SUFFIX.sub("", name)
 
 
@@ -71,7 +73,7 @@ class Classifier:
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def frame(self, name: str) -> str | None:
-        """The category of one frame, None when it has none of its own."""
+        """Return the category of one frame, None when it has none of its own."""
         return self._of(name, anywhere=False)
 
     def _of(self, name: str, anywhere: bool) -> str | None:
@@ -82,7 +84,9 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """The category of a stack, root first: that of a job it is part of, else of its deepest frame that has one."""
+        """Return the category of a stack, root first: that of a job it is part of, else of its deepest frame that
+        has one.
+        """
         for name in frames:
             if whole := self._of(name, anywhere=True):
                 return whole
@@ -109,12 +113,12 @@ def load_rules(path: Path = RULES) -> Classifier:
 
 @cache
 def classifier() -> Classifier:
-    """The rules that come with the lab."""
+    """Return the rules that come with the lab."""
     return load_rules()
 
 
 def classifier_of(server: ServerRecord) -> Classifier:
-    """The lab's rules, after those that the description of a server names for its own frames."""
+    """Return the lab's rules, after those that the description of a server names for its own frames."""
     if not server.categories:
         return classifier()
     own = (Rule(name, re.compile("|".join(f"(?:{text})" for text in of))) for name, of in server.categories.items())
@@ -137,7 +141,7 @@ def parse(lines: Iterable[str], path: Path | str = "stacks") -> Iterator[tuple[s
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """The `stacks` frame of one event. An empty file is an empty frame: nothing was sampled."""
+    """Return the `stacks` frame of one event. An empty file is an empty frame: nothing was sampled."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged: dict[str, int] = {}
     for stack, weight in parse(lines, path):
@@ -167,7 +171,7 @@ def wilson(share: float, samples: float, confidence: float = 0.95) -> tuple[floa
 
 
 def effective_samples(stacks: pd.DataFrame, event: str, recorded: int | None) -> float:
-    """The number of samples on which shares of `event` rest; `recorded` is the recording's own count, if known."""
+    """Give the number of samples on which shares of `event` rest; `recorded` is the recording's own count, if known."""
     weights = stacks["count"]
     total = float(weights.sum())
     if event in UNIT_WEIGHT_EVENTS:
@@ -184,7 +188,7 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
+    """Return the `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
 
     `timed` is the `samples` frame: with it the bounds know how shares vary over time.
     """
@@ -194,7 +198,7 @@ def shares_frame(
 def _by_event(
     stacks: pd.DataFrame, recorded: Mapping[str, int], timed: pd.DataFrame | None
 ) -> Iterator[tuple[str, pd.DataFrame, float, float, Batches | None]]:
-    """Each event that was sampled: its stacks, their weight, the samples that they rest on, and its batches."""
+    """Yield each event that was sampled: its stacks, their weight, the samples that they rest on, and its batches."""
     for event, group in stacks.groupby("event", sort=False):
         if total := float(group["count"].sum()):
             name = str(event)
@@ -232,14 +236,14 @@ def _added_up(by_batch: Batches, names: Callable[[list[str]], Iterable[str]]) ->
 
 
 def by_frame(by_batch: Batches) -> dict[str, Floats]:
-    """The weights by batch of each frame; a frame that recurs within one stack counts once."""
+    """Return the weights by batch of each frame; a frame that recurs within one stack counts once."""
     return _added_up(by_batch, set)
 
 
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """The `frames` frame: for each frame the share of stacks that hold it and the share in which it is the leaf.
+    """Return the `frames` frame: for each frame the share of stacks that hold it and the share in which it is the leaf.
 
     A frame that recurs within one stack counts once. Bounds are those of the inclusive share; `timed` as above.
     """
@@ -271,7 +275,7 @@ _EVENT = re.compile(r"E (\w+) (\d+) (\d+) (\d+) (\d+)$")
 
 
 def read_timed_stacks(path: Path, start_unix_us: int) -> pd.DataFrame:
-    """The `samples` frame. A cut last line is left out; any other line of another form raises ReadError."""
+    """Return the `samples` frame. A cut last line is left out; any other line of another form raises ReadError."""
     lines = text_of(path, "convert the recording again").splitlines()
     stacks: dict[str, str] = {}
     merged: dict[tuple[str, int, str], list[int]] = {}
@@ -308,7 +312,7 @@ class Batches:
     samples: float
 
     def effective(self, part: Floats) -> float:
-        """How many independent samples would vary as the share of `part` does from batch to batch."""
+        """Return how many independent samples would vary as the share of `part` does from batch to batch."""
         total = float(self.whole.sum())
         share = float(part.sum()) / total
         return effective(part, self.whole, self.samples) if 0 < share < 1 else self.samples
@@ -320,7 +324,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str, weighted: bool) -> Batches | None:
-    """The batches of one event; None when the recording is too short for them."""
+    """Return the batches of one event; None when the recording is too short for them."""
     rows = samples[samples["event"] == event]
     rows = rows[rows["t_s"] >= 0]
     if rows.empty:

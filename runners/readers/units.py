@@ -21,7 +21,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
 def number(text: str) -> float | None:
-    """A bare number; `-nan` is NaN. One with an exponent, or with `_` in it, is printed by none of the tools."""
+    """Return a bare number; `-nan` is NaN. One with an exponent, or with `_` in it, is printed by none of the tools."""
     if _BARE.match(text) is None:
         return None
     value = float(text)
@@ -34,13 +34,13 @@ def _scaled(match: re.Match[str] | None, factor: float) -> float | None:
 
 
 def time_us(text: str) -> float | None:
-    """A duration in microseconds."""
+    """Return a duration in microseconds."""
     match = _TIME.match(text)
     return _scaled(match, TIME_US[match["unit"].lower()]) if match else None
 
 
 def time_s(text: str) -> float | None:
-    """A duration in seconds; a bare number is seconds, as in the tools' `-d` flag."""
+    """Return a duration in seconds; a bare number is seconds, as in the tools' `-d` flag."""
     value = time_us(text)
     return number(text) if value is None else value / 1e6
 
@@ -52,7 +52,7 @@ def count(text: str) -> float | None:
 
 
 def size_bytes(text: str) -> float | None:
-    """A size in bytes. `1.79K`, without the B, is read as well."""
+    """Return a size in bytes. `1.79K`, without the B, is read as well."""
     match = _SIZE.match(text)
     return _scaled(match, 1024.0 ** _POWERS[match["unit"].lower()]) if match else None
 

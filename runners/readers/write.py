@@ -25,12 +25,12 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON can hold it: null where it is not known or endless."""
+    """Return a number as JSON can hold it: null where it is not known or endless."""
     return value if math.isfinite(value) else None
 
 
 def _digits(value: float, significant: int = 3) -> str:
-    """A number with so many significant digits; the integer part is never rounded away."""
+    """Return a number with so many significant digits; the integer part is never rounded away."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.{significant}g}")  # first, for 0.9996 has one more digit than 1.00
@@ -39,7 +39,7 @@ def _digits(value: float, significant: int = 3) -> str:
 
 
 def count(value: float | None) -> str:
-    """A whole number: 3 959 100."""
+    """Return a whole number: 3 959 100."""
     if not known(value):
         return UNKNOWN
     text = f"{abs(round(value)):,}".replace(",", THIN)
@@ -47,7 +47,7 @@ def count(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """A rate: 12 600/s."""
+    """Return a rate: 12 600/s."""
     return UNKNOWN if not known(value) else f"{count(value)}/s"
 
 
@@ -64,7 +64,7 @@ def _bare(value_us: float, scale: float) -> str:
 
 
 def latency(value_us: float | None) -> str:
-    """A duration in microseconds: 118 us, 1.02 ms, 1.83 s."""
+    """Return a duration in microseconds: 118 us, 1.02 ms, 1.83 s."""
     if not known(value_us):
         return UNKNOWN
     scale, unit = _time_unit(value_us)
@@ -94,14 +94,14 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
 
 
 def changed_by(value_us: float, low_us: float, high_us: float) -> str:
-    """A difference that lies on one side of zero, with its bounds: higher by 8 us (1-14)."""
+    """Return a difference that lies on one side of zero, with its bounds: higher by 8 us (1-14)."""
     if value_us > 0:
         return f"higher by {latency_interval(value_us, low_us, high_us)}"
     return f"lower by {latency_interval(-value_us, -high_us, -low_us)}"
 
 
 def _hundredths(share: float) -> str:
-    """A share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
+    """Return a share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
     value = share * 100
     if value in (0, 100):
         return f"{value:.0f}"
@@ -110,39 +110,39 @@ def _hundredths(share: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 as a percentage: 9.74 %, 26.6 %."""
+    """Return a share of 1 as a percentage: 9.74 %, 26.6 %."""
     if not known(share):
         return UNKNOWN
     return f"{_hundredths(share)}{NBSP}%"
 
 
 def given_share(share: float) -> str:
-    """A share that somebody chose, with the digits that it was given: 99 %, 2.5 %."""
+    """Return a share that somebody chose, with the digits that it was given: 99 %, 2.5 %."""
     return f"{share * 100:.6g}{NBSP}%"
 
 
 def given_latency(value_us: float) -> str:
-    """A duration that somebody chose, with the digits that it was given: 10 ms."""
+    """Return a duration that somebody chose, with the digits that it was given: 10 ms."""
     scale, unit = _time_unit(value_us)
     return f"{value_us / scale:.6g}{NBSP}{unit}"
 
 
 def growth(share: float | None) -> str:
-    """A relative change: by 12.0 %; of more than fivefold the factor: to 609 times its value."""
+    """Return a relative change: by 12.0 %; of more than fivefold the factor: to 609 times its value."""
     if not known(share):
         return f"by {UNKNOWN}"
     return f"to {count(1 + share)} times its value" if share > 4 else f"by {percent(share)}"
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
-    """A share with its interval: 26.6 % (24.7-28.6)."""
+    """Return a share with its interval: 26.6 % (24.7-28.6)."""
     if not (known(share) and known(low) and known(high)):
         return percent(share)
     return f"{percent(share)} ({_hundredths(low)}{DASH}{_hundredths(high)})"
 
 
 def size(value_bytes: float | None) -> str:
-    """A size in bytes with a decimal prefix: 134 MB."""
+    """Return a size in bytes with a decimal prefix: 134 MB."""
     if not known(value_bytes):
         return UNKNOWN
     for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
@@ -152,17 +152,17 @@ def size(value_bytes: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time in seconds: 14 s, 0.5 s."""
+    """Return a time in seconds: 14 s, 0.5 s."""
     return UNKNOWN if not known(value) else f"{value:.3g}{NBSP}s"
 
 
 def number(value: float | None) -> str:
-    """A number without a unit, to three significant digits and never with an exponent: 0.0000112, 1.80."""
+    """Return a number without a unit, to three significant digits and never with an exponent: 0.0000112, 1.80."""
     return UNKNOWN if not known(value) else _digits(value)
 
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
-    """The least and the most of several values, once where both read the same: 141 to 275."""
+    """Return the least and the most of several values, once where both read the same: 141 to 275."""
     finite_ones = [value for value in values if math.isfinite(value)]
     if not finite_ones:
         return UNKNOWN
@@ -182,7 +182,7 @@ def connections(number: float | None) -> str:
 
 
 def level(percentile: float) -> str:
-    """A percentile's name: p50, p99.9, max."""
+    """Return a percentile's name: p50, p99.9, max."""
     return "max" if percentile >= 1 else f"p{percentile * 100:.6g}"
 
 
@@ -193,7 +193,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Text with a capital first letter and a full stop."""
+    """Return text with a capital first letter and a full stop."""
     text = text.strip()
     if not text:
         return text

@@ -116,7 +116,7 @@ class _Builder:
         return self.uncorrected if self.in_uncorrected else self.latencies
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Whether this line can't belong to the same output, because it has that part already or is past it."""
+        """Return whether this line can't belong to the same output, because it has that part already or is past it."""
         if name == "running":
             return "duration_s" in self.said or self.ended or bool(self.current)
         if name == "distribution":
@@ -270,7 +270,7 @@ def _tool(report: ConsoleReport) -> str | None:
 
 
 def clean(line: str) -> str:
-    """A line without colours, marks of quotation, the name of a container and no-break spaces."""
+    """Return a line without colours, marks of quotation, the name of a container and no-break spaces."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     if "|" in line:
@@ -284,12 +284,12 @@ def _bare(line: str) -> str:
 
 
 def find_reports(text: str) -> list[ConsoleReport]:
-    """Every output in a text, in order. An empty list when there is none."""
+    """Return every output in a text, in order. An empty list when there is none."""
     return find_in_lines(enumerate(text.splitlines(), start=1))
 
 
 def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
-    """Every output in numbered lines, in order."""
+    """Return every output in numbered lines, in order."""
     found: list[ConsoleReport] = []
     builder: _Builder | None = None
     commands = None  # the last line of those above, without an output between
@@ -342,5 +342,5 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
 
 
 def read_console(text: str) -> ConsoleReport:
-    """The first output in a text; an empty report when there is none."""
+    """Return the first output in a text; an empty report when there is none."""
     return next(iter(find_reports(text)), ConsoleReport())

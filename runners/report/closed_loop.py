@@ -40,7 +40,7 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """Requests per second of every stage over connections."""
+    """Return requests per second of every stage over connections."""
     found = loops.of_run(run)
     if not found:
         return None
@@ -65,7 +65,7 @@ def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """What the kernel counted in each stage, a request."""
+    """Return what the kernel counted in each stage, a request."""
     found = [loop for loop in loops.of_run(run) if write.known(loop.a_request("DelayedACKs"))]
     if not found:
         return None
@@ -128,7 +128,7 @@ def error_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
-    """What the authors did not see in one published run."""
+    """Return what the authors did not see in one published run."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
         many = factor(loops.times_as_many(loop, reference))
@@ -142,7 +142,7 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
 
 
 def published_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """Every published run with its reproduction."""
+    """Return every published run with its reproduction."""
     found = loops.of_run(run)
     outputs = published_of(loops.REPORT)
     here = {loop.published: loop for loop in found if loop.published}
@@ -195,7 +195,7 @@ def name_of(name: str) -> str:
 
 
 def curves_of(found: Sequence[Loop]) -> list[Loop]:
-    """The loops of PUT that curves are drawn of: each stage's on its fewest connections."""
+    """Return the loops of PUT that curves are drawn of: each stage's on its fewest connections."""
     stages = THREE if any(loop.stage == THREE[0] for loop in found) else FALLBACK
     return [loop for stage in stages if (loop := loops.first(found, stage, "put")) is not None]
 

@@ -110,7 +110,7 @@ def drawn(
 
 
 def _legend(margin: float, judged: bool, dots: bool) -> list[Artist]:
-    """What colours, band and dots of the figure say."""
+    """Return what colours, band and dots of the figure say."""
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
     handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]
     handles.append(Patch(color=BAND, label=f"within {write.given_share(margin)}: would not matter"))
@@ -129,7 +129,7 @@ def _ticks(side: float, most: int) -> list[float]:
 
 
 def _far(share: float) -> str:
-    """A bound that is not drawn: beyond fivefold as a factor."""
+    """Return a bound that is not drawn: beyond fivefold as a factor."""
     times = 1 + share
     return f"x {write.count(times) if times >= 100 else f'{times:.3g}'}" if share > 4 else signed(share)
 
@@ -141,7 +141,7 @@ def _tick(ratio: float) -> str:
 
 
 def _side(rows: Sequence[Row], dots: Sequence[Floats]) -> float:
-    """How far the axis goes, as a ratio: to the furthest bound, start or value, but no further than fits."""
+    """Return how far the axis goes, as a ratio: to the furthest bound, start or value, but no further than fits."""
     ratios = [value for row in rows for value in (row.low, row.high, row.ratio)]
     ratios += [float(value) for values in dots for value in values]
     reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if write.known(ratio)]
@@ -172,14 +172,14 @@ FORMS = {REQUESTS: "by request", SLICES: "by slices"}
 
 
 def _texts(found: Comparison) -> list[str]:
-    """How it was compared, each part once in a report."""
+    """Return how it was compared, each part once in a report."""
     apart = [RESPONDING] if found.row(BACKGROUND_CPU) else []
     how = f"a slice of {write.given_latency(found.slice_s * 1e6)}" if found.slice_s else "a short slice of time"
     return [TEXTS[found.form].format(slice=how), *apart, INTERVALS]
 
 
 def interleaved_data(found: Comparison) -> pd.DataFrame:
-    """A row a quantity, treatment and start: `quantity`, `treatment`, `start`, `ratio` to the baseline."""
+    """Return a row a quantity, treatment and start: `quantity`, `treatment`, `start`, `ratio` to the baseline."""
     rows = [
         {"quantity": quantity, "treatment": treatment, "start": start, "ratio": value}
         for (quantity, treatment), values in found.dots.items()
@@ -189,7 +189,7 @@ def interleaved_data(found: Comparison) -> pd.DataFrame:
 
 
 def interleaved_title(found: Comparison) -> str:
-    """The result: what differs, the primary quantity first, without CPU time that background threads outweigh."""
+    """Give the result: what differs, the primary quantity first, without CPU time that background threads outweigh."""
     decided = [row for row in found.rows if row.decided and not found.contradicting(row)][:3]
     parts = [
         f"{style.plain(facts.engine_name(row.treatment), 24)} {row.quantity.label} {row.change}" for row in decided
@@ -297,14 +297,14 @@ def _said(row: Row) -> str:
 
 
 def offered_rps(found: Comparison, steps: Sequence[Step]) -> float:
-    """The rate that each server was offered where its latency was taken; NaN in closed loop."""
+    """Return the rate that each server was offered where its latency was taken; NaN in closed loop."""
     rates = [rate for step in steps if step.name in found.steps for rate in step.frames["targets"]["offered_rps"]]
     known = [rate for rate in rates if write.known(rate)]
     return float(np.median(known)) if known else math.nan
 
 
 def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """A section a comparison."""
+    """Yield a section a comparison."""
     said: set[str] = set()
     for found in comparisons(run):
         if found.rows:

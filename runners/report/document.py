@@ -125,7 +125,7 @@ class Document:
         return places | {part.anchor for part in self.sections} | {f"finding-{t.finding.code}" for t in self.findings}
 
     def place(self, anchor: str | None) -> str | None:
-        """The place that shows what an anchor stands for: itself, or the section that it belongs to."""
+        """Return the place that shows what an anchor stands for: itself, or the section that it belongs to."""
         if not anchor:
             return None
         known = self.anchors | {"validity", "limits"}
@@ -135,7 +135,7 @@ class Document:
         return None
 
     def shown(self, anchor: str | None) -> str | None:
-        """The figure or finding that an anchor of a cell stands for; none where only a section would be left."""
+        """Return the figure or finding that an anchor of a cell stands for; none where only a section would be left."""
         place = self.place(anchor)
         return None if place in {part.anchor for part in self.sections} else place
 
@@ -184,7 +184,7 @@ def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
 
 
 def _not_yet_named(part: Section, named: set[str]) -> Section:
-    """A section without what the findings at the head of the report say already, and with few more."""
+    """Return a section without what the findings at the head of the report say already, and with few more."""
     return replace(part, findings=once(f for f in part.findings if f.code not in named)[:MOST_MORE])
 
 
@@ -225,7 +225,7 @@ def _findings(conclusion: Conclusion) -> tuple[Highlight, ...]:
 
 
 def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The gravest finding of each rule, with how many more there are of its kind."""
+    """Return the gravest finding of each rule, with how many more there are of its kind."""
     by_code = facts.grouped(findings, lambda finding: finding.code)
     return tuple(
         replace(first, sentence=f"{first.sentence} ({len(each) - 1} more of this kind.)") if len(each) > 1 else first
@@ -235,7 +235,7 @@ def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _latency(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Iterator[Section]:
-    """The latency of the loads: a spectrum a workload, percentiles, and the least steady over time."""
+    """Yield the latency of the loads: a spectrum a workload, percentiles, and the least steady over time."""
     by_workload = {name.rpartition("/")[2]: report for name, report in published.items()}
     shown, found, listed = list[Shown](), list[tuple[str, ...]](), list[Step]()
     loads = [step for step in run.find(kind="load", profiled=False) if facts.quotable(step)]
@@ -264,7 +264,7 @@ def _latency(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
 
 
 def _note(loads: Sequence[Step], run: Run, rows: Iterable[Sequence[str]]) -> str:
-    """What the marks in a table of these loads mean."""
+    """Return what the marks in a table of these loads mean."""
     cells = [cell for row in rows for cell in row]
     note = "Response time counts from the intended start of a request."
     if any(cell.endswith(UNRESOLVED) for cell in cells):
@@ -274,7 +274,9 @@ def _note(loads: Sequence[Step], run: Run, rows: Iterable[Sequence[str]]) -> str
 
 
 def _heading(own: list[Step], run: Run) -> str:
-    """The loads with what may be a headline of all: p99, else the median, else CPU time, else the achieved rate."""
+    """Return the loads with what may be a headline of all: p99, else the median, else CPU time, else the achieved
+    rate.
+    """
     parts = []
     resolved = (p for p in (0.99, 0.5) if not any(instrument.unresolved(run.steps, step, p) for step in own))
     level = next(resolved, None)
@@ -341,7 +343,7 @@ def _pages(ends: Sequence[Step], run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _shares(profiled: list[Step]) -> Iterator[Table]:
-    """Shares of CPU time and of allocations with their intervals, a column a profiled step."""
+    """Yield shares of CPU time and of allocations with their intervals, a column a profiled step."""
     last = {(step.subject, step.workload): step for step in profiled}
     for event in ("cpu", "alloc"):
         steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
@@ -373,7 +375,7 @@ def _share(rows: pd.DataFrame, category: str) -> str:
 
 
 def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """Why the tail: the load whose tail is longest, with its causes."""
+    """Yield why the tail: the load whose tail is longest, with its causes."""
     loads = [step for step in run.find(kind="load", profiled=False) if attribution_of(step) is not None]
     own = [step for step in loads if not instrument.of_instrument(run.steps, step, 0.99)]
     if not own:
@@ -400,7 +402,7 @@ def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
 
 
 def _compared(run: Run, one: Comparison) -> Table:
-    """A published output and the loads of its workload: all that a report says of them in numbers."""
+    """Return a published output and the loads of its workload: all that a report says of them in numbers."""
     loads = {style.engine_name(step.subject): step for step in run.find(kind="load", profiled=False)
              if step.workload == one.workload}  # fmt: skip
     used = (overview.cpu_us(loads[name]) if name in loads else math.nan for name in one.columns[1:])
@@ -450,7 +452,9 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
 
 
 def _version(name: str, text: object) -> str:
-    """A tool with its version as a reader writes it: wrk 4.1.0, though it prints its name and its copyright too."""
+    """Return a tool with its version as a reader writes it: wrk 4.1.0, though it prints its name and its copyright
+    too.
+    """
     version = str(text).partition(" [")[0]
     first, _, rest = version.partition(" ")
     return f"{name} {rest if rest and name.startswith(first) else version}"
@@ -463,7 +467,7 @@ def _asked(chosen: Sequence[Answered], conclusion: Conclusion) -> str:
 
 
 def _commands(run: Run) -> Iterator[tuple[str, str]]:
-    """The first server and load of each treatment, as a shell takes them."""
+    """Yield the first server and load of each treatment, as a shell takes them."""
     seen: set[str] = set()
     for step in run.steps:
         words, load = step.record.server.command, step.record.generator.command
@@ -488,12 +492,12 @@ def _wrong(checks: Iterable[Check], conclusion: Conclusion) -> Iterator[tuple[Ch
 
 
 def _named(check: Check) -> str:
-    """A check as a reader names it: starts of put-compared."""
+    """Return a check as a reader names it: starts of put-compared."""
     return check.name.replace(", ", " of ")
 
 
 def _cut(text: str) -> str:
-    """A long text up to a sentence, else to a word, that still fits."""
+    """Return a long text up to a sentence, else to a word, that still fits."""
     if len(text) <= MOST_TEXT:
         return text
     whole, end, _ = text[:MOST_TEXT].rpartition(". ")
@@ -501,7 +505,7 @@ def _cut(text: str) -> str:
 
 
 def _well(checks: Collection[Check]) -> str:
-    """The checks that passed, in one line."""
+    """Return the checks that passed, in one line."""
     passed = [check for check in checks if check.ok]
     names = dict.fromkeys(f"{_named(check)} ({check.note})" if check.note else _named(check) for check in passed)
     unknown = [_named(check) for check in checks if check.ok is None and check.text != NOTHING_TO_LOOK_AT]
@@ -538,7 +542,7 @@ def figures_and_prose(made: Document) -> Check:
 
 
 def _against_data(shown: Shown, run: Run) -> Iterator[str]:
-    """Percentiles that tables quote of a load and that the figure's data of the same load do not have."""
+    """Yield percentiles that tables quote of a load and that the figure's data of the same load do not have."""
     if not shown.anchor.startswith("spectrum-") or "step" not in shown.data:
         return
     for step in run.find(kind="load", profiled=False):
@@ -556,7 +560,7 @@ def _against_data(shown: Shown, run: Run) -> Iterator[str]:
 
 
 def beyond_its_panel(picture: Figure) -> bool:
-    """Whether a curve or a bar goes beyond the upper or lower end of its panel."""
+    """Return whether a curve or a bar goes beyond the upper or lower end of its panel."""
     for axes in picture.axes:
         low, high = sorted(axes.get_ylim())
         spare = SAME * (high - low)
@@ -582,7 +586,7 @@ def numbers_in(text: str) -> list[str]:
 
 
 def notices(run: Run, has_sections: bool = False) -> list[str]:
-    """What a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
+    """Return what a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
 
     `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
     """
@@ -615,7 +619,7 @@ def notices(run: Run, has_sections: bool = False) -> list[str]:
 
 
 def _grouped(said: Iterable[tuple[Step, str]]) -> list[str]:
-    """Steps of which the same is said, in one line; a step's own name within the text does not set it apart."""
+    """Return steps of which the same is said, in one line; a step's own name within the text does not set it apart."""
     steps: dict[str, list[str]] = {}
     for step, text in said:
         steps.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_called(step))
@@ -623,7 +627,7 @@ def _grouped(said: Iterable[tuple[Step, str]]) -> list[str]:
 
 
 def _called(step: Step) -> str:
-    """A step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
+    """Return a step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
     at = f" at {write.rate(rate_rps)}" if write.known(rate_rps) else ""
     title = facts.title(step)
@@ -631,7 +635,7 @@ def _called(step: Step) -> str:
 
 
 def reason(step: Step) -> str:
-    """Why a step can't be quoted."""
+    """Return why a step can't be quoted."""
     reasons = "; ".join(step.record.invalid_reasons)
     if facts.fell_short(step):
         head = "saturated" if facts.is_saturated(step) else "held up for a while, so it fell short of its rate"
@@ -650,7 +654,7 @@ BUILDERS: tuple[Builder, ...] = (
 
 
 def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:
-    """The sections that this run has something for."""
+    """Return the sections that this run has something for."""
     found: list[Section] = []
     for builder in BUILDERS:
         built = builder(run, conclusion)

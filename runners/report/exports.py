@@ -149,7 +149,7 @@ def _levels(found: Comparison) -> Iterator[tuple[Quantity, Bounded]]:
 
 
 def data(one: Compared) -> pd.DataFrame:
-    """A row a quantity: geometric means of A and B, and the difference as a share of A with its bounds."""
+    """Return a row a quantity: geometric means of A and B, and the difference as a share of A with its bounds."""
     rows = [
         (r.quantity.name, r.baseline_value, r.treatment_value, r.ratio - 1, r.low - 1, r.high - 1)
         for r in one.differences
@@ -158,7 +158,7 @@ def data(one: Compared) -> pd.DataFrame:
 
 
 def figure(one: Compared) -> style.Picture:
-    """The differences of a pair. Those of single runs are drawn without a judgement."""
+    """Return the differences of a pair. Those of single runs are drawn without a judgement."""
     a, b = one.pair.names
     counts = f"{write.count(len(one.pair.a))} and {write.count(len(one.pair.b))} runs"
     note = f"{b} against {a}: diamonds and bars are the geometric mean and its interval, of {counts}"
@@ -169,7 +169,7 @@ def figure(one: Compared) -> style.Picture:
 
 
 def table(one: Compared) -> Table:
-    """The figure's values."""
+    """Return the figure's values."""
     rows = tuple(
         (
             row.quantity.label, absolute(row.quantity, row.baseline_value), absolute(row.quantity, row.treatment_value),
@@ -182,7 +182,7 @@ def table(one: Compared) -> Table:
 
 
 def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]) -> str:
-    """The page. `despite` are the fields in which the runs differ although they are compared."""
+    """Return the page. `despite` are the fields in which the runs differ although they are compared."""
     shown = [Shown(f"compared-{index}", figure(each), data(each)) for index, each in enumerate(found, start=1)]
     drawings = [style.svg(each.picture, each.anchor) for each in shown]
     template = report.environment().get_template("between.html.j2")
@@ -207,7 +207,7 @@ HEAD = (
 
 
 def as_html(audit: Audit) -> str:
-    """One file: summary, the rules that found something, each run with its findings, and the rules' pages."""
+    """Return one file: summary, the rules that found something, each run with its findings, and the rules' pages."""
     found: dict[int, list[Remark]] = {id(output): [] for output in audit.outputs}
     for remark in audit.remarks:
         found[id(remark.output)].append(remark)
@@ -230,7 +230,7 @@ def as_html(audit: Audit) -> str:
 
 
 def _row(output: Output) -> tuple[str, ...]:
-    """An output's figures as cells; what it does not say is a dash."""
+    """Return an output's figures as cells; what it does not say is a dash."""
     count, counted = samples(output)
     place = f"{f'cell {output.cell}, ' if output.cell is not None else ''}line {output.line}"
     cells = (

@@ -82,7 +82,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """The stacks of one event as a tree of calls, shares adding up to 1; threads are left out."""
+    """Return the stacks of one event as a tree of calls, shares adding up to 1; threads are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         if rows is None:
@@ -108,7 +108,7 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
 
 
 def boxes(root: Node, least_share: float = LEAST_STILL, most_levels: int | None = MOST_LEVELS) -> list[Box]:
-    """The frames wide enough to be drawn, siblings by name as in every flame graph."""
+    """Return the frames wide enough to be drawn, siblings by name as in every flame graph."""
     return list(_boxes(root, 0, 0.0, least_share, most_levels))
 
 
@@ -151,11 +151,11 @@ class FlameGraph:
         return facts.profile_samples(self.step, self.event)
 
     def smaller(self, least_share: float) -> FlameGraph:
-        """The same without frames narrower than a share of the whole."""
+        """Return the same without frames narrower than a share of the whole."""
         return replace(self, least_share=max(least_share, self.least_share))
 
     def page(self) -> tuple[str, int]:
-        """The HTML page for the frame, and how many levels it has."""
+        """Return the HTML page for the frame, and how many levels it has."""
         root = tree(stacks_of(self.step, self.event), stacks_of(self.other, self.event) if self.other else None)
         seen, names, colours = boxes(root, self.least_share, None), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
@@ -182,7 +182,7 @@ class FlameGraph:
         return colour, style.CARD if style.is_dark(colour) else style.INK
 
     def iframe(self) -> Markup:
-        """The graph in a sandboxed frame: its script runs, but can reach neither the report nor the network."""
+        """Return the graph in a sandboxed frame: its script runs, but can reach neither the report nor the network."""
         page, deep = self.page()
         height_px = max(LEAST_PX, min(MOST_PX, BAR_PX + ROW_PX * (deep + 2)))
         return Markup(  # noqa: S704 - both values are escaped
@@ -191,7 +191,7 @@ class FlameGraph:
         )
 
     def still(self) -> Markup:
-        """The graph as a small SVG, for paper and for a page without scripts."""
+        """Return the graph as a small SVG, for paper and for a page without scripts."""
         root = tree(stacks_of(self.step, self.event), stacks_of(self.other, self.event) if self.other else None)
         seen = boxes(root, STILL_SHARE, STILL_LEVELS)
         high = STILL_ROW * (1 + max((box.level for box in seen), default=0))
@@ -206,7 +206,7 @@ class FlameGraph:
         return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
 
     def picture(self) -> style.Picture:
-        """The graph as a still picture."""
+        """Return the graph as a still picture."""
         return picture(self.step.frames["stacks"], self.event, style.name_of(self.step))
 
     def _repr_html_(self) -> str:
@@ -217,13 +217,15 @@ class FlameGraph:
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
-    """The stacks of one event."""
+    """Return the stacks of one event."""
     stacks = step.frames["stacks"]
     return stacks[stacks["event"] == event] if not stacks.empty else stacks
 
 
 def flamegraph(step: Step, event: str = "cpu") -> FlameGraph:
-    """The flame graph of one event of a profiled step. Raises ValueError, with the events there are, without it."""
+    """Return the flame graph of one event of a profiled step. Raises ValueError, with the events there are, without
+    it.
+    """
     if stacks_of(step, event).empty:
         there = ", ".join(found.event for found in flamegraphs(step)) or "none"
         raise ValueError(f"{step.name}: no {event} profile; profiled events here: {there}")
@@ -231,12 +233,12 @@ def flamegraph(step: Step, event: str = "cpu") -> FlameGraph:
 
 
 def flamegraphs(step: Step) -> list[FlameGraph]:
-    """The graphs of all events that have samples: cpu, alloc, lock."""
+    """Return the graphs of all events that have samples: cpu, alloc, lock."""
     return [FlameGraph(step, event) for event in EVENTS if not stacks_of(step, event).empty]
 
 
 def names_of(*steps: Step) -> list[str]:
-    """The names of steps that are shown together: with their rates, where the names alone are the same."""
+    """Return the names of steps that are shown together: with their rates, where the names alone are the same."""
     names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names
@@ -248,7 +250,7 @@ def _template(name: str) -> str:
 
 
 def short(name: str) -> str:
-    """A frame's name without package, arguments and template parameters.
+    """Return a frame's name without package, arguments and template parameters.
 
     `one/nio/http/HttpSession.processRead` is "HttpSession.processRead", `rocksdb::DBImpl::Write(x)` "DBImpl::Write".
     """
@@ -383,7 +385,7 @@ class Differential:
 
 
 def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
-    """The second profile against the first. Raises ValueError, naming it, when one of them has no such samples."""
+    """Give the second profile against the first. Raises ValueError, naming it, when one of them has no such samples."""
     for step in (first, second):
         if stacks_of(step, event).empty:
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")

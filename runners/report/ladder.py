@@ -35,7 +35,7 @@ WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 
 
 def title(ladder: Ladder) -> str:
-    """The result."""
+    """Return the result."""
     answer = ladder.answer
     if answer is None:
         if not any(point.counts for point in ladder.points):
@@ -55,7 +55,7 @@ def title(ladder: Ladder) -> str:
 
 
 def data(ladder: Ladder) -> pd.DataFrame:
-    """A row a rate, as drawn."""
+    """Return a row a rate, as drawn."""
     levels = {f"p{level * 100:g}_us": level for level, _, _ in LEVELS}
     asked_for = {level for level, _ in ladder.objective.latencies} if ladder.objective else set[float]()
     columns = [
@@ -74,7 +74,7 @@ def data(ladder: Ladder) -> pd.DataFrame:
 
 
 def _resolved(point: Point, level: float, judged: bool) -> float:
-    """A percentile in microseconds; NaN where few samples lie beyond it, unless the objective judges it."""
+    """Return a percentile in microseconds; NaN where few samples lie beyond it, unless the objective judges it."""
     enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
     return point.rate_step.at(level) if enough or judged else math.nan
 
@@ -266,7 +266,7 @@ def _without_knees(row: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _caption(found: Sequence[Ladder]) -> str:
-    """What all ladders have in common."""
+    """Return what all ladders have in common."""
     text = "All ladders"
     over = {ladder.steps[0].record.connections for ladder in found}
     if len(over) == 1:
@@ -340,7 +340,7 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Which of the fixed rates are achieved, in short (rule K05 says it in full)."""
+    """Return which of the fixed rates are achieved, in short (rule K05 says it in full)."""
     met, missed = ladder.outcomes
     if not met and not missed:
         return "nothing is known"
@@ -349,7 +349,7 @@ def _rates(ladder: Ladder) -> str:
 
 
 def _judged_rates(met: Sequence[float], missed: Sequence[float]) -> str:
-    """Which of the judged rates are achieved; there is one at least."""
+    """Return which of the judged rates are achieved; there is one at least."""
     if not met:
         return f"none of {tables.count(len(missed))}" if len(missed) > 1 else f"not {tables.rate(missed[0])}"
     if not missed:
@@ -360,7 +360,7 @@ def _judged_rates(met: Sequence[float], missed: Sequence[float]) -> str:
 
 
 def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """All ladders of a run, or None."""
+    """Return all ladders of a run, or None."""
     found = ladders(run)
     if not found:
         return None
@@ -390,7 +390,7 @@ APART = "Each {what} has its own search for the knee, on a server of its own"
 
 
 def knee_data(found: Sequence[Knee]) -> pd.DataFrame:
-    """A row a setting: `setting`, `rps`, `low_rps`, `high_rps`, `probes`."""
+    """Return a row a setting: `setting`, `rps`, `low_rps`, `high_rps`, `probes`."""
     rows = [(k.name, k.answer.rps, k.answer.low_rps, k.answer.high_rps, len(k.ladder.points)) for k in found]
     return pd.DataFrame(rows, columns=["setting", "rps", "low_rps", "high_rps", "probes"])
 
@@ -430,7 +430,7 @@ def knees_of(steps: Sequence[Step], run: Run) -> style.Picture:
 
 
 def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """The knees of a run's settings, side by side; none for a run of one setting."""
+    """Yield the knees of a run's settings, side by side; none for a run of one setting."""
     found = knees(run)
     if not found:
         return
@@ -452,7 +452,7 @@ MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """A row a published output, with the rate step of this run at its rate; None where nothing was published."""
+    """Return a row a published output, with the rate step of this run at its rate; None where nothing was published."""
     if ladder.base is None:
         return None
     rows = []
@@ -477,7 +477,7 @@ def against_published(ladder: Ladder) -> Table | None:
 
 
 def _rate(published_rps: float, output: Output) -> str:
-    """The rate as published, and the one at which the output was taken where that is another."""
+    """Return the rate as published, and the one at which the output was taken where that is another."""
     taken = rate_steps.taken_at_rps(output)
     text = tables.rate(published_rps)
     return text if taken == published_rps else f"{text} (taken at {tables.rate(taken)})"

@@ -49,7 +49,7 @@ class Curve:
 
 
 def curve(frame: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
-    """The curve of one kind of time in a spectrum frame; None where it has no finite, positive values."""
+    """Return the curve of one kind of time in a spectrum frame; None where it has no finite, positive values."""
     rows = frame[frame["kind"] == kind] if "kind" in frame.columns else frame
     if rows.empty:
         return None
@@ -71,7 +71,7 @@ def curve(frame: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any)
 
 
 def published_curve(published: ConsoleReport | None) -> Curve | None:
-    """The spectrum of a parsed console report; None when it prints none."""
+    """Return the spectrum of a parsed console report; None when it prints none."""
     if published is None:
         return None
     at = f", at {tables.rate(published.rate_rps)}" if published.rate_rps else ""
@@ -127,7 +127,7 @@ def _line(axes: Axes, line: Curve) -> None:
 
 
 def _floor_curve(floor: Step, loads: Sequence[Step]) -> Curve | None:
-    """The floor's curve: dotted where it was taken at another rate than these loads."""
+    """Return the floor's curve: dotted where it was taken at another rate than these loads."""
     loads = loads or (floor,)
     dash: Any = "-" if is_own(floor, loads) else DOTTED
     return curve(floor.frames["spectrum"], "response", label(floor, loads), style.FLOOR, dash=dash, width=0.9)
@@ -169,7 +169,9 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
 
 
 def p99(step: Step) -> str:
-    """A step's p99 in words, "at least" where requests without a response make it a lower bound; empty when unknown."""
+    """Return a step's p99 in words, "at least" where requests without a response make it a lower bound; empty when
+    unknown.
+    """
     value = facts.at(step, 0.99)
     if value is None or not math.isfinite(value.value):
         return ""
@@ -177,7 +179,7 @@ def p99(step: Step) -> str:
 
 
 def title(steps: tuple[Step, ...]) -> str:
-    """The result: what was asked, and each engine's p99."""
+    """Return the result: what was asked, and each engine's p99."""
     clean = [step for step in steps if not step.profiled and quotable(step)] or [s for s in steps if quotable(s)]
     if not clean:
         return f"{_workloads(steps)}: no measurement of which latency may be quoted"
@@ -267,13 +269,13 @@ def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
 
 
 def seconds_of(step: Step) -> pd.DataFrame:
-    """The per-second rows of response times, in time order."""
+    """Return the per-second rows of response times, in time order."""
     frame = step.frames["intervals"]
     return frame[frame["kind"] == facts.RESPONSE].sort_values("t_s", kind="stable") if not frame.empty else frame
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """The result: what explains the tail; without its causes the worst second."""
+    """Return the result: what explains the tail; without its causes the worst second."""
     name = style.name_of(step)
     if seen is None:
         p99 = seconds_of(step)["p99_us"].to_numpy(float)
@@ -351,7 +353,7 @@ def timeline(
 
 
 def attribution_of(step: Step) -> Attribution | None:
-    """The causes of a load's tail; None where nothing was recorded by tenths of a second."""
+    """Return the causes of a load's tail; None where nothing was recorded by tenths of a second."""
     return tail_attribution.attribution(step) if "slices" in step.frames else None
 
 
@@ -392,7 +394,7 @@ def _mark(latency: Axes, responses: Axes, at: float, word: str) -> None:
 
 
 def lanes_of(seen: Attribution) -> list[Share]:
-    """The causes worth a lane: named ones first, then those that come nearest to spikes."""
+    """Return the causes worth a lane: named ones first, then those that come nearest to spikes."""
     return sorted(seen.shares, key=lambda s: (not s.named, -s.share.value, s.p, s.cause.name))[:MOST_LANES]
 
 
@@ -420,7 +422,7 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
 
 
 def timeline_data(step: Step) -> pd.DataFrame:
-    """What is drawn of a load alone: slices or seconds, then spikes and the events of each cause."""
+    """Return what is drawn of a load alone: slices or seconds, then spikes and the events of each cause."""
     seen = attribution_of(step)
     parts = [latency_of(step, latency_spikes.grid(step.frames["slices"])).assign(what="latency")]
     if seen is not None:

@@ -67,7 +67,7 @@ def missing(run: Run, rows: pd.DataFrame) -> list[str]:
 
 
 def _titles(run: Run) -> dict[str, str]:
-    """What each treatment is called in the figure: a closed loop by the title of its stage."""
+    """Return what each treatment is called in the figure: a closed loop by the title of its stage."""
     titles = {
         step.subject: style.plain(step.record.loop.stage_title or style.engine_name(step.subject), 40)
         for step in run.steps
@@ -78,7 +78,9 @@ def _titles(run: Run) -> dict[str, str]:
 
 
 def _of_searches(run: Run) -> Iterator[tuple[object, ...]]:
-    """A row a probe of each search that says something of its server, without those that the machine's stalls hit."""
+    """Yield a row a probe of each search that says something of its server, without those that the machine's stalls
+    hit.
+    """
     for ladder in ladders(run):
         leaves_out = 0 < ladder.left_out < 1
         for point in ladder.points if ladder.search is not None else ():
@@ -92,7 +94,9 @@ def _of_searches(run: Run) -> Iterator[tuple[object, ...]]:
 
 
 def _of_starts(run: Run) -> Iterator[tuple[object, ...]]:
-    """A row a start and treatment of each comparison by request, at the rate that the treatment achieved in them."""
+    """Yield a row a start and treatment of each comparison by request, at the rate that the treatment achieved in
+    them.
+    """
     for found in comparisons(run):
         steps = [step for step in run.steps if step.name in found.steps]
         for name in (found.baseline, *found.treatments) if found.form == REQUESTS else ():
@@ -187,7 +191,7 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def bars(run: Run) -> list[Bar]:
-    """A bar each profiled treatment; of one that was profiled at several rates the highest counts."""
+    """Return a bar each profiled treatment; of one that was profiled at several rates the highest counts."""
     chosen: dict[tuple[str, str], Step] = {}
     for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=_rate):
         if not facts.shares_of(step, "cpu").empty:
@@ -201,7 +205,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """CPU time of the same load without the profiler where there is one, else less the profiler's own share."""
+    """Return CPU time of the same load without the profiler where there is one, else less the profiler's own share."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = cpu_us(clean) if clean is not None else cpu_us(step) * (1 - own)
@@ -231,7 +235,7 @@ def _rate(step: Step) -> float:
 
 
 def cpu_us(step: Step) -> float:
-    """CPU time of the server per request, in microseconds; NaN where it was not recorded."""
+    """Return CPU time of the server per request, in microseconds; NaN where it was not recorded."""
     return of_step(step)["cpu_us"]
 
 
@@ -262,7 +266,7 @@ def cpu(found: Sequence[Bar], heading: str = "CPU time per request of all thread
 
 
 def figures(run: Run) -> list[Shown]:
-    """The two figures, as far as the run holds what they draw."""
+    """Return the two figures, as far as the run holds what they draw."""
     shown, rows, found = [], points(run), bars(run)
     if len(rows):
         shown.append(Shown(POINTS, throughput(run, rows), rows))

@@ -146,12 +146,14 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def csv(data: pd.DataFrame) -> bytes:
-    """A frame as CSV, floats with six significant digits."""
+    """Return a frame as CSV, floats with six significant digits."""
     return bytes(data.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode())
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """The report as Markdown. Paths are relative to the run folder; `kept` names the figures there, if not all are."""
+    """Return the report as Markdown. Paths are relative to the run folder; `kept` names the figures there, if not
+    all are.
+    """
     templates = environment(autoescape=False)
     templates.finalize = tables.escape
     templates.globals.update(
@@ -173,7 +175,7 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
-    """The report as one HTML file below the limit; what had to be left out for that is said in it."""
+    """Return the report as one HTML file below the limit; what had to be left out for that is said in it."""
     template = environment().get_template("report.html.j2")
     face = Markup(faces(letters(drawn.values())))  # noqa: S704 - made here, base64
     live = {shown.anchor: charts(shown.picture) for shown in page.figures}
@@ -196,7 +198,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 
 
 def _left_out(diet: Diet) -> str:
-    """What a reader of a slimmed report must know, as a sentence; empty for the whole one."""
+    """Return what a reader of a slimmed report must know, as a sentence; empty for the whole one."""
     if not diet.graphs:
         return "To stay small, flame graphs of this page are pictures, which cannot be zoomed."
     if diet.least_share == LEAST_SHARE and diet.data:
@@ -226,19 +228,21 @@ def _context(page: Document) -> dict[str, Any]:
 
 
 def _headline(page: Document) -> str:
-    """How the questions were answered, in a sentence."""
+    """Return how the questions were answered, in a sentence."""
     counted = Counter(each.answer.verdict for each in page.answers)
     parts = [f"{counted[verdict]} {verdict.value}" for verdict in Verdict if counted[verdict]]
     return f"{write.several(len(page.answers), 'question')}: {write.listed(parts)}." if parts else ""
 
 
 def source(name: str) -> Markup:
-    """A style sheet or script of the report, as it is."""
+    """Return a style sheet or script of the report, as it is."""
     return Markup(resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8"))  # noqa: S704
 
 
 def data_url(shown: Shown, allowed: bool = True) -> str:
-    """The figure's data as a link that holds them, or to their file in the run folder when they are to be left out."""
+    """Return the figure's data as a link that holds them, or to their file in the run folder when they are to be
+    left out.
+    """
     if not allowed:
         return f"figures/{shown.anchor}.csv"
     return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()
@@ -252,7 +256,7 @@ HAIR = 1e-6
 
 
 def charts(figure: Figure) -> str:
-    """The panels of a figure that hold named curves, as JSON; empty where there is none."""
+    """Return the panels of a figure that hold named curves, as JSON; empty where there is none."""
     found = [chart for axes in figure.axes if (chart := _chart(axes)) is not None]
     below = next((label for axes in reversed(figure.axes) if (label := axes.get_xlabel())), "x")
     for place, chart in enumerate(found):
@@ -311,7 +315,7 @@ def _chart(axes: Axes) -> dict[str, object] | None:
 
 
 def _across(line: Line2D, axes: Axes) -> dict[str, object] | None:
-    """The place of a line that goes across the whole panel, upright or level; None for a curve."""
+    """Return the place of a line that goes across the whole panel, upright or level; None for a curve."""
     if line.get_linestyle() in NO_LINE:
         return None
     for name, transform, values in (
@@ -335,7 +339,9 @@ def _points(line: Line2D) -> list[tuple[float, float]]:
 
 
 def _apart(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same points, those at one place a hair apart: the curves that a browser draws have one value at a place."""
+    """Return the same points, those at one place a hair apart: the curves that a browser draws have one value at a
+    place.
+    """
     seen: Counter[float] = Counter()
     moved = []
     for x, y in points:
@@ -353,7 +359,9 @@ FACES = (("DejaVuSans.ttf", "normal"), ("DejaVuSans-Bold.ttf", "bold"))
 
 
 def letters(svgs: Iterable[str]) -> str:
-    """Every character that the text of these figures uses, sorted, and the usual ones: so most reports share a font."""
+    """Return every character that the text of these figures uses, sorted, and the usual ones: so most reports share
+    a font.
+    """
     found = set(USUAL) | {
         letter for svg in svgs for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, re.S) for letter in text
     }

@@ -40,7 +40,7 @@ RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
 
 
 def outage_title(each: Outage) -> str:
-    """The result: which share of the responses failed in the whole seconds without the node."""
+    """Return the result: which share of the responses failed in the whole seconds without the node."""
     bad, asked = each.failed("without")
     name = style.plain(each.name, 24)
     if not asked:
@@ -82,7 +82,7 @@ def outage_table(found: Sequence[Outage]) -> Table:
 
 
 def outage_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """The deaths of a run, or None."""
+    """Return the deaths of a run, or None."""
     found = faults.outages(run.steps)
     if not found:
         return None
@@ -94,7 +94,7 @@ def outage_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """The section of a run whose status tells where requests were served; None for any other."""
+    """Return the section of a run whose status tells where requests were served; None for any other."""
     loads = cluster.clusters(run)
     if cluster.topology(loads) is None:
         return None
@@ -118,7 +118,7 @@ def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """The section of a run whose lock waits were profiled; None for any other."""
+    """Return the section of a run whose lock waits were profiled; None for any other."""
     found = cluster.of_run(run)
     if not found:
         return None
@@ -166,7 +166,7 @@ MB = 1e6
 
 
 def store_data(found: Sequence[Store]) -> pd.DataFrame:
-    """A row a store: `store`, `written` and `room` (a byte), `tables`, `own_bytes`, `file_bytes`, `heap_bytes`."""
+    """Give a row a store: `store`, `written` and `room` (a byte), `tables`, `own_bytes`, `file_bytes`, `heap_bytes`."""
     columns = ["store", "written", "room", "tables", "own_bytes", "file_bytes", "heap_bytes"]
     rows = [
         (s.subject, s.written, s.room, s.tables, s.rss["anon"], s.rss["file"], s.heap_bytes) for s in found
@@ -209,7 +209,7 @@ def memory(found: Sequence[Store]) -> style.Picture:
 
 
 def store_table(found: Sequence[Store]) -> Table:
-    """Each store: gain with its interval, cost, verdict."""
+    """Return each store: gain with its interval, cost, verdict."""
     against = reference(found)
     rows = tuple(
         (
@@ -258,7 +258,7 @@ COLUMNS = 3
 
 
 def drawn_trends(history: Sequence[Trend]) -> list[Trend]:
-    """The trends that are drawn: those with a change first, then those of most runs."""
+    """Return the trends that are drawn: those with a change first, then those of most runs."""
     ranked = sorted(history, key=lambda trend: (not trend.found, -len(trend.frame)))
     return ranked[:MOST_PANELS]
 
@@ -283,7 +283,7 @@ def history(found: Sequence[Trend]) -> style.Picture:
 
 
 def history_headline(found: Sequence[Trend]) -> str:
-    """The figure's result in a line."""
+    """Return the figure's result in a line."""
     moved = sum(1 for trend in found if trend.found)
     runs = len({run for trend in found for run in trend.frame["run"]})
     looked = sum(1 for trend in found if not trend.why_not)
@@ -336,7 +336,7 @@ def _panel(axes: Axes, trend: Trend) -> None:
 
 
 def trend_table(found: Sequence[Trend]) -> Table:
-    """Every trend in a row: how many runs, the last figure, the median, and what changed."""
+    """Return every trend in a row: how many runs, the last figure, the median, and what changed."""
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
@@ -355,7 +355,7 @@ def trend_table(found: Sequence[Trend]) -> Table:
 
 
 def history_section(run: Run, _: Conclusion) -> Section | None:
-    """The trends of a run of experiment 08, which holds the history in frames of its own."""
+    """Return the trends of a run of experiment 08, which holds the history in frames of its own."""
     found = trends_of(run)
     if found is None:
         return None

@@ -165,14 +165,14 @@ class Picture(Figure):
         self.alt = ""
 
     def headed(self, heading: str, alt: str = "") -> Picture:
-        """The same with its result as a heading, and in words: `alt`, or what the heading says."""
+        """Return the same with its result as a heading, and in words: `alt`, or what the heading says."""
         lines = broken(heading, (1 - HEADING_X) * self.get_figwidth())
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
         self.alt = alt or f"{heading}."
         return self
 
     def get_suptitle(self) -> str:
-        """The heading in one line."""
+        """Return the heading in one line."""
         return " ".join(super().get_suptitle().split("\n"))
 
     def draw(self, renderer: RendererBase) -> None:
@@ -190,7 +190,7 @@ class Picture(Figure):
 
 @styled
 def empty(text: str) -> Picture:
-    """A figure that says why there is nothing to draw."""
+    """Return a figure that says why there is nothing to draw."""
     figure = Picture(8.4, 1.4)
     figure.text(0.5, 0.5, text, ha="center", color=QUIET)
     figure.alt = f"An empty figure: {text}."
@@ -240,7 +240,7 @@ def bars(
 
 @styled
 def png(figure: Figure) -> bytes:
-    """The figure as PNG, 144 dots an inch."""
+    """Return the figure as PNG, 144 dots an inch."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=PNG_DPI, metadata={"Software": None})
     figure.set_layout_engine(None)  # it keeps the layout that it has now; to find it again takes half of the time
@@ -249,7 +249,9 @@ def png(figure: Figure) -> bytes:
 
 @styled
 def svg(figure: Figure, name: str) -> str:
-    """The figure as an `<svg>` element to stand in a page; `name` keeps its ids apart from those of other figures."""
+    """Return the figure as an `<svg>` element to stand in a page; `name` keeps its ids apart from those of other
+    figures.
+    """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     figure.set_layout_engine(None)
@@ -293,12 +295,12 @@ def legend(figure: Figure, most: int, fontsize: float = 8.5, handles: Sequence[A
 
 
 def colour_of(engine: str) -> str:
-    """The colour of an engine; engines that have none of their own share one by their name's letters."""
+    """Return the colour of an engine; engines that have none of their own share one by their name's letters."""
     return ENGINE_COLOURS.get(engine, SPARE[sum(map(ord, engine)) % len(SPARE)])
 
 
 def colours_of(engines: Iterable[str]) -> dict[str, str]:
-    """A colour for each in one figure: its own, or a spare one where another of them has that already."""
+    """Return a colour for each in one figure: its own, or a spare one where another of them has that already."""
     found: dict[str, str] = {}
     for engine in dict.fromkeys(engines):
         own, taken = colour_of(engine), set(found.values())
@@ -307,19 +309,19 @@ def colours_of(engines: Iterable[str]) -> dict[str, str]:
 
 
 def engine_name(engine: str) -> str:
-    """How an engine is called in a title."""
+    """Return how an engine is called in a title."""
     name = ENGINE_NAMES.get(engine, plain(engine, 20))
     return name.lstrip("_") or "?"  # a legend drops labels that start with an underscore
 
 
 def name_of(step: Step) -> str:
-    """How a load is called in a figure: RocksDB PUT."""
+    """Return how a load is called in a figure: RocksDB PUT."""
     title = plain(step.record.loop.stage_title or engine_name(step.subject), 40)
     return f"{title} {plain(step.workload.upper(), 12)}"
 
 
 def category_colour(category: str) -> str:
-    """The colour of a category of stacks."""
+    """Return the colour of a category of stacks."""
     return CATEGORY_COLOURS.get(category.lower(), CATEGORY_COLOURS["other"])
 
 
@@ -329,7 +331,7 @@ def label_bar(axes: Axes, text: str, x: float, y: float) -> None:
 
 
 def is_dark(colour: str) -> bool:
-    """Whether white text reads better than black on a colour (relative luminance as WCAG 2 defines it)."""
+    """Return whether white text reads better than black on a colour (relative luminance as WCAG 2 defines it)."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -337,7 +339,7 @@ def is_dark(colour: str) -> bool:
 
 
 def axis_time(value_us: float) -> str:
-    """A tick of a latency axis: 50 us, 1 ms, 2 s."""
+    """Return a tick of a latency axis: 50 us, 1 ms, 2 s."""
     if not math.isfinite(value_us):
         return ""
     for scale, unit in ((1e6, "s"), (1e3, "ms")):
@@ -387,12 +389,12 @@ DOTTED = (0, (1, 1.5))
 
 
 def is_own(floor: Step, loads: Sequence[Step]) -> bool:
-    """Whether the floor was taken at the rate and connections of one of the loads that are drawn."""
+    """Return whether the floor was taken at the rate and connections of one of the loads that are drawn."""
     return any(instrument.taken_at(floor, load) for load in loads)
 
 
 def label(floor: Step, loads: Sequence[Step]) -> str:
-    """What a legend says of a floor: of one that was taken elsewhere, at which rate."""
+    """Return what a legend says of a floor: of one that was taken elsewhere, at which rate."""
     return "instrument floor (noop)" if is_own(floor, loads) else f"instrument floor at {instrument.where_taken(floor)}"
 
 
@@ -426,6 +428,6 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
 
 
 def reach(floor: Step | None) -> list[float]:
-    """The floor's median, for the limits of an axis: none where there is no floor to quote."""
+    """Return the floor's median, for the limits of an axis: none where there is no floor to quote."""
     value = facts.quoted(floor, LEVELS[0]) if floor is not None else None
     return [value.value] if value is not None else []

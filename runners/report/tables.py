@@ -75,7 +75,7 @@ class Table:
 
 
 def when(unix_s: Any) -> str:
-    """A time in UTC to the second."""
+    """Return a time in UTC to the second."""
     try:
         return datetime.fromtimestamp(float(unix_s), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (TypeError, ValueError, OverflowError, OSError):
@@ -110,7 +110,7 @@ class Section:
 
 
 def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd.DataFrame) -> Shown:
-    """The figure with the spectra of its steps, and whatever more was drawn, as its data."""
+    """Return the figure with the spectra of its steps, and whatever more was drawn, as its data."""
     data = pd.concat([*(step.frames["spectrum"].assign(step=step.name) for step in steps), *more], ignore_index=True)
     return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])
 
@@ -151,7 +151,7 @@ def fenced(text: str, language: str = "") -> Markdown:
 
 
 def table(content: Table, place: Callable[[str], str | None] = lambda anchor: anchor) -> Markdown:
-    """A pipe table; numbers are aligned to the right. `place` tells where a link of a cell leads, or None."""
+    """Return a pipe table; numbers are aligned to the right. `place` tells where a link of a cell leads, or None."""
     head = "| " + " | ".join(escape(cell) or " " for cell in content.head) + " |"
     right = "---:" if content.numeric else "---"
     rule = "| " + " | ".join("---" if index == 0 else right for index in range(len(content.head))) + " |"
@@ -176,12 +176,12 @@ def italic(value: object) -> Markdown:
 
 
 def path(target: str) -> Markdown:
-    """A relative path as the target of a link."""
+    """Return a relative path as the target of a link."""
     return Markdown(quote(target, safe="/-._~#"))
 
 
 def findings(given: Iterable[Finding]) -> Markdown:
-    """A list, one finding a line, with what to do about it and its rule."""
+    """Return a list, one finding a line, with what to do about it and its rule."""
     lines = []
     for finding in given:
         icon = ICONS.get(finding.severity.value, "")
@@ -193,7 +193,7 @@ def findings(given: Iterable[Finding]) -> Markdown:
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """A figure of figures/ with a link to its drawing that scales and to its data, on one line.
+    """Return a figure of figures/ with a link to its drawing that scales and to its data, on one line.
 
     Where few are `kept`, the drawing alone, or for the others what is drawn in report.html.
     """
@@ -236,7 +236,7 @@ class Concluded:
 
 
 def in_notebook() -> bool:
-    """Whether this code runs in a notebook's kernel."""
+    """Return whether this code runs in a notebook's kernel."""
     try:
         from IPython.core.getipython import get_ipython
     except ImportError:

@@ -30,7 +30,7 @@ PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
 
 def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """What every generator reads of a server that does nothing."""
+    """Return what every generator reads of a server that does nothing."""
     found = instrument.floors(run.steps)
     if not instrument.points(found):
         return None
@@ -79,7 +79,7 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """What each generator says of a server that stalled."""
+    """Return what each generator says of a server that stalled."""
     steps = run.find(kind="stall")
     seen = stalls(steps)
     if not seen:
@@ -100,7 +100,7 @@ def _place(floor: Floor) -> tuple[int, float | None]:
 
 
 def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """What the generators themselves cost."""
+    """Return what the generators themselves cost."""
     found = [floor for floor in instrument.floors(run.steps) if floor.good]
     if not found:
         return None
@@ -134,7 +134,7 @@ _ROW_IN = 0.34
 
 
 def label_of(tool: str) -> str:
-    """How a generator is called in a figure."""
+    """Return how a generator is called in a figure."""
     return LABELS.get(tool, style.plain(tool, 20))
 
 
@@ -143,7 +143,7 @@ def colour_of(tool: str) -> str:
 
 
 def _lead(found: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
-    """The highest rate on the fewest connections, and what each generator reads there."""
+    """Return the highest rate on the fewest connections, and what each generator reads there."""
     points = instrument.points(found)
     if not points:
         return None
@@ -153,7 +153,9 @@ def _lead(found: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
 
 
 def floors_title(found: Sequence[Floor]) -> str:
-    """The result: the medians at the highest rate on the fewest connections, of the generators that findings name."""
+    """Return the result: the medians at the highest rate on the fewest connections, of the generators that findings
+    name.
+    """
     if (lead := _lead(found)) is None:
         return "No floor was measured"
     connections, rate, by_tool = lead
@@ -230,7 +232,7 @@ _STEPS = 10
 
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
-    """The quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
+    """Return the quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
     lead = _lead(instrument.floors(steps))
     groups = [floor.good for floor in lead[2].values()] if lead else []
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
@@ -242,7 +244,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 
 def staircase_title(ticks: Sequence[tuple[str, TimerFit]]) -> str:
-    """The result: who climbs, and how straight."""
+    """Return the result: who climbs, and how straight."""
     if not ticks:
         return "No generator shows a tick: latencies are flat in the percentile"
     widths = [f"{name} ({write.latency(line.width_us)})" for name, line in ticks]
@@ -305,7 +307,7 @@ _POINTS = 400
 
 
 def stall_title(seen: Sequence[Stall]) -> str:
-    """The result: the part of the waits that each generator with a schedule counts."""
+    """Return the result: the part of the waits that each generator with a schedule counts."""
     paced = [one for one in ordered(seen) if write.known(one.seen_share)]
     parts = [f"{label_of(one.tool)} {write.percent(one.seen_share)}" for one in paced]
     return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"

@@ -98,7 +98,7 @@ class ArchivedStep(StepFolder):
         return dict(self.archive.metas[self.name])
 
     def frame(self, name: str) -> Path:
-        """The file that holds this frame of all steps."""
+        """Return the file that holds this frame of all steps."""
         return frame_file(self.archive.path, name)
 
     def read_frame(self, name: str) -> pd.DataFrame | None:
@@ -203,7 +203,7 @@ def _encodings(kind: pa.DataType) -> tuple[str | None, ...]:
 
 
 def _size(column: pa.Table, encoding: str | None) -> int:
-    """The bytes that a table of one column takes in an encoding."""
+    """Return the bytes that a table of one column takes in an encoding."""
     import pyarrow as pa
 
     written = pa.BufferOutputStream()

@@ -89,7 +89,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """An existing run folder. Raises StoreError, naming `path`, when it is none."""
+        """Return an existing run folder. Raises StoreError, naming `path`, when it is none."""
         folder = cls(path)
         if not folder.manifest_path.is_file():
             raise StoreError(
@@ -142,7 +142,9 @@ class RunFolder:
         frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
 
     def read_frames(self) -> dict[str, pd.DataFrame]:
-        """The frames of the run as a whole, by name. Raises StoreError, naming the file, when one can't be read."""
+        """Return the frames of the run as a whole, by name. Raises StoreError, naming the file, when one can't be
+        read.
+        """
         return {path.stem: _parquet(path) for path in sorted((self.path / "frames").glob("*.parquet"))}
 
     def server_folder(self, label: str) -> Path:
@@ -178,7 +180,7 @@ class RunFolder:
         self.update_manifest(status="running", resumed_unix_s=resumed)
 
     def begin_step(self, name: str) -> StepFolder:
-        """An empty folder to measure into. What an earlier, unfinished attempt left is removed."""
+        """Return an empty folder to measure into. What an earlier, unfinished attempt left is removed."""
         if not _STEP_NAME.match(name):
             raise StoreError(f"step {name!r}", "not a name for a folder", "use small letters, digits and dashes")
         folder = StepFolder(self.steps_path / (name + PARTIAL))
@@ -207,7 +209,7 @@ class RunFolder:
         return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us") or 0)
 
     def named(self, name: str) -> list[StepFolder]:
-        """The complete step of that name, if there is one."""
+        """Return the complete step of that name, if there is one."""
         if archive := Archive.at(self.path):
             return [archive.step(name)] if name in archive.metas else []
         return [step for step in self.complete() if step.name == name]
@@ -220,7 +222,7 @@ class RunFolder:
         return [step for step in found if not step.path.name.endswith(PARTIAL) and step.meta.is_file()]
 
     def unfinished(self) -> tuple[str, ...]:
-        """The names of steps that were begun and never completed."""
+        """Return the names of steps that were begun and never completed."""
         return tuple(sorted(StepFolder(path).name for path in self.steps_path.glob(f"*{PARTIAL}")))
 
     @property
@@ -244,7 +246,7 @@ def console_step(path: Path) -> StepFolder | None:
 
 
 def runs(root: Path) -> list[RunFolder]:
-    """All run folders under `root`, oldest first by name."""
+    """Return all run folders under `root`, oldest first by name."""
     if not root.is_dir():
         return []
     return [RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]
@@ -289,7 +291,7 @@ class GivenUp:
 
 
 def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Iterator[GivenUp]:
-    """The runs below a folder that a policy gives up, oldest first."""
+    """Yield the runs below a folder that a policy gives up, oldest first."""
     now_unix_s = time.time() if now_unix_s is None else now_unix_s
     manifests: list[tuple[float, RunFolder, dict[str, Any]]] = []
     for folder in runs(root):
@@ -343,5 +345,5 @@ def _measured_now(manifest: Mapping[str, Any]) -> bool:
 
 
 def _bytes(folder: Path) -> int:
-    """What a folder takes on the disk."""
+    """Return what a folder takes on the disk."""
     return sum(os.lstat(Path(base, name)).st_blocks * 512 for base, _, names in os.walk(folder) for name in names)

@@ -344,7 +344,7 @@ _EMPTY = StepRecord()
 
 
 def laid_over(record: StepRecord, *known: StepRecord) -> StepRecord:
-    """The record with those fields of others that are not at their defaults; the last one counts."""
+    """Return the record with those fields of others that are not at their defaults; the last one counts."""
     changed = {
         name: value
         for each in known
@@ -367,7 +367,7 @@ def record_of(document: Mapping[str, Any]) -> StepRecord:
 
 
 def to_document(record: StepRecord) -> dict[str, Any]:
-    """The record as it is written to step.json."""
+    """Return the record as it is written to step.json."""
     document: dict[str, Any] = msgspec.to_builtins(record)
     return {"schema": record.schema, **document}
 

@@ -92,7 +92,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _numbers(data: bytes, wanted: int) -> list[int]:
-    """The numbers of a repeated field, packed or one by one."""
+    """Return the numbers of a repeated field, packed or one by one."""
     found: list[int] = []
     for number, value in _fields(data):
         if number == wanted and isinstance(value, int):

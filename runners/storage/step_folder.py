@@ -160,7 +160,7 @@ class StepFolder:
         return False
 
     def console_text(self) -> str | None:
-        """The generator's standard output; None when none was kept."""
+        """Return the generator's standard output; None when none was kept."""
         try:
             return self.console.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -194,7 +194,7 @@ class StepFolder:
         write_json(self.empty, sorted(name for name, frame in frames.items() if frame.empty))
 
     def read_frame(self, name: str) -> pd.DataFrame | None:
-        """A stored frame, or None when this step has none of that name that holds a row."""
+        """Return a stored frame, or None when this step has none of that name that holds a row."""
         import pyarrow.parquet as pq
 
         if not self.frame(name).exists():
@@ -204,7 +204,7 @@ class StepFolder:
         return frame
 
     def empty_frames(self) -> frozenset[str]:
-        """The frames that were stored without a row; none where a step was stored by an earlier lab."""
+        """Return the frames that were stored without a row; none where a step was stored by an earlier lab."""
         try:
             return frozenset(json.loads(self.empty.read_text(encoding="utf-8")))
         except (OSError, ValueError):

@@ -99,7 +99,7 @@ class StoreStatistics(Protocol):
 
 
 def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
-    """The last lines of a log; says so when it is empty or absent."""
+    """Return the last lines of a log; says so when it is empty or absent."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -187,7 +187,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 def client(timeout_s: float, *, verify: bool = True, socket: Path | None = None) -> httpx.Client:
-    """A client that goes straight to the server, or to its Unix socket: no proxy stands between. Close it."""
+    """Return a client that goes straight to the server, or to its Unix socket: no proxy stands between. Close it."""
     if socket is not None:
         return httpx.Client(timeout=timeout_s, transport=httpx.HTTPTransport(uds=str(socket)))
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=_certificates() if verify else False)

@@ -114,7 +114,7 @@ class RunningTarget:
 
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
-    """Values with the secrets of the lab's environment. Raises PlanError for a variable that is not set."""
+    """Return values with the secrets of the lab's environment. Raises PlanError for a variable that is not set."""
     found = {}
     for name, value in values.items():
         if isinstance(value, FromEnvironment):
@@ -335,7 +335,7 @@ def content_hash(file: TargetFile) -> str:
 
 
 def _tracked(directory: Path) -> list[Path]:
-    """The files of a directory that git keeps, in order; none outside of a repository."""
+    """Return the files of a directory that git keeps, in order; none outside of a repository."""
     try:
         listed = _git(str(directory), "-C", str(directory), "ls-files", "-z")
     except LabError:
@@ -374,7 +374,7 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
 
 
 def _described(file: TargetFile, name: str) -> dict[str, Any]:
-    """The present description under another name; its scripts stay where they are."""
+    """Return the present description under another name; its scripts stay where they are."""
     described: dict[str, Any] = msgspec.to_builtins(file.target)
     described = {key: value for key, value in described.items() if value not in (None, [], {}, ())}
     described["name"] = name

@@ -82,7 +82,7 @@ class ServerSpec:
         ]  # fmt: skip
 
     def command(self) -> list[str]:
-        """The whole command line, as it is run."""
+        """Return the whole command line, as it is run."""
         selectors_flag = ["--selectors", str(self.selectors)] if self.selectors and self.main_class == MAIN else []
         java = [
             shown(self.java), *self.jvm_flags(), "-cp", shown(self.class_path / "*"), self.main_class,
@@ -241,7 +241,7 @@ def launch(
 
 
 def _exit_code(child: Child) -> int | None:
-    """The code of a child that has closed its output, or None for one that is merely silent."""
+    """Return the code of a child that has closed its output, or None for one that is merely silent."""
     return child.poll() if not child.wait_up_to(_END_OF_OUTPUT_S) else child.wait()
 
 

@@ -68,7 +68,9 @@ def source_hash(folder: Path) -> str:
 
 
 def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """The same over what plans, launches, measures and reads; not over reports, tests and the generator's crate."""
+    """Return the same over what plans, launches, measures and reads; not over reports, tests and the generator's
+    crate.
+    """
     digest = hashlib.sha256()
     for path in _files(package):
         inside = path.relative_to(package)
@@ -79,17 +81,17 @@ def lab_source_hash(package: Path = tools.PACKAGE) -> str:
 
 
 def loadgen_source_hash() -> str | None:
-    """The sources that the built generator was made from; None when it was not built by the lab."""
+    """Return the sources that the built generator was made from; None when it was not built by the lab."""
     return LOADGEN_STAMP.read_text() if LOADGEN_STAMP.is_file() else None
 
 
 def present_loadgen_sources() -> str:
-    """The sources that a generator built now is made from, and the profile that it is built by."""
+    """Return the sources that a generator built now is made from, and the profile that it is built by."""
     return source_hash(tools.LOADGEN_CRATE) + ("" if tools.CARGO_PROFILE == "release" else f"-{tools.CARGO_PROFILE}")
 
 
 def git_state() -> dict[str, object]:
-    """The project's commit and whether the tree differs from it; empty outside git, and outside the checkout."""
+    """Return the project's commit and whether the tree differs from it; empty outside git, and outside the checkout."""
     git = shutil.which("git")
     if git is None or not tools.CHECKOUT:
         return {}
@@ -188,7 +190,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """The folder with async-profiler's jars: that of the lab's own servers, else one that Maven fills once.
+    """Return the folder with async-profiler's jars: that of the lab's own servers, else one that Maven fills once.
 
     Raises ToolError: no Maven, or its last lines.
     """
@@ -271,11 +273,11 @@ class Workshop:
         return self.servers
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
-        """The JDK of a feature release, 0 for the lab's own; None when it is not on this machine."""
+        """Return the JDK of a feature release, 0 for the lab's own; None when it is not on this machine."""
         return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)
 
     def versions(self) -> dict[str, str]:
-        """What the manifest says about tools."""
+        """Return what the manifest says about tools."""
         found = {"python": platform.python_version(), "lab_sources": lab_source_hash()}
         if self.java is not None:
             found["java"] = f"{self.java.version} ({self.java.vendor})"
@@ -291,7 +293,7 @@ class Workshop:
 
 
 def truepace_tool(path: Path) -> tools.Tool:
-    """The built generator with the version it prints."""
+    """Return the built generator with the version it prints."""
     tool = tools.find_tool(str(path))
     if tool is None:
         raise ToolError(str(path), "it does not run", "build it again with `lab build --force`")
@@ -337,7 +339,7 @@ def prepare(
 
 
 def _profiler(say: Callable[[str], None]) -> tuple[tools.Jdk | None, Path | None]:
-    """The JDK and the jars of the profiler; without either a JVM can't be profiled, which its load then says."""
+    """Return the JDK and the jars of the profiler; without either a JVM can't be profiled, which its load then says."""
     try:
         return tools.require_jdk(), fetch_profiler(say)
     except ToolError as error:

@@ -47,7 +47,7 @@ TRUEPACE = _truepace()
 
 
 def shown(path: Path) -> str:
-    """A path as it stands in a command line: relative to the project when it lies there (that is where every
+    """Return a path as it stands in a command line: relative to the project when it lies there (that is where every
     child is started), so that a recorded command can be copied on another machine."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
@@ -70,7 +70,7 @@ class Jdk:
         return self.home / "bin" / "java"
 
     def tool(self, name: str) -> Path:
-        """A program of the kit (jcmd, jfr, javac)."""
+        """Return a program of the kit (jcmd, jfr, javac)."""
         return self.home / "bin" / name
 
 
@@ -106,7 +106,7 @@ def _read_jdk(home: Path) -> Jdk | None:
 
 
 def find_jdks() -> list[Jdk]:
-    """Every JDK on this machine (JAVA_HOME, PATH, the usual folders, SDKMAN), once each."""
+    """Return every JDK on this machine (JAVA_HOME, PATH, the usual folders, SDKMAN), once each."""
     found: dict[Path, Jdk] = {}
     for home in _candidate_homes():
         jdk = _read_jdk(home.resolve())
@@ -133,7 +133,7 @@ def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
 
 
 def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
-    """A JDK of exactly this feature release, the newest update of it; None when there is none."""
+    """Return a JDK of exactly this feature release, the newest update of it; None when there is none."""
     known = find_jdks() if jdks is None else jdks
     fit = [jdk for jdk in known if jdk.major == major]
     return max(fit, key=lambda jdk: [int(part) for part in re.findall(r"\d+", jdk.version)], default=None)
@@ -161,7 +161,7 @@ def _first_line(*command: str | Path) -> str:
 
 
 def find_tool(name: str, *version_flags: str) -> Tool | None:
-    """A program on PATH, or None."""
+    """Return a program on PATH, or None."""
     path = shutil.which(name)
     if path is None:
         return None
@@ -169,7 +169,7 @@ def find_tool(name: str, *version_flags: str) -> Tool | None:
 
 
 def usage_text(path: Path) -> str:
-    """What a program prints when it is called without arguments (that is how to tell wrk from wrk2)."""
+    """Return what a program prints when it is called without arguments (that is how to tell wrk from wrk2)."""
     return _printed(path)
 
 
@@ -188,7 +188,7 @@ def find_wrk2() -> Tool | None:
 
 
 def find_wrk() -> Tool | None:
-    """The closed-loop wrk."""
+    """Return the closed-loop wrk."""
     path = shutil.which("wrk")
     if path is None or is_wrk2(usage_text(Path(path))):
         return None
@@ -196,7 +196,7 @@ def find_wrk() -> Tool | None:
 
 
 def require_tool(name: str, remedy: str) -> Tool:
-    """A program on PATH. Raises ToolError with `remedy`."""
+    """Return a program on PATH. Raises ToolError with `remedy`."""
     tool = find_tool(name)
     if tool is None:
         raise ToolError(name, "it is not on PATH", remedy)

@@ -56,7 +56,7 @@ class Counters:
         self._open.clear()
 
     def text(self, path: str) -> str | None:
-        """What the file holds now; None if there is none, or if what it counted has ended."""
+        """Return what the file holds now; None if there is none, or if what it counted has ended."""
         kept = self._open.get(path)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if kept is None else kept
@@ -120,12 +120,12 @@ def _name(pid: int) -> str:
 
 
 def role(name: str) -> str:
-    """What a thread of that name is for."""
+    """Return what a thread of that name is for."""
     return next((role for role, pattern in ROLES if pattern.match(name)), OTHER)
 
 
 def available() -> bool:
-    """Whether this kernel tells what its threads use."""
+    """Return whether this kernel tells what its threads use."""
     return Path("/proc/self/schedstat").exists() and Path("/proc/stat").exists()
 
 
@@ -149,7 +149,7 @@ class BackgroundClock:
         self._used_ns: dict[str, int] = {}
 
     def read_s(self) -> dict[str, float] | None:
-        """CPU seconds so far by role, of those that used any; None where the kernel does not tell."""
+        """Return CPU seconds so far by role, of those that used any; None where the kernel does not tell."""
         if not available():
             return None
         for pid in tree(self._roots):
@@ -302,7 +302,7 @@ class Activity:
         return tuple(each for each in found if each.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """CPU time by name since the sampling began; a process that has ended keeps what it had."""
+        """Return CPU time by name since the sampling began; a process that has ended keeps what it had."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -351,7 +351,7 @@ class Activity:
         return (int(fields[11]) + int(fields[12])) * _TICK_S
 
     def _machine(self) -> tuple[float, float]:
-        """Seconds that other guests took, and seconds in which cores were busy, over all cores."""
+        """Return seconds that other guests took, and seconds in which cores were busy, over all cores."""
         line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
         return steal, user + nice + system + irq + softirq

@@ -116,7 +116,7 @@ class Outages(_Planned):
         return self._ended.wait(max(0.0, until - time.monotonic()))
 
     def finish(self) -> OutageRecord:
-        """The times of what happened; what had not begun does not happen any more."""
+        """Return the times of what happened; what had not begun does not happen any more."""
         self._ended.set()
         self._join()
         return self._record
@@ -159,7 +159,9 @@ _TABLES = (Path("/proc/net/netstat"), Path("/proc/net/snmp"))
 
 
 def parse_counters(text: str) -> dict[str, int]:
-    """The counters of `TcpExt:` and `Tcp:` in a table of /proc/net, whose lines come in pairs: names, then values."""
+    """Return the counters of `TcpExt:` and `Tcp:` in a table of /proc/net, whose lines come in pairs: names, then
+    values.
+    """
     found: dict[str, int] = {}
     lines = [line.split() for line in text.splitlines()]
     for names, values in zip(lines[::2], lines[1::2], strict=False):
@@ -181,7 +183,7 @@ def tcp_counters() -> dict[str, int] | None:
 
 
 def timer_hz() -> int | None:
-    """How often a second the kernel's coarse timers tick (CONFIG_HZ), where its configuration can be read."""
+    """Return how often a second the kernel's coarse timers tick (CONFIG_HZ), where its configuration can be read."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
         try:
             content = path.read_bytes()

@@ -43,7 +43,7 @@ def _number(path: str) -> int | None:
 
 
 def cpu_model() -> str:
-    """The processor's name as the system gives it."""
+    """Return the processor's name as the system gives it."""
     found = re.search(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
     return found.group(1) if found else platform.processor() or platform.machine()
 
@@ -54,20 +54,20 @@ def os_name() -> str:
 
 
 def glibc() -> str | None:
-    """The C library's version, None where it is not glibc."""
+    """Return the C library's version, None where it is not glibc."""
     library, version = platform.libc_ver()
     return version if library == "glibc" else None
 
 
 def virtualised() -> str | None:
-    """The hypervisor, `yes` when there is one without a name, None on bare metal or when unknown."""
+    """Return the hypervisor, `yes` when there is one without a name, None on bare metal or when unknown."""
     if "hypervisor" in (_text("/proc/cpuinfo") or ""):
         return _text("/sys/hypervisor/type") or _text("/sys/class/dmi/id/sys_vendor") or "yes"
     return None
 
 
 def governors() -> str | None:
-    """The frequency governor, or governors, of the cores; None where the kernel shows none."""
+    """Return the frequency governor, or governors, of the cores; None where the kernel shows none."""
     found = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     return ", ".join(sorted(name for name in found if name)) or None
 
@@ -81,7 +81,7 @@ def quiet_share() -> dict[str, float]:
 
 
 def facts() -> dict[str, Any]:
-    """Everything about the machine that goes into the manifest."""
+    """Return everything about the machine that goes into the manifest."""
     return {
         "cpu_model": cpu_model(), "cores": len(usable_cpus()) or psutil.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total, "os": os_name(), "kernel": platform.release(),
@@ -95,7 +95,7 @@ def facts() -> dict[str, Any]:
 
 
 def taskset() -> Path | None:
-    """The tool that pins, where there is one."""
+    """Return the tool that pins, where there is one."""
     tool = tools.find_tool("taskset")
     return tool.path if tool else None
 
@@ -109,7 +109,7 @@ def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
 
 
 def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
-    """Warnings about today: what may spoil a measurement, and what cures it."""
+    """Return warnings about today: what may spoil a measurement, and what cures it."""
     busy = f"{machine['busy_share'] * 100:.0f}\u00a0%"
     seen = (
         (
@@ -151,7 +151,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Every finding, in the order in which a run needs them."""
+    """Return every finding, in the order in which a run needs them."""
     return [*_toolchain(), *_machine(), *_transport()]
 
 

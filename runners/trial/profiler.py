@@ -214,7 +214,7 @@ class Profiler:
         return classes
 
     def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
-        """The recording's own settings (engine, version, interval) and how many events of each kind it holds."""
+        """Return the recording's own settings (engine, version, interval) and how many events of each kind it holds."""
         jfr = str(self.jdk.tool("jfr"))
         settings: dict[str, str] = {}
         asked = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
@@ -253,7 +253,7 @@ def _write_collapsed(weights: Counter[str], out: Path) -> None:
 
 
 def _without_threads(collapsed: Path) -> Counter[str]:
-    """The samples of each stack, in whichever thread it was seen."""
+    """Return the samples of each stack, in whichever thread it was seen."""
     sums = Counter[str]()
     with collapsed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:

@@ -90,7 +90,7 @@ def _program(pid: int) -> str:
 
 
 def _tool(name: str, remedy: str) -> Path:
-    """A program next to the interpreter, or on PATH. Raises MeasureError with the remedy."""
+    """Return a program next to the interpreter, or on PATH. Raises MeasureError with the remedy."""
     installed = Path(sys.executable).with_name(name)
     found = str(installed) if installed.exists() else shutil.which(name)
     if found is None:
@@ -287,7 +287,7 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Frames as one collapsed stack, root first, without what would be read as its form or as markup."""
+    """Return frames as one collapsed stack, root first, without what would be read as its form or as markup."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
     return ";".join(name or "[unknown]" for name in plain)
 

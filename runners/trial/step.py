@@ -68,7 +68,7 @@ class _Counters:
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
-        """What it used since the beginning."""
+        """Return what it used since the beginning."""
         server, before = self._server, self._before
         (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
         background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
@@ -206,7 +206,7 @@ def measure_step(
 def _converted(
     record: StepRecord, folder: StepFolder, recorded: _Recording, profile: ProfileSpec, window_ms: tuple[int, int]
 ) -> StepRecord:
-    """The record with that of the profile; where that can't be read, a note, or of a JVM the error."""
+    """Return the record with that of the profile; where that can't be read, a note, or of a JVM the error."""
     assert recorded.sampler is not None
     try:
         return replace(record, profiler=recorded.sampler.convert(profile, folder, window_ms))
@@ -217,17 +217,17 @@ def _converted(
 
 
 def statistics(server: Target) -> dict[str, Any]:
-    """What the server's store has counted; empty for one that counts nothing."""
+    """Return what the server's store has counted; empty for one that counts nothing."""
     return server.statistics() if isinstance(server, StoreStatistics) else {}
 
 
 def store_status(status: Mapping[str, Any]) -> StoreStatus:
-    """The store's part of a server's status."""
+    """Return the store's part of a server's status."""
     return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 
 def _events_of(recorded: _Recording, profile: ProfileSpec) -> tuple[str, ...]:
-    """What was recorded of what was asked: all of a JVM, of any other server its processor time."""
+    """Return what was recorded of what was asked: all of a JVM, of any other server its processor time."""
     if recorded.sampler is None:
         return ()
     return profile.events if isinstance(recorded.sampler, JvmSampler) else (CPU,)
@@ -307,7 +307,7 @@ def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: Loa
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
-    """The record of a trial that was not measured because its server was gone, or another's, before it began."""
+    """Return the record of a trial that was not measured because its server was gone, or another's, before it began."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),

@@ -126,7 +126,7 @@ def processes(pids: Collection[int]) -> ProcessStatus:
 
 
 def disk_bytes(folder: Path) -> int:
-    """What the files of a folder take on the disk, in whole pages; room that is only reserved is not counted.
+    """Return what the files of a folder take on the disk, in whole pages; room that is only reserved is not counted.
 
     A file that goes meanwhile counts nothing.
     """
