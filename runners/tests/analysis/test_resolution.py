@@ -211,7 +211,7 @@ def test_the_floor_can_be_drawn_on_any_plot_of_latency(tmp_path: Path) -> None:
     assert axes.get_ylim() == (10, 1_000)
     p50 = reach(made)[0]
     assert p50 in [line.get_ydata()[0] for line in axes.lines], "each level is a line"  # type: ignore[index]
-    assert [text.get_text().split(" ")[1] for text in axes.texts] == ["p50", "p99"]
+    assert [text.get_text().split()[1] for text in axes.texts] == ["p50", "p99"]
     assert axes.patches, "what lies below is shaded"
     for none in (None, dataclasses.replace(made, record=replace(made.record, valid=False))):
         assert floor_lines(_plot(), none, [load]) is None and reach(none) == []

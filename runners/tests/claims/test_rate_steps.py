@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,17 @@ from hypothesis import strategies as st
 from runners.claims import rate_steps
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
+from runners.claims.questions import Evidence, Verdict
+from runners.claims.verdicts import published_rates
 from runners.design.ladder import MOST_SHARE, nearest, step_rates
 from runners.readers.published import published, published_names, published_outputs
 from runners.readers.reading import read_run
 from runners.report import render
 from runners.report.ladder import against_published
+from runners.tests.fixtures.fake_rounds import with_summary
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.ladder_run import make_ladder
+from runners.tests.report import steps
 
 BASE = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
 RATES = (800.0, 1_400.0, 1_800.0, 2_400.0)
@@ -50,6 +55,23 @@ def test_published_rates_beyond_this_machine_are_named_as_not_offered(tmp_path: 
     run = read_run(make_ladder(tmp_path, RATES, searched=False, base=BASE, published=REPORT_4))
     (far,) = (finding for finding in conclude(run, {}).findings if finding.code == "R02")
     assert far.evidence["lowest_not_offered_rps"] == 20_000 and "not offered" in far.sentence
+
+
+@pytest.mark.parametrize(("closed_rps", "verdict"), [(12_000.0, Verdict.NO), (60_000.0, Verdict.INCONCLUSIVE)])
+def test_what_a_closed_loop_does_not_reach_is_not_kept_over_as_many_connections(
+    tmp_path: Path, closed_rps: float, verdict: Verdict
+) -> None:
+    wide = {"what": "knee", "rps": 20_000.0, "knee": [20_000.0, 15_000.0, 60_000.0]}
+    run = read_run(make_ladder(tmp_path, RATES, searched=False, base=wide, published=REPORT_4))
+    first = run.steps[0]
+    probe = with_summary(
+        steps.step(tmp_path, "probe-put", steps.times(), role="probe", treatment=first.subject, workload="put",
+                   connections=first.record.connections, offered_rps=None),
+        offered_rps=float("nan"), achieved_rps=closed_rps,
+    )  # fmt: skip
+    answer = published_rates(Evidence(dataclasses.replace(run, steps=(probe, *run.steps)), ()))
+    assert answer is not None and answer.verdict == verdict, answer
+    assert ("in closed loop" in answer.effect) == (verdict == Verdict.NO)
 
 
 def test_a_report_of_ladders_alone_says_what_the_authors_missed(tmp_path: Path) -> None:
