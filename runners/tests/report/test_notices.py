@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runners.analysis import facts
 from runners.readers.run import Step
-from runners.report.document import notices, reason
+from runners.report.notices import notices, reason
 from runners.tests.report import steps
 
 OFFERED_RPS = 12_600.0

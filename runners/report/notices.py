@@ -1,0 +1,72 @@
+"""Say before the first number what a reader must know: an unfinished run, invalid steps, missing profiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from runners.analysis import facts
+from runners.analysis.facts import quotable
+from runners.design.session import RATE_STEP
+from runners.readers import write
+from runners.readers.run import Run, Step
+from runners.report import tables
+
+
+def notices(run: Run, has_sections: bool = False) -> list[str]:
+    """Return what a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
+
+    `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
+    """
+    found = []
+    status = str(run.manifest.get("status", "not known"))
+    if status != "complete":
+        count = tables.count(len(run.steps))
+        found.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
+    found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
+    measured = [step for step in run.steps if step.kind in ("load", "floor")]
+    found += _grouped((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
+    others = [step for step in run.steps if step not in measured and not step.record.own_section]
+    found += _grouped((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
+    found += _grouped(
+        (step, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
+        for step in run.steps
+        for problem in step.unreadable
+    )
+    found += _grouped(
+        (step, "there is no profile of this load.")
+        for step in run.find(kind="load", profiled=False)
+        if all(
+            other.frames["shares"].empty
+            for other in run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
+        )
+    )
+    if not run.find(kind="load") and not has_sections:
+        found.append("No load step is in this run, so there is no latency to show.")
+    return found
+
+
+def _grouped(said: Iterable[tuple[Step, str]]) -> list[str]:
+    """Return steps of which the same is said, in one line; a step's own name within the text does not set it apart."""
+    steps: dict[str, list[str]] = {}
+    for step, text in said:
+        steps.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_called(step))
+    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps.items()]
+
+
+def _called(step: Step) -> str:
+    """Return a step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
+    rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
+    at = f" at {write.rate(rate_rps)}" if write.known(rate_rps) else ""
+    title = facts.title(step)
+    return f"{title}{at}{', profiled' if step.profiled else kind}" if title else step.name  # of one that can't be read
+
+
+def reason(step: Step) -> str:
+    """Return why a step can't be quoted."""
+    reasons = "; ".join(step.record.invalid_reasons)
+    if facts.fell_short(step):
+        head = "saturated" if facts.is_saturated(step) else "held up for a while, so it fell short of its rate"
+    else:
+        head = "invalid" if not step.valid else "no latencies recorded"
+    return f"{head} ({reasons})." if reasons else f"{head}."
