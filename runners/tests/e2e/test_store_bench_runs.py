@@ -79,7 +79,7 @@ def test_a_signal_leaves_no_process_and_no_data(number: signal.Signals, tmp_path
     ("words", "begun"),
     [
         pytest.param(["power", "aa-lsm"], "*/data/*", marks=pytest.mark.long, id="power"),
-        pytest.param(["overhead", "overhead"], "overhead/runs/**/steps/*", id="overhead"),
+        pytest.param(["overhead", "overhead"], "overhead/runs/**/steps/*", marks=pytest.mark.long, id="overhead"),
     ],
 )
 def test_a_signal_ends_what_a_benchmark_started_and_removes_its_data(
