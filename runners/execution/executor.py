@@ -384,7 +384,7 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        """Return how a setting is started here, on an empty store or on what is there. Raises ToolError without its
+        """Launch a setting here, on an empty store or on what is there. Raises ToolError without its
         JDK.
         """
         self._starts += 1

@@ -420,8 +420,7 @@ def warm_up(
     known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
-    """Return a closed loop on a warm server: the last of as many as it takes; those before are kept under
-    steps/superseded/.
+    """Warm a server by closed loops, as many as it takes; give the last. Those before are kept in steps/superseded/.
 
     They end when the compiler rests at the end of one, or with the last that ends within WARM_BOUND times `whole_s`.
     Where the kernel does not tell what threads use, it is one loop of `whole_s`.

@@ -312,7 +312,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Give a part of the work that will take about `planned_s`; give how far it is, and it counts as done
+        """Begin a part of the work that will take about `planned_s`; give how far it is, and it counts as done
         afterwards.
 
         Where that is known better by now than when the whole was planned, with `in_plan_s` for this part, the whole
