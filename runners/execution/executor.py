@@ -384,9 +384,7 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        """Launch a setting here, on an empty store or on what is there. Raises ToolError without its
-        JDK.
-        """
+        """Specify how a setting is started here, on an empty store or not. Raises ToolError without its JDK."""
         self._starts += 1
         jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
         if jdk is None:
