@@ -32,6 +32,7 @@ from runners.analysis.treatments import (
     without_spill_over,
 )
 from runners.design.block import REFERENCE_TARGET
+from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import ALONE, SHARED, SOLO
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND
@@ -44,10 +45,9 @@ LEVELS = {
     "p999_us": ("response_us", 0.999), "service_p50_us": ("service_us", 0.5), "service_p90_us": ("service_us", 0.9),
     "service_p99_us": ("service_us", 0.99),
 }  # fmt: skip
-UNDISTURBED, THROUGHPUT = "p99_undisturbed_us", "closed_loop_rps"
-#: Of the threads that respond; where they are known, of the others (compilers, collectors, flushes, compaction), and of
-#: both.
-CPU, BACKGROUND_CPU, ALL_CPU = "cpu_us", "background_cpu_us", "all_cpu_us"
+#: CPU time of the threads that do not respond, where they are known (compilers, collectors, flushes, compaction), and
+#: of all.
+BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 #: What background threads do, by their role.
 BACKGROUND_NAMES = {
     "jit": "JIT compilation", "gc": "GC", "flush": "flushes", "compaction": "compaction", "profiler": "the profiler",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from runners.analysis import facts, instrument, machine_stalls
-from runners.analysis.interleaved import THROUGHPUT, Comparison, comparisons
+from runners.analysis.interleaved import Comparison, comparisons
 from runners.analysis.knee import rate_interval
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, head, steadiness
 from runners.audit.audit import audit
@@ -20,6 +20,7 @@ from runners.claims import profile
 from runners.claims.climbing import Ladder, contradictions, ladders
 from runners.claims.conclusion import Check
 from runners.claims.settings import Knee, knees
+from runners.design.objective import THROUGHPUT
 from runners.design.session import ALONE, PROFILED_RATE_STEP, RATE_STEP, ROUND, SHARED, SOLO
 from runners.design.setting import CEILING
 from runners.readers import write

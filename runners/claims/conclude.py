@@ -28,7 +28,7 @@ from runners.claims import (
 from runners.claims.checks import NOTHING_TO_LOOK_AT, STEAL_LIMIT, checks, cross_checks
 from runners.claims.conclusion import Check, Claims, Conclusion
 from runners.claims.published import comparison, missed_in, not_repeated
-from runners.claims.questions import Asked, Evidence, answered
+from runners.claims.question import Asked, Evidence, answered
 from runners.design.load import STABLE_SHARE
 from runners.design.session import RATE_STEP, SHARED, SOLO
 from runners.readers import write

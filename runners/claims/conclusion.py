@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Answered
 from runners.readers.finding import Finding
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Answered
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import Row, signed
 from runners.analysis.treatments import Verdict
 from runners.claims.conclusion import Check, Claims
-from runners.claims.questions import Answer, Answering, Evidence
-from runners.claims.questions import Verdict as Said
+from runners.claims.question import Answer, Answering, Evidence
+from runners.claims.question import Verdict as Said
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import EQUAL
 from runners.readers import write

@@ -1,6 +1,6 @@
 """Answer the questions that one experiment alone asks, each by the finding or the frames of its run.
 
-What several experiments ask is answered in `questions`, by interleaved trials in `interleaved`.
+What several experiments ask is answered in `answers`, by interleaved trials in `interleaved`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import math
 
 from runners.analysis import facts, instrument, knee
 from runners.analysis.facts import grouped
-from runners.analysis.interleaved import THROUGHPUT, comparisons
+from runners.analysis.interleaved import comparisons
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import Quantity, factor
 from runners.claims import faults, interleaved, profile, settings
 from runners.claims.climbing import Ladder, ladders
-from runners.claims.questions import (
+from runners.claims.question import (
     Answer,
     Answering,
     Evidence,
@@ -30,6 +30,7 @@ from runners.claims.trends import JUDGED, Trend, trends_of
 from runners.claims.validation import FLOORS, OURS
 from runners.design.cluster import OLD
 from runners.design.load import SENTINEL
+from runners.design.objective import THROUGHPUT
 from runners.design.session import PROBE
 from runners.readers import write
 from runners.readers.finding import Finding

@@ -130,7 +130,7 @@ class FixedRate:
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, replace(self.size, probe_s=starts.server_s),
-            Shape(self.connections, self.threads, starts.load_s, starts.warmup_s), starts=starts.count, margin=margin,
+            starts.shape(self.connections, self.threads), starts=starts.count, margin=margin,
             at_once=MOST_AT_ONCE, solo=False, loops=False, like=self, questions=questions,
         )  # fmt: skip
 

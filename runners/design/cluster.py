@@ -5,7 +5,7 @@ Report 5 changed three things at once; each is a treatment of its own here.
 
 from __future__ import annotations
 
-from runners.design.setting import Setting
+from runners.design.setting import FLUSH, OLD_LSM, WAL, Setting
 
 ENGINE = "lsm"
 NODES = 3
@@ -15,6 +15,8 @@ PUBLISHED_KEYS = 3_710_000
 OLD_THREADS, NEW_THREADS = 20, 6
 THREADS_A_CORE = 2
 QUEUE = 128
+#: Replicated, a request of the first node is two calls; the blocking client has room for QUEUE of them.
+REPLICATED_CONNECTIONS = 60
 OLD, NEW = "all-old", "all-new"
 #: The report's state before, each of its three changes alone, and its state after.
 CHANGES = (OLD, "fewer-threads", "no-lock", "murmur3", NEW)
@@ -64,7 +66,7 @@ def apart(name: str, cores: int) -> Setting:
     return Setting(
         name,
         ENGINE,
-        tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal"))),
+        tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL))),
         processes=NODES,
         all_cores=True,
     )
@@ -73,7 +75,7 @@ def apart(name: str, cores: int) -> Setting:
 def _node(pool: int) -> tuple[str, ...]:
     """Give a node as the report had it: a pool with a bounded queue that refuses, and a store that flushes at 1 MiB."""
     queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
-    store = ("--wal=off", "--flush-threshold-bytes=1048576")
+    store = (f"{flag}={OLD_LSM[flag]}" for flag in (WAL, FLUSH))
     return (f"--nodes={NODES}", "--selectors=1", *queue, *store)
 
 

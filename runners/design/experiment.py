@@ -45,6 +45,21 @@ class Parameter:
     read: Callable[[str], object] | None = None
     kept: Callable[[str], str] = str
 
+    @classmethod
+    def profile(cls, events: str) -> Parameter:
+        """Return the parameter that says what is profiled, with its default."""
+        return cls("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
+
+    @classmethod
+    def heap(cls, default: int, meaning: str = "the server's heap") -> Parameter:
+        """Return the parameter that says how large a JVM's heap is, with its default."""
+        return cls("heap_mb", default, meaning, "MiB", low=16, high=65_536)
+
+    @classmethod
+    def connections(cls, default: int, meaning: str) -> Parameter:
+        """Return the parameter that says over how many connections a load is sent, with its default."""
+        return cls("connections", default, meaning, "connections", low=1, high=10_000)
+
     @property
     def range_text(self) -> str:
         if self.choices:
@@ -136,29 +151,14 @@ def without(parameters: Sequence[Parameter], *names: str) -> tuple[Parameter, ..
     return tuple(each for each in parameters if each.name not in names)
 
 
-def profile_parameter(events: str) -> Parameter:
-    """Return the parameter that says what is profiled, with its default."""
-    return Parameter("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
-
-
-def heap_parameter(default: int, meaning: str = "the server's heap") -> Parameter:
-    """Return the parameter that says how large a JVM's heap is, with its default."""
-    return Parameter("heap_mb", default, meaning, "MiB", low=16, high=65_536)
-
-
-def connections_parameter(default: int, meaning: str) -> Parameter:
-    """Return the parameter that says over how many connections a load is sent, with its default."""
-    return Parameter("connections", default, meaning, "connections", low=1, high=10_000)
-
-
 #: What every experiment on one server understands.
 COMMON = (
     Parameter("size", "quick", "how long it runs", choices=tuple(SIZES)),
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
     Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=tuple(ENGINES), several=True),
-    profile_parameter(",".join(EVENTS)),
+    Parameter.profile(",".join(EVENTS)),
     Parameter("generator", "truepace", "who sends the load", choices=GENERATORS),
-    heap_parameter(128),
+    Parameter.heap(128),
     Parameter("selectors", 0, "selector threads; 0: one a core", "threads", low=0, high=256),
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
 )
@@ -172,7 +172,7 @@ TARGET = Parameter(
 #: Ladders: one engine, a number of connections, and what must be kept.
 LADDER = (
     *without(COMMON, "engines", "profile"),
-    profile_parameter("cpu,alloc"),
+    Parameter.profile("cpu,alloc"),
     Parameter("p99_ms", 10.0, "p99 to keep, with 99 % of the rate achieved and no errors", "ms", low=0.01, high=60_000),
 )
 
@@ -187,7 +187,7 @@ def setting_of(text: str) -> Setting:
 ONE_LOAD = (
     *without(COMMON, "rate_rps", "engines", "profile"),
     Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),
-    connections_parameter(64, "connections of the load"),
+    Parameter.connections(64, "connections of the load"),
     Parameter("threads", 1, "threads of the generator", "threads", low=1, high=256),
 )
 

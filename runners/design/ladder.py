@@ -59,6 +59,10 @@ class LadderSize:
     profiled_s: float | None = None  # None: as the others
     published_s: float | None = None  # None: as the others
 
+    def shape(self, connections: int) -> Shape:
+        """Return the load of one rate step."""
+        return Shape(connections, 1, self.step_s, self.probe_warmup_s)
+
 
 def most_again(steps: int) -> int:
     """Return how many of so many rate steps may be offered once more, where the generator was late: a third, rounded
@@ -356,8 +360,8 @@ class AroundTheKnee:
     ) -> Ladder:  # fmt: skip
         size = self.size
         return Ladder(
-            name, title, server, Shape(self.connections, 1, size.step_s, size.probe_warmup_s), search=search,
-            shares=size.shares, like=like, objective=self.objective, published=self.published,
-            most_published=size.published, published_s=size.published_s, profile=self.profile, profiled=size.profiled,
-            profiled_s=size.profiled_s, questions=self.questions,
+            name, title, server, size.shape(self.connections), search=search, shares=size.shares,
+            like=like, objective=self.objective, published=self.published, most_published=size.published,
+            published_s=size.published_s, profile=self.profile, profiled=size.profiled, profiled_s=size.profiled_s,
+            questions=self.questions,
         )  # fmt: skip

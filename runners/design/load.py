@@ -182,10 +182,6 @@ class Size:
     probe_s: float
     floor_s: float
 
-    def lasting(self, warmup_s: float, duration_s: float, floor_s: float, probe_s: float) -> Size:
-        """Return the same size with other durations, for an experiment that has more loads, or longer ones."""
-        return replace(self, warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s)
-
     def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:
         """Warm-up and measured seconds of a step of this kind (load, probe, floor, sentinel)."""
         if kind == SENTINEL:
@@ -207,6 +203,10 @@ class Starts:
     load_s: float
     server_s: float
 
+    def shape(self, connections: int, threads: int = 1, servers: int = 0) -> Shape:
+        """Return the load of a start by request, or by slices of one that so many servers share."""
+        return Shape(connections, threads, self.server_s * servers or self.load_s, self.warmup_s)
+
 
 SIZES = {
     size.name: size
@@ -216,3 +216,14 @@ SIZES = {
         Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
     )
 }
+
+
+def lasting(**durations_s: tuple[float, float, float, float]) -> dict[str, Size]:
+    """Return the sizes with other durations, for an experiment that has more loads, or longer ones.
+
+    They are those of a warm-up, of a load, of its floor, and of a closed loop before.
+    """
+    return {
+        name: Size(name, warmup_s, duration_s, probe_s, floor_s)
+        for name, (warmup_s, duration_s, floor_s, probe_s) in durations_s.items()
+    }

@@ -69,9 +69,12 @@ def _limit(value_us: float) -> str:
 
 
 ERRORS = "errors"
+#: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
+#: closed loop, and the p99 without the machine's stalls.
+CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
 #: What may be limited, and what the lab calls it.
 LIMITED = {
-    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "cpu": "cpu_us", "throughput": "closed_loop_rps", ERRORS: ERRORS,
+    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "cpu": CPU, "throughput": THROUGHPUT, ERRORS: ERRORS,
 }  # fmt: skip
 _FORM = re.compile(r"\s*(?P<name>\w+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
 _EXAMPLE = 'write for example "p99>+10%", "throughput<-5%" or "errors>+0.1%"'
@@ -110,7 +113,7 @@ class ChangeLimit:
 #: Quantities that may decide, by the names that a user gives them.
 PRIMARIES = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
-    "cpu": "cpu_us", "throughput": "closed_loop_rps",
+    "cpu": CPU, "throughput": THROUGHPUT,
 }  # fmt: skip
 UNTIL_FORM = "p50+-2% (of p50, p90, p99, service-p50, service-p99, cpu, throughput)"
 _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,3 +121,17 @@ STORES = {
 REFERENCE_STORE = "rocksdb"
 #: What a store could achieve if storing took no time.
 CEILING = "noop"
+
+#: What can be switched in the LSM store: flags of the server.
+WAL, COMPACTION, BLOOM = "--wal", "--compaction", "--bloom-bits-per-key"
+CACHE, FLUSH, AS_PUBLISHED = "--cache-bytes", "--flush-threshold-bytes", "--as-published"
+MIB = 1 << 20
+#: The LSM store of reports 4 and 5: no log, no merging, no Bloom filter, no cache, a flush at one mebibyte.
+OLD_LSM = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB)}
+
+
+def old_lsm(name: str, changed: Mapping[str, str]) -> Setting:
+    """Return the published store with these flags in place of its own; those of the JVM begin with one dash."""
+    server = {**OLD_LSM, **{flag: value for flag, value in changed.items() if flag.startswith("--")}}
+    jvm = tuple(flag for flag in changed if not flag.startswith("--"))
+    return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)

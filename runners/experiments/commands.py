@@ -14,7 +14,6 @@ from runners.design.experiment import (
     Parameter,
     Value,
     listed,
-    profile_parameter,
     setting_of,
     workload_of,
 )
@@ -88,7 +87,7 @@ LOAD = Experiment(
         Parameter("setting", "", "the server: target=FILE", read=setting_of, kept=whole_path),
         Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
-        profile_parameter("none"),
+        Parameter.profile("none"),
         SHARES,
         LISTEN,
     ),

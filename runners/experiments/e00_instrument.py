@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked, Question
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import ROUND, Freeze, Session, Trial, in_random_order
 from runners.design.setting import Setting
 from runners.readers import write
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
 
 #: Named as their drivers are; the simplest clients first.
 GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
@@ -97,7 +94,6 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the generators, and what answers it."""
-    from runners.claims.questions import Asked, Question
     from runners.claims.validation import OURS
     from runners.claims.verdicts import generator_adds, generator_costs, sees_a_stall
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked, Question, either
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import COMMON, TARGET, Experiment, Value, listed
 from runners.design.load import GET, PUT, SIZES, Starts, Workload
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
+from runners.experiments.question_table import answered_by
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "gc-tail")
@@ -63,9 +61,7 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report and of the stores, and what answers it."""
-    from runners.claims import interleaved, verdicts
-    from runners.claims import questions as answers
-    from runners.experiments.question_table import answered_by
+    from runners.claims import answers, interleaved, verdicts
 
     return answered_by("01", {
         "rate": answers.reaches_published_rate(WORKLOADS),
@@ -74,7 +70,7 @@ def questions() -> tuple[Asked, ...]:
         "merge-tail": answers.tail_by("compaction", "put-rocksdb"),
         "median": answers.published_timer(("M01",)),
         "errors": verdicts.errors_are_the_keys,
-        "engines": answers.either(
+        "engines": either(
             interleaved.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
             answers.medians_apart(WORKLOADS, "rocksdb", "lsm"),
         ),
@@ -84,6 +80,6 @@ def questions() -> tuple[Asked, ...]:
 
 def target_questions() -> tuple[Asked, ...]:
     """Return what is asked of anybody's servers, where there are several."""
-    from runners.claims.questions import Asked, Question, servers_apart
+    from runners.claims.answers import servers_apart
 
     return (Asked(Question("servers", "Do the servers' medians differ at one rate?"), servers_apart),)

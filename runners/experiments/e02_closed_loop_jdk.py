@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked
 from runners.design.block import Block, FixedRate
-from runners.design.experiment import Experiment, Value, common, heap_parameter, listed, profile_parameter
+from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import SCRIPTS, Shape, Workload
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
+from runners.experiments.question_table import answered_by
 
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
@@ -134,7 +132,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 EXPERIMENT = Experiment(
     "02", "02_closed_loop_jdk.ipynb", "Closed loop on the JDK's HTTP server: what the 44 ms are", "report-2",
-    (*common("size"), profile_parameter("cpu"), heap_parameter(1024), *common("port")),
+    (*common("size"), Parameter.profile("cpu"), Parameter.heap(1024), *common("port")),
     blocks,
     own_servers="it is about the JDK's own HTTP server and its lock",
 )  # fmt: skip
@@ -143,7 +141,6 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, and what answers it."""
     from runners.claims import verdicts
-    from runners.experiments.question_table import answered_by
 
     return answered_by("02", {
         "more": verdicts.one_flag,

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked
 from runners.design.block import Block, Interleaved
-from runners.design.experiment import (
-    LADDER,
-    Experiment,
-    Parameter,
-    Value,
-    connections_parameter,
-    listed,
-    profile_parameter,
-    without,
-)
+from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Starts, Workload, random_gets
+from runners.design.load import SCRIPTS, SIZES, Starts, Workload, random_gets
 from runners.design.objective import Objective
 from runners.design.session import EVENTS
 from runners.design.setting import Setting
+from runners.experiments.question_table import answered_by
 from runners.readers.published import columns, with_rates
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
@@ -98,7 +87,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     ways = tuple(replace(EXECUTIONS[name], all_cores=False) for name in ("selector", "blocking-one"))
     hand_over = Interleaved(
         "hand-over", "a request on the selector, and handed over to a pool that the selector waits for", ways,
-        "selector", puts, replace(size, probe_s=starts.server_s), Shape(1, 1, starts.load_s, starts.warmup_s),
+        "selector", puts, replace(size, probe_s=starts.server_s), starts.shape(1),
         starts=starts.count, primary="cpu_us", margin=0.03, solo=False, loops=size.name == "full",
         questions=("hand-over", "median"),
     )  # fmt: skip
@@ -119,8 +108,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     overloads = [
         Ladder(
             setting.name, f"{setting.name}: less and more than fits", WarmServer(setting, puts, size),
-            Shape(connections, 1, plan.step_s, plan.probe_warmup_s), shares=OVERLOAD_SHARES,
-            questions=("queue",),
+            plan.shape(connections), shares=OVERLOAD_SHARES, questions=("queue",),
         )
         for setting in queues(size.name)
     ]  # fmt: skip
@@ -133,10 +121,10 @@ EXPERIMENT = Experiment(
     "report-3",
     (
         *without(LADDER, "rate_rps", "profile", "selectors"),
-        profile_parameter(",".join(EVENTS)),
+        Parameter.profile(",".join(EVENTS)),
         Parameter("put_executions", ",".join(ALL), "ways to run a PUT, first as published", choices=ALL, several=True),
         Parameter("get_executions", "blocking-one,selector", "ways to run a GET", choices=ALL, several=True),
-        connections_parameter(CONNECTIONS, "connections of the ladders"),
+        Parameter.connections(CONNECTIONS, "connections of the ladders"),
     ),
     blocks,
     own_servers="it varies the executor and the selectors of the lab's server",
@@ -145,9 +133,7 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report and of its ways to run a request, and what answers it."""
-    from runners.claims import questions as answers
-    from runners.claims import verdicts
-    from runners.experiments.question_table import answered_by
+    from runners.claims import answers, verdicts
 
     return answered_by("03", {
         "pool": answers.knees_apart("put", "blocking-one", "selector"),

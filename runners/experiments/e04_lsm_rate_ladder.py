@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked
 from runners.design.block import Block, FixedRate, Interleaved
-from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, connections_parameter, listed
+from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, listed
 from runners.design.ladder import LADDERS, AroundTheKnee, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload
+from runners.design.load import SCRIPTS, SIZES, Size, Starts, Workload
 from runners.design.objective import Objective
 from runners.design.session import step_name
 from runners.design.setting import ENGINES, Setting
 from runners.design.target import shared_workloads, targets_of
+from runners.experiments.question_table import answered_by
 from runners.readers.published import with_rates
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000
@@ -64,7 +62,7 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
     plan, cold = STARTS[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
         COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,
-        PUT_LARGE, replace(size, probe_s=plan.server_s), Shape(connections, 1, plan.load_s, plan.warmup_s),
+        PUT_LARGE, replace(size, probe_s=plan.server_s), plan.shape(connections),
         starts=plan.count, rate_rps=COLD_RPS, margin=MARGIN, solo=False, loops=False, cold=(cold.name,),
         questions=("warm",),
     )  # fmt: skip
@@ -126,7 +124,7 @@ EXPERIMENT = Experiment(
     (
         *LADDER,
         Parameter("engine", "lsm", "the store", choices=tuple(ENGINES)),
-        connections_parameter(1, "connections of the load; 1 as published"),
+        Parameter.connections(1, "connections of the load; 1 as published"),
         TARGET,
     ),
     blocks, (PUT_COLD, PUT_WARM),
@@ -135,9 +133,7 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, and what answers it."""
-    from runners.claims import interleaved, verdicts
-    from runners.claims import questions as answers
-    from runners.experiments.question_table import answered_by
+    from runners.claims import answers, interleaved, verdicts
 
     return answered_by("04", {
         "rates": verdicts.published_rates,

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS, WRITES_SLICE_S, Block, FaultInjection, FixedRate, Interleaved
-from runners.design.cluster import CHANGES, NEW, OLD, PUBLISHED_KEYS, REPLICATED, SHARDED
-from runners.design.experiment import (
-    LADDER,
-    Experiment,
-    Value,
-    connections_parameter,
-    heap_parameter,
-    listed,
-    profile_parameter,
-    without,
-)
+from runners.design.cluster import CHANGES, NEW, OLD, PUBLISHED_KEYS, REPLICATED, REPLICATED_CONNECTIONS, SHARDED
+from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload, random_gets
-from runners.design.objective import Objective
+from runners.design.load import SCRIPTS, SIZES, Shape, Starts, Workload, lasting, random_gets
+from runners.design.objective import THROUGHPUT, Objective
 from runners.design.session import EVENTS, KillNode
 from runners.design.setting import Setting
+from runners.experiments.question_table import answered_by
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates
 
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
-
 Blocks = tuple[Block, ...]
 CONNECTIONS, VALUE_BYTES = 120, 25
-#: Replicated, a request of the first node is two calls; the blocking client has room for cluster.QUEUE of them.
-REPLICATED_CONNECTIONS = 60
 KEYS = {"smoke": 2_000, "quick": 12_000, "full": PUBLISHED_KEYS}
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
@@ -41,7 +27,7 @@ LADDERS = {
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
 #: Of each size, the warm-up of a server before its starts are compared, and the lengths of the loads in depth.
-LOADS_S = {"smoke": (0.5, 2.0, 2.0, 0.6), "quick": (1.0, 4.0, 5.0, 2.0), "full": (15.0, 60.0, 60.0, 10.0)}
+LOADS = lasting(smoke=(0.5, 2.0, 2.0, 0.6), quick=(1.0, 4.0, 5.0, 2.0), full=(15.0, 60.0, 60.0, 10.0))
 STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.6), "quick": Starts(5, 0.4, 2.5, 2.2), "full": Starts(6, 2.0, 15.0, 15.0)}
 #: Two treatments are up with the baseline and its control, four JVMs.
 AT_ONCE, MARGIN = 2, 0.05
@@ -50,17 +36,9 @@ IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: What loses a node: keys on one node each, then copies of which two or all must respond. Each node is a process.
 OUTAGES = {"smoke": (SHARDED,), "quick": (SHARDED, "async-2of3"), "full": (SHARDED, "async-2of3", "async-3of3")}
-#: Seconds of the warm-up before an outage, of the load's own and of the load, and when in it the node dies and returns.
-OUTAGE_S = {
-    "smoke": (1.0, 0.3, 6.0, 1.5, 3.0),
-    "quick": (2.0, 0.5, 6.0, 1.5, 3.0),
-    "full": (10.0, 2.0, 60.0, 15.0, 30.0),
-}
-
-
-def sized(size: str) -> Size:
-    """Return the lengths of a size, as this experiment has time for them."""
-    return SIZES[size].lasting(*LOADS_S[size])
+#: Seconds of the warm-up before an outage, of the load's own and of the load; when in it the node dies and returns.
+OUTAGE_S = {"smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), "full": (10.0, 2.0, 60.0)}
+DIES_AT, RETURNS_AT = 0.25, 0.5
 
 
 def put() -> Workload:
@@ -81,11 +59,11 @@ def compared(
 
     A pair of them differs by several times, and has as few starts as there may be.
     """
-    plan, servers = STARTS[size], min(len(settings), 1 + AT_ONCE) + 1
+    plan = STARTS[size]
     return Interleaved(
-        name, title, tuple(settings), settings[0].name, put(), sized(size),
-        Shape(connections, 1, plan.server_s * servers, plan.warmup_s),
-        starts=plan.count if len(settings) > 2 or size == "full" else FEWEST_STARTS, primary="closed_loop_rps",
+        name, title, tuple(settings), settings[0].name, put(), LOADS[size],
+        plan.shape(connections, servers=min(len(settings), 1 + AT_ONCE) + 1),
+        starts=plan.count if len(settings) > 2 or size == "full" else FEWEST_STARTS, primary=THROUGHPUT,
         margin=MARGIN, slice_s=WRITES_SLICE_S, at_once=AT_ONCE, questions=questions,
     )  # fmt: skip
 
@@ -100,18 +78,17 @@ def ladders(workload: Workload, before: Setting, after: Setting, size: str, p99_
     )  # fmt: skip
     same = Ladder(
         f"{workload.name}-before", f"{workload.label} before the changes, at the same rates",
-        WarmServer(before, workload, SIZES[size]), Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
-        like=around, questions=("three-changes",),
+        WarmServer(before, workload, SIZES[size]), plan.shape(connections), like=around, questions=("three-changes",),
     )  # fmt: skip
     return around, same
 
 
 def death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
     """One of three nodes is killed under load, and started again."""
-    warm_s, warmup_s, load_s, kill_at_s, launch_at_s = OUTAGE_S[size]
+    warm_s, warmup_s, load_s = OUTAGE_S[size]
     return FaultInjection(
         f"{name}-death", f"{name}: one of three nodes is killed under load, and started again",
-        cluster.apart(name, cores), put(), (KillNode(cluster.NODES, kill_at_s, launch_at_s),),
+        cluster.apart(name, cores), put(), (KillNode(cluster.NODES, DIES_AT * load_s, RETURNS_AT * load_s),),
         Shape(connections, 1, load_s, warmup_s), warm_up_s=warm_s, share=OUTAGE_SHARE,
         questions=(f"{'sharded' if name == SHARDED else 'copies'}-death",),
     )  # fmt: skip
@@ -122,9 +99,10 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {each: cluster.setting(each, cores) for each in (*CHANGES, *REPLICATED)}
     ends = settings[OLD], settings[NEW]
-    by_rate = [ladders(each, *ends, size, float(asked["p99_ms"]), connections) for each in (put(), get(size))]
+    p99_ms = float(asked["p99_ms"])
+    puts, gets = (ladders(each, *ends, size, p99_ms, connections) for each in (put(), get(size)))
     in_depth = FixedRate(
-        "in-depth", "PUT before and after the changes at one rate, with profiles", ends, put(), sized(size),
+        "in-depth", "PUT before and after the changes at one rate, with profiles", ends, put(), LOADS[size],
         connections=connections, profile=listed(asked["profile"]), share=IN_DEPTH_SHARE, questions=("spread", "waits"),
     )  # fmt: skip
     changes = compared(
@@ -140,7 +118,7 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
         for acks in COPIES[size]
     ]  # fmt: skip
     deaths = [death(each, size, connections, cores) for each in OUTAGES[size]]
-    return (*itertools.chain(*by_rate), in_depth, changes, *copies, *deaths)
+    return (*puts, *gets, in_depth, changes, *copies, *deaths)
 
 
 #: Three nodes share one JVM, so its heap is larger than a single server's. Ports are free ones in a row.
@@ -148,9 +126,9 @@ EXPERIMENT = Experiment(
     "05", "05_sharded_cluster.ipynb", "Three nodes, 120 connections: what three changes at once had hidden", "report-5",
     (
         *without(LADDER, "rate_rps", "profile", "selectors", "heap_mb", "port"),
-        profile_parameter(",".join(EVENTS)),
-        connections_parameter(CONNECTIONS, "connections of the load"),
-        heap_parameter(256, "heap of the JVM that holds the nodes"),
+        Parameter.profile(",".join(EVENTS)),
+        Parameter.connections(CONNECTIONS, "connections of the load"),
+        Parameter.heap(256, "heap of the JVM that holds the nodes"),
     ),
     blocks,
     own_servers="it measures the lab's cluster, a node of which it kills",
@@ -159,22 +137,18 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, of copies and of an outage, and what answers it."""
-    from runners.analysis.interleaved import THROUGHPUT
-    from runners.claims import questions as answers
-    from runners.claims import verdicts
-    from runners.claims.interleaved import differs
-    from runners.experiments.question_table import answered_by
+    from runners.claims import answers, interleaved, verdicts
 
     return answered_by("05", {
-        "three-changes": differs(("changes",), NEW, THROUGHPUT),
-        "lock": differs(("changes",), "no-lock", THROUGHPUT),
-        "threads": differs(("changes",), "fewer-threads", THROUGHPUT),
-        "hash": differs(("changes",), "murmur3", THROUGHPUT),
+        "three-changes": interleaved.differs(("changes",), NEW, THROUGHPUT),
+        "lock": interleaved.differs(("changes",), "no-lock", THROUGHPUT),
+        "threads": interleaved.differs(("changes",), "fewer-threads", THROUGHPUT),
+        "hash": interleaved.differs(("changes",), "murmur3", THROUGHPUT),
         "spread": verdicts.spreads,
         "waits": verdicts.lock_waits,
         "medians": answers.published_timer(("M13",)),
-        "async-2of3": differs(("replication-2of3",), "async-2of3", THROUGHPUT),
-        "async-3of3": differs(("replication-3of3",), "async-3of3", THROUGHPUT),
+        "async-2of3": interleaved.differs(("replication-2of3",), "async-2of3", THROUGHPUT),
+        "async-3of3": interleaved.differs(("replication-3of3",), "async-3of3", THROUGHPUT),
         "sharded-death": verdicts.fails("sharded"),
         "copies-death": verdicts.fails("async-2of3"),
     })  # fmt: skip

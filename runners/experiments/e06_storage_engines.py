@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked, either
 from runners.design.block import Block, FixedRate
-from runners.design.experiment import LADDER, Experiment, Parameter, Value, connections_parameter, listed, without
+from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, LadderSize, WarmServer
-from runners.design.load import SIZES, Size, Starts, Workload, random_gets, sized_puts
+from runners.design.load import Starts, Workload, lasting, random_gets, sized_puts
 from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
+from runners.experiments.question_table import answered_by
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
@@ -29,7 +27,7 @@ LADDERS = {
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0, starts=3),
 }
 #: Of the loads at one rate, in seconds: warm-up and length, their floor, and a closed loop before.
-LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.7), "quick": (0.5, 2.0, 3.1, 0.7), "full": (15.0, 120.0, 60.0, 15.0)}
+LOADS = lasting(smoke=(0.3, 1.0, 1.0, 0.7), quick=(0.5, 2.0, 3.1, 0.7), full=(15.0, 120.0, 60.0, 15.0))
 #: Of these two by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
 COMPARED = {"smoke": ("get",), "quick": ("put", "get"), "full": ("put", "get")}
 STARTS = {"smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.3, 2.0, 0.4), "full": Starts(6, 2.0, 15.0, 5.0)}
@@ -47,11 +45,6 @@ def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Settin
         return chosen
     fit = [each for each in chosen if each.name in (READ if workload.filled_keys else WRITTEN)]
     return fit or chosen
-
-
-def sized(size: str) -> Size:
-    """Return the lengths of a size, as this experiment has time for them."""
-    return SIZES[size].lasting(*LOADS_S[size])
 
 
 def settings(names: str, size: str) -> list[Setting]:
@@ -79,7 +72,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         (gets, ("get", "written", "room", "memory")),
     ):
         measured = fitting(chosen, workload, size)
-        servers = [WarmServer(setting, workload, sized(size)) for setting in measured]
+        servers = [WarmServer(setting, workload, LOADS[size]) for setting in measured]
         title = f"{workload.label}: the knees of all stores, by slices in random order"
         knees = AroundTheKnee(LADDERS[size], objective, connections, questions=keys)
         found += knees.of_each(workload.name, title, servers)
@@ -87,7 +80,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         if profiled := tuple(each for each in PROFILED if each in chosen):
             fixed = FixedRate(
                 f"profiled-{workload.name}", f"{workload.label} of two stores at one rate, with profiles", profiled,
-                workload, sized(size), connections=connections, profile=listed(asked["profile"]),
+                workload, LOADS[size], connections=connections, profile=listed(asked["profile"]),
                 questions=("median",),
             )  # fmt: skip
             found.append(fixed)
@@ -102,7 +95,7 @@ EXPERIMENT = Experiment(
     (
         *without(LADDER, "rate_rps"),
         Parameter("stores", ",".join(STORES), "stores to measure", choices=tuple(STORES), several=True),
-        connections_parameter(64, "connections of every load"),
+        Parameter.connections(64, "connections of every load"),
     ),
     blocks,
     own_servers="it compares the storage engines of the lab's server",
@@ -112,8 +105,7 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the stores, and what answers it."""
     from runners.claims import interleaved, verdicts
-    from runners.claims.questions import either, knees_apart, medians_apart
-    from runners.experiments.question_table import answered_by
+    from runners.claims.answers import knees_apart, medians_apart
 
     return answered_by("06", {
         "put": knees_apart("put", "lsm", "rocksdb"),

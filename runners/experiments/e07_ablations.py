@@ -8,41 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
-from runners.design.experiment import LADDER, Experiment, Parameter, Value, connections_parameter, listed, without
-from runners.design.load import SIZES, Shape, Size, Starts, Workload, hot_gets, random_gets, sized_puts
+from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
+from runners.design.load import Shape, Starts, Workload, hot_gets, lasting, random_gets, sized_puts
+from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import FAULT, Session, Trial
-from runners.design.setting import Setting
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
+from runners.design.setting import AS_PUBLISHED, BLOOM, CACHE, COMPACTION, FLUSH, MIB, WAL, old_lsm
+from runners.experiments.question_table import answered_by
 
 VALUE_BYTES, REWRITES = 1_200, 2
 KEYS = {"smoke": 2_000, "quick": 20_000, "full": 300_000}
-WAL, COMPACTION, BLOOM = "--wal", "--compaction", "--bloom-bits-per-key"
-CACHE, FLUSH, WAY = "--cache-bytes", "--flush-threshold-bytes", "--as-published"
-MIB = 1 << 20
-#: The store of reports 4 and 5: no log, no merging, no Bloom filter, no cache, a flush at one mebibyte.
-PUBLISHED = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB)}
 SENT = {
     "put": "PUT of random keys",
     "get": "GET of keys that are there",
     "get-half": "GET of which every other key is absent",
     "get-hot": "GET of which nine in ten ask for a hundredth of the keys",
 }
-THROUGHPUT, CPU, TAIL = "closed_loop_rps", "cpu_us", "p99_undisturbed_us"
 #: Relative changes that would matter, as the table of questions has them.
-MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, TAIL: 0.1}
+MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
 STARTS = {"smoke": Starts(3, 0.2, 1.0, 0.5), "quick": Starts(4, 0.5, 6.0, 2.5), "full": Starts(5, 1.0, 15.0, 10.0)}
 #: Warm-up and length of the loads at the end, of their floor, and of a closed loop before, in seconds.
-LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.5), "quick": (2.0, 3.0, 4.0, 2.0), "full": (10.0, 120.0, 60.0, 10.0)}
-
-
-def sized(size: str) -> Size:
-    """Return the lengths of a size, shorter where the loads of this experiment are."""
-    return SIZES[size].lasting(*LOADS_S[size])
+LOADS = lasting(smoke=(0.3, 1.0, 1.0, 0.5), quick=(2.0, 3.0, 4.0, 2.0), full=(10.0, 120.0, 60.0, 10.0))
 
 
 def workload(name: str, size: str) -> Workload:
@@ -54,13 +42,6 @@ def workload(name: str, size: str) -> Workload:
         "get-half": random_gets(keys, VALUE_BYTES, rewrites=REWRITES, absent_keys=keys),
         "get-hot": hot_gets(keys, VALUE_BYTES, REWRITES, keys // 100, 90),
     }[name]
-
-
-def changed(name: str, flags: Mapping[str, str]) -> Setting:
-    """Return the published store with these flags in place of its own; those of the JVM begin with one dash."""
-    server = {**PUBLISHED, **{flag: value for flag, value in flags.items() if flag.startswith("--")}}
-    jvm = tuple(flag for flag in flags if not flag.startswith("--"))
-    return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +64,15 @@ class Switch:
 
         CPU time is counted, so that where time is short there are no loads alone for its level.
         """
-        settings = tuple(changed(f"{self.name}-{label}", flags) for label, flags in self.levels.items())
+        settings = tuple(old_lsm(f"{self.name}-{label}", flags) for label, flags in self.levels.items())
         plan, slices = STARTS[size], self.gain == THROUGHPUT
-        load_s = plan.server_s * (len(settings) + 1) if slices else plan.load_s
+        shape = plan.shape(connections, servers=len(settings) + 1 if slices else 0)
         slice_s = WRITES_SLICE_S if self.workload == "put" else SLICE_S
         return Interleaved(
             self.name, f"{self.title}: {self.what}; {SENT[self.workload]}", settings, settings[0].name,
-            workload(self.workload, size), sized(size), Shape(connections, 1, load_s, plan.warmup_s),
-            starts=plan.count, primary=self.gain, margin=MARGINS[self.gain], slice_s=slice_s if slices else 0.0,
-            solo=size == "full" or self.gain != CPU, questions=(*self.questions, "costs"),
+            workload(self.workload, size), LOADS[size], shape, starts=plan.count, primary=self.gain,
+            margin=MARGINS[self.gain], slice_s=slice_s if slices else 0.0, solo=size == "full" or self.gain != CPU,
+            questions=(*self.questions, "costs"),
         )  # fmt: skip
 
 
@@ -112,25 +93,23 @@ SWITCHES = {switch.name: switch for switch in (
     Switch("wal", "Log", "each write is logged before its response", "put", THROUGHPUT,
            {mode: {WAL: mode} for mode in ("off", "buffered", "sync")}, ("wal-buffered", "wal-sync")),
     Switch("keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", "get", CPU,
-           {"published": {WAY: "string-keys"}, "direct": {}}),
+           {"published": {AS_PUBLISHED: "string-keys"}, "direct": {}}),
     Switch("copies", "Fewer copies", "a value is copied once, from where it lies to its response", "get", CPU,
-           {"published": {WAY: "copied-values"}, "direct": {}}),
+           {"published": {AS_PUBLISHED: "copied-values"}, "direct": {}}),
     Switch("response", "Shared Response", "responses without a body are made once, as bytes", "put", CPU,
-           {"published": {WAY: "new-response"}, "direct": {}}, ("response",)),
-    Switch("collector", "Garbage collector", "which collector the JVM runs", "put", TAIL,
+           {"published": {AS_PUBLISHED: "new-response"}, "direct": {}}, ("response",)),
+    Switch("collector", "Garbage collector", "which collector the JVM runs", "put", UNDISTURBED,
            {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
 )}  # fmt: skip
 #: What fits the time of a size; the full one takes all.
 FIT, FITTING = "fit", {"smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "full": tuple(SWITCHES)}
 #: A response object that all requests share: it is broken, and shown to be instead of compared.
-SHARED_RESPONSE, RESPONSES = changed("response-shared", {WAY: "shared-response"}), 1_000
+SHARED_RESPONSE, RESPONSES = old_lsm("response-shared", {AS_PUBLISHED: "shared-response"}), 1_000
 ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32 * MIB), FLUSH: str(64 * MIB)}
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return each switch, the response that breaks its client, and the store with every switch on and the published
-    one.
-    """
+    """Return each switch, the response that breaks its client, and the published store with every switch on or none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     switches = [SWITCHES[name] for name in (FITTING[size] if FIT in given else given)]
     length_s = max(1.0, STARTS[size].load_s / 2)
@@ -141,7 +120,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     )  # fmt: skip
     together = FixedRate(
         "together", "the published store and every switch on, at one rate, with profiles",
-        (changed("lsm-as-published", {}), changed("lsm-all-on", ALL_ON)), workload("get", size), sized(size),
+        (old_lsm("lsm-as-published", {}), old_lsm("lsm-all-on", ALL_ON)), workload("get", size), LOADS[size],
         connections=connections, profile=listed(asked["profile"]), questions=("costs",),
     )  # fmt: skip
     shown = (fault,) if any(each.name == "response" for each in switches) else ()
@@ -152,10 +131,9 @@ EXPERIMENT = Experiment(
     "07", "07_ablations.ipynb", "What the authors proposed, one switch at a time", "",
     (
         *without(LADDER, "rate_rps", "p99_ms"),
-        Parameter(
-            "switches", FIT, "what is switched; fit: what the size has time for", choices=(FIT, *SWITCHES), several=True
-        ),
-        connections_parameter(64, "connections of every load"),
+        Parameter("switches", FIT, "what is switched; fit: what the size has time for", choices=(FIT, *SWITCHES),
+                  several=True),
+        Parameter.connections(64, "connections of every load"),
     ),
     blocks,
     own_servers="it changes parts of the lab's server one by one",
@@ -165,18 +143,16 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the switches, and what answers it."""
     from runners.analysis.treatments import Verdict
-    from runners.claims import verdicts
-    from runners.claims.interleaved import differs
-    from runners.experiments.question_table import answered_by
+    from runners.claims import interleaved, verdicts
 
     free = (Verdict.HIGHER, Verdict.SAME)
     return answered_by("07", {
         "size-tiered": verdicts.switch_raises("size-tiered", "compaction-size-tiered"),
         "leveled": verdicts.switch_raises("leveled", "compaction-leveled"),
         "bloom": verdicts.switch_raises("bloom", "bloom-10-bits"),
-        "wal-buffered": differs(("wal",), "wal-buffered", THROUGHPUT, free),
-        "wal-sync": differs(("wal",), "wal-sync", THROUGHPUT, free),
-        "response": differs(("response",), "response-direct", CPU, (Verdict.LOWER,)),
+        "wal-buffered": interleaved.differs(("wal",), "wal-buffered", THROUGHPUT, free),
+        "wal-sync": interleaved.differs(("wal",), "wal-sync", THROUGHPUT, free),
+        "response": interleaved.differs(("response",), "response-direct", CPU, (Verdict.LOWER,)),
         "shared": verdicts.shared_response,
         "costs": verdicts.costs_anything,
     })  # fmt: skip

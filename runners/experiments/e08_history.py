@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from runners.claims.question import Asked, Question
 from runners.design.experiment import Experiment, Parameter
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
 
 METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
 EXPERIMENT = Experiment(
@@ -23,7 +19,6 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the runs, and what answers it."""
-    from runners.claims.questions import Asked, Question
     from runners.claims.verdicts import trends_change
 
     return (

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from runners.claims.question import Asked, Question
 from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
 from runners.design.experiment import ONE_LOAD, Experiment, Parameter, Value, setting_of, workload_of
 from runners.design.load import SIZES, Shape
 from runners.design.objective import PRIMARIES, Until
 from runners.design.target import target_of, whole_path
 from runners.errors import PlanError
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
 
 COMPARE_BLOCK = "compare"
 #: Minutes of all starts together: in the smoke size as many as tell anything at all.
@@ -78,7 +75,6 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     """Return whether the two treatments differ in a quantity: the median, then every other."""
     from runners.analysis.quantities import QUANTITIES
-    from runners.claims.questions import Asked, Question
     from runners.claims.verdicts import treatments_differ
 
     quantities = sorted(QUANTITIES, key=lambda each: each.name != "p50_us")

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from runners.claims.questions import Answering, Asked, Question, Verdict
+from runners.claims.question import Answering, Asked, Question, Verdict
 from runners.errors import LabError
-from runners.experiments.registry import questions_of
 from runners.storage.run_folder import REFERENCE
 
 TABLE = Path(__file__).with_name("questions.toml")
@@ -88,6 +87,8 @@ class TableRow(msgspec.Struct, frozen=True):
 
 def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRow, ...]:
     """Join the table with the questions as the experiments ask them and with the reference runs' answers."""
+    from runners.experiments.registry import questions_of  # it loads the experiments, and they this module
+
     rows = []
     for experiment, by_key in criteria(questions).items():
         asked = {each.question.key: each.question.text for each in questions_of(experiment)}

@@ -14,7 +14,7 @@ from runners import report
 from runners.audit.audit import audit
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
-from runners.claims.questions import Asked
+from runners.claims.question import Asked
 from runners.design.experiment import Experiment
 from runners.design.load import Workload
 from runners.experiments.registry import EXPERIMENTS, plan_of

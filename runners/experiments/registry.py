@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runners import experiments
+from runners.claims.question import Asked
 from runners.design.experiment import Experiment
 from runners.errors import PlanError
 from runners.experiments.commands import COMMANDS, TARGET_COMPARE
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
-
-if TYPE_CHECKING:
-    from runners.claims.questions import Asked
 
 _MODULES: tuple[Any, ...] = tuple(
     import_module(f"{experiments.__name__}.{found.name}")

@@ -18,17 +18,16 @@ from runners.analysis import facts
 from runners.analysis.interleaved import (
     ALL_CPU,
     BACKGROUND_CPU,
-    CPU,
     NO_REFERENCE,
     REQUESTS,
     SLICES,
-    THROUGHPUT,
     Comparison,
     comparisons,
 )
 from runners.analysis.quantities import Floats, Row, Verdict, absolute, signed
 from runners.claims.conclusion import Conclusion
 from runners.claims.interleaved import anchor
+from runners.design.objective import CPU, THROUGHPUT
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style

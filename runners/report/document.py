@@ -21,7 +21,7 @@ from runners.claims.checks import NOTHING_TO_LOOK_AT
 from runners.claims.climbing import ladders
 from runners.claims.conclusion import MEANINGS, RULES, Check, Comparison, Conclusion
 from runners.claims.published import UNRESOLVED
-from runners.claims.questions import Answered, Verdict
+from runners.claims.question import Answered, Verdict
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.finding import Anchor, Finding, Severity

@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from runners.claims.conclusion import Conclusion
-from runners.claims.questions import Verdict
+from runners.claims.question import Verdict
 from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport

@@ -85,8 +85,8 @@ def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_floors_last_long_enough_to_tell(size: str) -> None:
-    for sized in (ablations.sized, e06_storage_engines.sized, e05_sharded_cluster.sized):
-        assert sized(size).floor_s > FEWEST_REPEATS < SIZES[size].floor_s
+    for loads in (ablations.LOADS, e06_storage_engines.LOADS, e05_sharded_cluster.LOADS):
+        assert loads[size].floor_s > FEWEST_REPEATS < SIZES[size].floor_s
 
 
 def test_the_load_before_a_campaign_lasts_long_enough_in_every_size() -> None:

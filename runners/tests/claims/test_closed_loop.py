@@ -15,7 +15,7 @@ from runners.audit.rules.draws import integers
 from runners.claims.closed_loop import analyse
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES
-from runners.claims.questions import Evidence, Verdict
+from runners.claims.question import Evidence, Verdict
 from runners.claims.verdicts import newer_jdk
 from runners.experiments.e02_closed_loop_jdk import GET_FEW, PUT, STAGES
 from runners.readers import write

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.interleaved import SLICES, THROUGHPUT, comparisons
+from runners.analysis.interleaved import SLICES, comparisons
 from runners.analysis.treatments import Verdict
 from runners.claims import faults
 from runners.claims.conclude import conclude
 from runners.design.cluster import CHANGES, PUBLISHED_KEYS, REPLICATED
+from runners.design.objective import THROUGHPUT
 from runners.readers.finding import Finding
 from runners.readers.reading import read_run
 from runners.readers.run import Run

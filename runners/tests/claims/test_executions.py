@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from runners.claims.answers import knees_apart
 from runners.claims.conclude import conclude
-from runners.claims.questions import Evidence, Verdict, knees_apart
+from runners.claims.question import Evidence, Verdict
 from runners.claims.verdicts import longer_queue
 from runners.design import ladder as ladder_4
 from runners.design.block import FEWEST_STARTS, Interleaved

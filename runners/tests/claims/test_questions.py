@@ -10,19 +10,8 @@ import msgspec
 import pytest
 
 from runners.analysis.quantities import changed
-from runners.claims.questions import (
-    TAIL_MARGIN,
-    Answer,
-    Asked,
-    Evidence,
-    Question,
-    Verdict,
-    answered,
-    contradicted,
-    searched,
-    tail_by,
-    verdict_of,
-)
+from runners.claims.answers import TAIL_MARGIN, contradicted, searched, tail_by
+from runners.claims.question import Answer, Asked, Evidence, Question, Verdict, answered, verdict_of
 from runners.claims.verdicts import changes_with_rate
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, questions_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runners.claims import rate_steps
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
-from runners.claims.questions import Evidence, Verdict
+from runners.claims.question import Evidence, Verdict
 from runners.claims.verdicts import published_rates
 from runners.design.ladder import MOST_SHARE, nearest, step_rates
 from runners.readers.published import published, published_names, published_outputs

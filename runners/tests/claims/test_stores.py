@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from runners.analysis.quantities import changed
+from runners.claims.answers import knees_apart
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
-from runners.claims.questions import Evidence, knees_apart
+from runners.claims.question import Evidence
 from runners.claims.settings import gain, reference, stores, verdict
 from runners.design.experiment import validate
 from runners.design.ladder import seconds_of_a_batch

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from runners.analysis.interleaved import CPU, SLICES, THROUGHPUT, comparisons
+from runners.analysis.interleaved import SLICES, comparisons
 from runners.analysis.treatments import Verdict
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Claims
 from runners.claims.interleaved import analyse
-from runners.claims.questions import Evidence
-from runners.claims.questions import Verdict as Answered
+from runners.claims.question import Evidence
+from runners.claims.question import Verdict as Answered
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Starts
+from runners.design.objective import CPU, THROUGHPUT
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
 from runners.errors import PlanError
