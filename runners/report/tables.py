@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pandas as pd
 
+from runners.analysis import facts
 from runners.claims.conclusion import Conclusion
 from runners.errors import UNPRINTABLE, printable
 from runners.readers import write
-from runners.readers.finding import Finding
+from runners.readers.finding import Finding, Severity
 from runners.readers.run import Step
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from runners.report.style import Picture
 
 NONE = write.DASH
+MOST_MORE = 3  # findings of a section besides those at the head of a report
+GRAVITY = (Severity.NOTE, Severity.GOOD, Severity.WARNING, Severity.ERROR)
 
 
 def value(number: Any) -> float:
@@ -107,6 +110,16 @@ class Section:
     tables: tuple[Table, ...] = ()
     graphs: tuple[FlameGraph, ...] = ()
     pages: tuple[tuple[str, str], ...] = ()
+
+
+def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the gravest finding of each rule, with how many more there are of its kind."""
+    by_code = facts.grouped(findings, lambda finding: finding.code)
+    return tuple(
+        replace(first, sentence=f"{first.sentence} ({len(each) - 1} more of this kind.)") if len(each) > 1 else first
+        for each in by_code.values()
+        for first in [max(each, key=lambda one: GRAVITY.index(one.severity))]
+    )
 
 
 def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd.DataFrame) -> Shown:

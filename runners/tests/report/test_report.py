@@ -21,11 +21,11 @@ from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report import overview, style
 from runners.report.comparison import interleaved_table
-from runners.report.document import MOST_TEXT, Document, document, figures_and_prose
-from runners.report.document import _cut as cut
+from runners.report.document import Document, document
 from runners.report.document import _limited as limited
 from runners.report.document import _version as version
 from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, charts, to_html, to_markdown
+from runners.report.validity import MOST_TEXT, figures_and_prose, shortened
 from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.references import KEPT, concluded
@@ -280,19 +280,19 @@ def test_a_tool_is_named_once_and_by_its_version_alone() -> None:
 
 
 def test_a_long_check_is_cut_at_a_sentence() -> None:
-    assert cut("Short.") == "Short."
-    text = cut(" ".join(f"RocksDB PUT {n}: yes, up to p90." for n in range(30)))
+    assert shortened("Short.") == "Short."
+    text = shortened(" ".join(f"RocksDB PUT {n}: yes, up to p90." for n in range(30)))
     assert len(text) <= MOST_TEXT + 2 and text.endswith("up to p90. …")
-    assert cut("word " * 100).endswith("word …")
+    assert shortened("word " * 100).endswith("word …")
 
 
 def test_a_number_in_a_figures_heading_that_the_text_lacks_is_found(page: Document) -> None:
-    assert figures_and_prose(page).ok
+    assert figures_and_prose(page.figures, page.prose, page.run).ok
     shown = page.figures[-1]
     other = style.Picture()
     other.suptitle("PUT: p99 12.3 ms")
     wrong = replace(page, sections=(replace(page.sections[0], figures=(replace(shown, picture=other),)),))
-    check = figures_and_prose(wrong)
+    check = figures_and_prose(wrong.figures, wrong.prose, wrong.run)
     assert check.ok is False and "12.3 ms" in check.text
 
 
