@@ -28,7 +28,7 @@ from runners.audit.rules.timing import timer_line
 from runners.errors import PlanError
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.samples import bound_ranks
 
 FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99

@@ -25,7 +25,7 @@ from runners.errors import LabError
 from runners.readers import context, write
 from runners.readers.documents import Problem
 from runners.readers.finding import Severity
-from runners.readers.outputs import Found, Output
+from runners.readers.output import Found, Output
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 RULES: dict[str, Rule] = {

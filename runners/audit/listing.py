@@ -14,7 +14,7 @@ from runners.audit.audit import Audit, Digest, groups, theme
 from runners.audit.rule import Group, Remark, achieved_rps, fell_short, largest_us, samples
 from runners.readers import write
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.write import Value
 
 SCHEMA = "audit/1"

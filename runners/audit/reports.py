@@ -17,7 +17,7 @@ from runners.audit.rules.alternatives import under_one_load
 from runners.audit.rules.tables import figure, read
 from runners.readers.context import FENCE
 from runners.readers.documents import Line
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.wrk_console import TRUEPACE_PREFIX
 
 SAID_LINES = 3  # fewer headings and sentences are a title and a caption

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from runners.readers.finding import Severity
 from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.write import Value
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved

@@ -17,7 +17,7 @@ from runners.design.session import EVENTS, PROFILED_RATE_STEP
 from runners.errors import ReadError
 from runners.readers import write
 from runners.readers.finding import Anchor, Finding, Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.published import published_outputs
 from runners.readers.run import Run, Step
 

@@ -1,30 +1,27 @@
-"""Every output of a load generator in a file: where it stands, what it was asked for, and what of it is missing."""
+"""Find every output of a load generator in a file, with its command and its rate where the text around it has them."""
 
 from __future__ import annotations
 
 import math
 import re
-import shlex
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from runners.readers import context
-from runners.readers.command_line import TOOLS, CommandLine, find_command, find_commands, parse_command
+from runners.readers.command_line import CommandLine, find_command, find_commands
 from runners.readers.console_report import HEADS, ConsoleReport, is_head, missing, rejoined
-from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
+from runners.readers.documents import Document, Line, files_in, read_document, text_document
 from runners.readers.figure_names import NO_MEASUREMENT, TIME_UNIT
 from runners.readers.load_tools import begins, by_rate, explains_a_tool, is_example
 from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, missing_of_others, not_read
+from runners.readers.output import Found, Output
+from runners.readers.output_index import consoles, index_entry
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.transcribed import transcribed
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
-from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
-from runners.storage.schema import read_record
+from runners.storage.run_folder import console_step
 
 LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
@@ -34,129 +31,6 @@ MOST_SHOWN = 2  # outputs in a page that explains a tool
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _OF_A_RATE = re.compile(r"\bwrk2\b|(?<![\w-])(?:-R|--rate)[ =]?\d|Thread calibration")
 _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One output. `report` is what it says itself; the properties add what stands around it.
-
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
-    `prose` all that the author of the document wrote, `entry` what the folder's index says (see
-    data/published/index.toml). `example` says that it explains the tool and is no run of the author's.
-    """
-
-    path: Path
-    line: int
-    report: ConsoleReport
-    cell: int | None = None
-    label: str = ""
-    column: int = 0
-    columns: int = 1
-    headings: tuple[str, ...] = ()
-    text_above: tuple[Line, ...] = ()
-    stated: context.Stated | None = None
-    entry: Mapping[str, Any] | None = None
-    missing: tuple[str, ...] = ()
-    prose: tuple[Line, ...] = field(default=(), repr=False)
-    example: bool = False
-
-    @property
-    def place(self) -> str:
-        """Where it stands, as editors read it: `file:line`, or `file:cell 3:line` in a notebook."""
-        return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
-
-    @property
-    def command(self) -> CommandLine | None:
-        if self.report.command is not None:
-            return self.report.command
-        text = self._entry("command", str)
-        return parse_command(text) if text else None
-
-    @property
-    def tool(self) -> str | None:
-        """The generator: who ran it knows best, else what the output looks like (truepace prints wrk2's layout)."""
-        named: str | None = self._entry("tool", str)
-        return named or self.report.tool
-
-    @property
-    def offered_rps(self) -> float | None:
-        """The offered rate: of the command line, else of the index, else as the text above names it."""
-        command = self.command
-        if command is not None and command.rate_rps:
-            return command.rate_rps
-        rates = self._entry("rates_rps", list)
-        if rates and self.column < len(rates) and isinstance(rates[self.column], (int, float)):
-            return float(rates[self.column])
-        return self.stated.rates_rps[self.column] if self.stated and not rates else None
-
-    @property
-    def offered_by(self) -> str:
-        """Where the offered rate is from, for a reader to judge."""
-        command = self.command
-        if command is not None and command.rate_rps:
-            if not command.text:
-                return "as its author says"
-            return f"as {command.tool} says" if command.tool in OTHER_TOOLS else f"-R {command.rate_rps:g}"
-        if self._entry("rates_rps", list):
-            return "as the folder's index says"
-        return f"as line {self.stated.line} says: {self.stated.words}" if self.stated else ""
-
-    @property
-    def duration_s(self) -> float | None:
-        asked = self.command.duration_s if self.command else None
-        return self.report.duration_s or asked or self._entry("duration_s", (int, float))
-
-    @property
-    def threads(self) -> int | None:
-        asked = self.command.threads if self.command else None
-        return self.report.threads or asked or self._entry("threads", int)
-
-    @property
-    def connections(self) -> int | None:
-        asked = self.command.connections if self.command else None
-        return self.report.connections or asked or self._entry("connections", int)
-
-    @property
-    def script(self) -> str:
-        """Name of the script, or of the script that called the generator; empty where neither is known."""
-        if self.command and self.command.script:
-            return Path(self.command.script).name
-        call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))
-        return call.split()[0] if context.is_call(call) else ""
-
-    @property
-    def change(self) -> str | None:
-        """`before` or `after`, where headings, a column's head, the file's name or the index say so."""
-        said: str | None = self._entry("change", str)
-        if said:
-            parts = [part.strip() for part in said.split(",")]
-            return parts[self.column] if self.column < len(parts) else parts[-1]
-        named = context.change((context.plain_name(self.path), *self.headings, self.label))
-        return named or context.state(self.text_above) or context.of_a_name(context.plain_name(self.path))
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """What the index says was changed since the output before it at the same rate."""
-        return tuple(str(each) for each in self._entry("changes", list) or ())
-
-    @property
-    def group(self) -> str:
-        """What it is compared within: the report that the index names, else its file."""
-        report: str | None = self._entry("report", str)
-        return report or str(self.path)
-
-    def _entry(self, name: str, kind: type | tuple[type, ...]) -> Any:
-        value = self.entry.get(name) if self.entry else None
-        return value if isinstance(value, kind) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A file, its outputs in order, and what in it could not be read."""
-
-    path: Path
-    outputs: tuple[Output, ...]
-    problems: tuple[Problem, ...]
 
 
 def find_outputs(path: Path) -> Found:
@@ -517,66 +391,3 @@ _ANY_PERCENTILE = re.compile(
     rf"(?i)(?:\bp\s?\(?9\d|(?<![\d.])9\d(?:[.,]\d+)?\s?(?:%|th\b|-?й\b|\u00ba)).{{0,60}}?(?<![<\u2264\d.,])"
     rf"\d[\d.,]{{0,9}}\s?(?:{TIME_UNIT})(?![^\W\d_가-힣])"
 )
-
-INDEX = "index.toml"
-AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
-
-
-def index_entry(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
-    """Return the facts on an output's file, with the keys that data/published/index.toml explains."""
-    if step := console_step(path):
-        return _of_step(step)
-    for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
-        content, problem = _index(folder / INDEX)
-        if problem:
-            return None, problem
-        entry = content.get(name)
-        if isinstance(entry, dict):
-            return entry, None
-    return None, None
-
-
-def consoles(folder: Path) -> Iterator[Path] | None:
-    """Yield the console outputs of a run folder's loads, in order; None for any other folder."""
-    run = RunFolder(folder)
-    if not run.manifest_path.is_file() or not run.steps_path.is_dir():
-        return None
-    return (step.console for step in run.complete() if _is_load(step))
-
-
-def _is_load(step: StepFolder) -> bool:
-    try:
-        return step.console_text() is not None and read_record(step).role in AUDITED_KINDS
-    except StoreError:
-        return step.console_text() is not None
-
-
-def _of_step(step: StepFolder) -> tuple[Mapping[str, Any] | None, Problem | None]:
-    try:
-        record = read_record(step)
-    except StoreError as error:
-        return None, Problem(0, f"{error.thing}: {error.cause}")
-    words = list(record.generator.command)
-    own = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
-    entry: dict[str, Any] = {"report": step.path.parent.parent.name, "tool": record.generator.tool}
-    if words:
-        entry["command"] = shlex.join(words[own:])  # not what pins it to a core
-    if record.offered_rps is not None:
-        entry["rates_rps"] = [record.offered_rps]
-    return entry, None
-
-
-@lru_cache(maxsize=64)
-def _index_at(path: Path, changed_ns: int) -> tuple[dict[str, Any], Problem | None]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8")), None
-    except (OSError, ValueError) as error:
-        return {}, Problem(0, f"the folder's {INDEX} can't be read ({error})")
-
-
-def _index(path: Path) -> tuple[dict[str, Any], Problem | None]:
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError:
-        return {}, None
-    return _index_at(path, changed)

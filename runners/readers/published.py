@@ -9,7 +9,8 @@ from functools import cache
 from runners.errors import ReadError
 from runners.readers.command_line import CommandLine
 from runners.readers.console_report import ConsoleReport
-from runners.readers.outputs import Output, find_outputs
+from runners.readers.output import Output
+from runners.readers.outputs import find_outputs
 from runners.toolchain.tools import SHARED
 
 ROOT = SHARED / "data" / "published"

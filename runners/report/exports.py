@@ -27,7 +27,7 @@ from runners.claims.between import Compared, Judgement, Outcome
 from runners.claims.conclusion import Check
 from runners.design.objective import ERRORS
 from runners.readers import write
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
 from runners.report.comparison import drawn, interleaved_table

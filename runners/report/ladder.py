@@ -22,7 +22,7 @@ from runners.claims.rate_steps import taken_at_rps
 from runners.claims.settings import Knee, anchor, knees
 from runners.design.setting import CEILING
 from runners.readers import write
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach

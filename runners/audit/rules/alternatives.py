@@ -16,7 +16,7 @@ from typing import NamedTuple
 from runners.audit.rule import Group, finite
 from runners.audit.rules.subjects import LEAST_LETTERS, LINK, LONGEST_NAME, TECHNOLOGIES, WORD
 from runners.readers.context import FENCE
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 NEAR_LINES = 14  # from a run's caption to it: ab prints so many lines before its figures
 FAR_LINES = 100

@@ -12,7 +12,7 @@ from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.finding import Severity
 from runners.readers.other_tools import MEAN_OF_INTERVALS
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.scenario_tools import NEGATIVE
 from runners.readers.transcribed_run import DISAGREE
 

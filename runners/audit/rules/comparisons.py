@@ -10,7 +10,8 @@ from itertools import pairwise
 from runners.audit.reports import is_report, tells
 from runners.audit.rule import Group, Seen, achieved_rps, at, rule
 from runners.audit.rules.alternatives import named_alike, under_one_load
-from runners.audit.rules.comparing import comparing, completed, opposed
+from runners.audit.rules.comparing import comparing
+from runners.audit.rules.headings import completed, opposed
 from runners.audit.rules.quantity import REPEATED, said_above
 from runners.audit.rules.sentences import sentences
 from runners.audit.rules.subjects import (
@@ -24,7 +25,7 @@ from runners.audit.rules.subjects import (
 )
 from runners.readers import context, write
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 #: Runs of one setting on one machine seldom agree more closely; without repeats nothing smaller can be claimed.
 NOISE = 0.05

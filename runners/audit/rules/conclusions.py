@@ -29,7 +29,7 @@ from runners.audit.rules.tables import Change, changes, figure, level_of, read, 
 from runners.audit.rules.timing import at_timer
 from runners.readers import write
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 #: What a text calls a standard deviation, and is no time: `стандартное отклонение 86 %`, `при отклонении в 96%`.
 _DEVIATION = re.compile(

@@ -14,7 +14,7 @@ from runners.readers import context, write
 from runners.readers.command_line import find_command
 from runners.readers.documents import Line
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.wrk_console import LONGEST_LINE
 
 OTHER_RATE = 0.1  # a heading rounds its rate by less

@@ -10,7 +10,7 @@ from runners.audit.rule import WRK2_WARM_UP_S, Seen, achieved_rps, finite, rule_
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from runners.audit.rule import Group, Seen, rule, rule_of_output
 from runners.readers import write
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 Words = npt.NDArray[np.uint64]
 Draws = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ from runners.audit.rules.tables import is_latency, level_of, read
 from runners.readers import context, write
 from runners.readers.documents import Line
 from runners.readers.figure_names import RATE_UNIT, TIME_UNIT, UNITS_US
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 ROUNDED = 0.005
 ABOUT = 0.05

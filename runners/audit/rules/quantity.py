@@ -20,7 +20,7 @@ from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.documents import Line
 from runners.readers.finding import Severity
 from runners.readers.other_tools import OTHER_TOOLS, TIMEOUTS_S
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.transcribed_run import AT_TIMEOUT
 
 AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up

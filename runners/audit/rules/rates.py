@@ -26,7 +26,7 @@ from runners.audit.rule import (
 )
 from runners.readers import write
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 from runners.readers.transcribed_run import DROPPED
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it

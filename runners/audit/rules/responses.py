@@ -15,7 +15,7 @@ from runners.audit.rules.tables import read
 from runners.readers import write
 from runners.readers.figure_names import NO_MEASUREMENT, figure_name, value
 from runners.readers.finding import Severity
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 FEW = 0.001  # below this share errors hardly move a percentile up to p99; they still have to be named
 ONE_KIND = 0.05  # a mixed load with less than this share of one kind is no mix

@@ -18,7 +18,7 @@ from runners.audit.rules.comparing import NOT_MEASURED
 from runners.audit.rules.sentences import PROFILE, Sentence
 from runners.audit.rules.tables import is_latency
 from runners.readers.context import FENCE
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 NEAR_LINES = 4  # from a run's caption to it
 LONGEST_NAME = 60  # characters

@@ -25,7 +25,7 @@ from runners.audit.rule import TICK_US, Seen, at, central_us, finite, rule_of_ou
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.other_tools import WHOLE_MILLISECONDS
-from runners.readers.outputs import Output
+from runners.readers.output import Output
 
 if TYPE_CHECKING:
     import pandas as pd

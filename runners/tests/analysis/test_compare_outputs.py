@@ -13,7 +13,8 @@ from runners.analysis.outputs import Compared, Figure, compare_outputs
 from runners.cli import lab
 from runners.errors import PlanError
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from runners.audit.audit import examine
 from runners.audit.rule import Remark
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import outputs_of
 
 #: Enough text to be a report.
 REPORT = "# Отчёт\n\nСервер был нагружен долго.\nПамять была почти свободна.\n\n"

@@ -9,7 +9,8 @@ from runners.audit.rule import Remark
 from runners.readers.documents import text_document
 from runners.readers.finding import Severity
 from runners.readers.load_tools import OF_SEVERAL
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 ASKED = {"SMP004", "RUN006"}

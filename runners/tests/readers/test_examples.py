@@ -6,7 +6,8 @@ import pytest
 
 from runners.audit.audit import examine
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 ONE_LINE_MORE = "\nThe server was restarted. It held. Nothing else ran.\n"

@@ -6,7 +6,8 @@ import pytest
 
 from runners.audit.audit import audit, examine
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, find_outputs, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import find_outputs, outputs_of
 from runners.readers.units import go_time_us
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from runners.readers import documents
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, find_in, find_outputs, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import find_in, find_outputs, outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 

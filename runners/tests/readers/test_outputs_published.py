@@ -10,7 +10,8 @@ import pytest
 
 from runners.errors import ReadError
 from runners.readers.command_line import parse_command
-from runners.readers.outputs import Output, find_in, find_outputs
+from runners.readers.output import Output
+from runners.readers.outputs import find_in, find_outputs
 from runners.readers.published import ROOT, published, published_names, published_of, published_outputs
 from runners.tests.fixtures.outputs import said
 

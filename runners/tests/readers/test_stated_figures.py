@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import outputs_of
 from runners.readers.stated_figures import Stated, stated_figures
 
 NUMBERS = {"1200": 1200.0, "1,200": 1200.0, "~1200": 1200.0, "1.2k": 1200.0, "1200+": 1200.0, "1200-1500": 1200.0}

@@ -8,7 +8,8 @@ from runners.audit.audit import examine
 from runners.readers.documents import text_document
 from runners.readers.figure_names import figure_name
 from runners.readers.load_tools import OF_SEVERAL
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import outputs_of
 from runners.tests.fixtures.outputs import HEALTHY
 
 ONE = """# Load

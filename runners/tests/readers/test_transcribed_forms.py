@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.output import Output
+from runners.readers.outputs import outputs_of
 
 
 def outputs(text: str) -> tuple[Output, ...]:

@@ -1,0 +1,137 @@
+"""One output of a load generator, with what stands around it: where it is, what it was asked for, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runners.readers import context
+from runners.readers.command_line import CommandLine, parse_command
+from runners.readers.console_report import ConsoleReport
+from runners.readers.documents import Line, Problem
+from runners.readers.other_tools import OTHER_TOOLS
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output. `report` is what it says itself; the properties add what stands around it.
+
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
+    `prose` all that the author of the document wrote, `entry` what the folder's index says (see
+    data/published/index.toml). `example` says that it explains the tool and is no run of the author's.
+    """
+
+    path: Path
+    line: int
+    report: ConsoleReport
+    cell: int | None = None
+    label: str = ""
+    column: int = 0
+    columns: int = 1
+    headings: tuple[str, ...] = ()
+    text_above: tuple[Line, ...] = ()
+    stated: context.Stated | None = None
+    entry: Mapping[str, Any] | None = None
+    missing: tuple[str, ...] = ()
+    prose: tuple[Line, ...] = field(default=(), repr=False)
+    example: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as editors read it: `file:line`, or `file:cell 3:line` in a notebook."""
+        return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
+
+    @property
+    def command(self) -> CommandLine | None:
+        if self.report.command is not None:
+            return self.report.command
+        text = self._entry("command", str)
+        return parse_command(text) if text else None
+
+    @property
+    def tool(self) -> str | None:
+        """The generator: who ran it knows best, else what the output looks like (truepace prints wrk2's layout)."""
+        named: str | None = self._entry("tool", str)
+        return named or self.report.tool
+
+    @property
+    def offered_rps(self) -> float | None:
+        """The offered rate: of the command line, else of the index, else as the text above names it."""
+        command = self.command
+        if command is not None and command.rate_rps:
+            return command.rate_rps
+        rates = self._entry("rates_rps", list)
+        if rates and self.column < len(rates) and isinstance(rates[self.column], (int, float)):
+            return float(rates[self.column])
+        return self.stated.rates_rps[self.column] if self.stated and not rates else None
+
+    @property
+    def offered_by(self) -> str:
+        """Where the offered rate is from, for a reader to judge."""
+        command = self.command
+        if command is not None and command.rate_rps:
+            if not command.text:
+                return "as its author says"
+            return f"as {command.tool} says" if command.tool in OTHER_TOOLS else f"-R {command.rate_rps:g}"
+        if self._entry("rates_rps", list):
+            return "as the folder's index says"
+        return f"as line {self.stated.line} says: {self.stated.words}" if self.stated else ""
+
+    @property
+    def duration_s(self) -> float | None:
+        asked = self.command.duration_s if self.command else None
+        return self.report.duration_s or asked or self._entry("duration_s", (int, float))
+
+    @property
+    def threads(self) -> int | None:
+        asked = self.command.threads if self.command else None
+        return self.report.threads or asked or self._entry("threads", int)
+
+    @property
+    def connections(self) -> int | None:
+        asked = self.command.connections if self.command else None
+        return self.report.connections or asked or self._entry("connections", int)
+
+    @property
+    def script(self) -> str:
+        """Name of the script, or of the script that called the generator; empty where neither is known."""
+        if self.command and self.command.script:
+            return Path(self.command.script).name
+        call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))
+        return call.split()[0] if context.is_call(call) else ""
+
+    @property
+    def change(self) -> str | None:
+        """`before` or `after`, where headings, a column's head, the file's name or the index say so."""
+        said: str | None = self._entry("change", str)
+        if said:
+            parts = [part.strip() for part in said.split(",")]
+            return parts[self.column] if self.column < len(parts) else parts[-1]
+        named = context.change((context.plain_name(self.path), *self.headings, self.label))
+        return named or context.state(self.text_above) or context.of_a_name(context.plain_name(self.path))
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What the index says was changed since the output before it at the same rate."""
+        return tuple(str(each) for each in self._entry("changes", list) or ())
+
+    @property
+    def group(self) -> str:
+        """What it is compared within: the report that the index names, else its file."""
+        report: str | None = self._entry("report", str)
+        return report or str(self.path)
+
+    def _entry(self, name: str, kind: type | tuple[type, ...]) -> Any:
+        value = self.entry.get(name) if self.entry else None
+        return value if isinstance(value, kind) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file, its outputs in order, and what in it could not be read."""
+
+    path: Path
+    outputs: tuple[Output, ...]
+    problems: tuple[Problem, ...]
