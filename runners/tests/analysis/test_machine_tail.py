@@ -13,10 +13,11 @@ import pytest
 from runners.analysis import latency_spikes, tail_attribution
 from runners.analysis.facts import RESPONSE
 from runners.analysis.latency_spikes import MACHINE, SEVERAL, explains
-from runners.claims.answer import engines_apart
 from runners.claims.between import compared
-from runners.claims.conclude import REMEDIES, conclude
+from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES, Conclusion
+from runners.claims.fixed_rate import engines_apart
+from runners.claims.next_steps import REMEDIES
 from runners.claims.profile import Pair, cost
 from runners.claims.profile import _measured as measured
 from runners.readers import write

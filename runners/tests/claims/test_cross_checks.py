@@ -12,13 +12,13 @@ import pytest
 from runners.analysis import facts, instrument, tail_attribution
 from runners.analysis.interleaved import comparisons
 from runners.claims import profile
-from runners.claims.answer import over_floor
 from runners.claims.answers import tail_by
 from runners.claims.checks import Verdict, _below_knees, cross_checks
 from runners.claims.checks import _over as over
 from runners.claims.climbing import contradictions, ladders
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
+from runners.claims.fixed_rate import over_floor
 from runners.claims.question import Evidence
 from runners.claims.question import Verdict as Said
 from runners.readers import write

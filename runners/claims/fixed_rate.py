@@ -1,14 +1,16 @@
-"""The headline: does each engine achieve the rate, and with which p99? Then what the server adds to the instrument."""
+"""Claim what loads at one rate tell: whether each engine achieves it, with which p99, and what that is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
-from runners.analysis import comparable, facts, instrument, intervals, tail_attribution
+from runners.analysis import comparable, facts, instrument, intervals, machine_stalls, tail_attribution
+from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import difference
 from runners.analysis.quantities import of_step
-from runners.analysis.steady_state import not_warm, steadiness
+from runners.analysis.steady_state import Steadiness, head, not_warm, steadiness
+from runners.claims import interleaved, profile
 from runners.design.load import STABLE_SHARE
 from runners.readers import write
 from runners.readers.finding import Anchor, Finding, Severity
@@ -97,6 +99,7 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     return Finding.of("A05", Severity.NOTE, text, {"achieved_rps": achieved}, (step.name,), Anchor.comparison(workload))
 
 
+HEAD_MATTERS = 0.1  # of the p99: a smaller change is within what a run tells
 TAIL = 0.99
 #: wrk2 rounds each wait up to a whole millisecond (its event loop's timer, ae.c).
 WRK2_TICK_US = 1_000
@@ -179,3 +182,73 @@ def engines_apart(steps: list[Step], every: Sequence[Step]) -> Iterator[Finding]
         steps_named = (first.name, second.name)
         remedy = "Repeat both, interleaved, before relying on it: one run shows no spread between runs."
         yield Finding.of("L02", Severity.NOTE, text, evidence, steps_named, Anchor.spectrum(first.workload), remedy)
+
+
+def findings(run: Run, engines: list[str], workloads: list[str], answers: list[Finding]) -> Iterator[Finding]:
+    """Yield what the loads of a run at one rate tell, in the order in which a reader wants it; `answers` come first."""
+    yield from answers
+    clean = {work: clean_steps(run, engines, work) for work in workloads}
+    loads = [step for steps in clean.values() for step in steps]
+    resolved = {step.name for step in loads if not instrument.of_instrument(run.steps, step, 0.99)}
+    trials = comparisons(run)
+    for work, steps in clean.items():
+        floor = facts.floor(run, work)
+        for step in steps:
+            own = None if interleaved.over_reference(trials, step, run) else over_floor(step, floor)
+            yield from filter(None, (own, one_spike(step) if step.name in resolved else None))
+        yield from engines_apart(steps, run.steps)
+    for work in workloads:
+        profiles = [each for engine in engines if (each := facts.profiled(run, engine, work)) is not None]
+        for step in profiles:
+            yield from profile.where(step)
+        yield from profile.differences(profiles)
+    yield from profile.of_frames(run)
+    for step in loads:
+        yield from tail_attribution.findings(step, run.steps)
+    yield from machine_stalls.findings(
+        step for step in loads if step.name in resolved or (step.record.witness and step.record.witness.note)
+    )
+    for work, engine in product(workloads, engines):
+        cost = profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work), run.steps)
+        yield from filter(None, (cost, capacity(run, engine, work)))
+    for step in filter(facts.quotable, loads):
+        yield from _unsteady(step, in_tail=step.name in resolved)
+
+
+def clean_steps(run: Run, engines: list[str], workload: str) -> list[Step]:
+    """Return the loads of these engines without a profiler, those that there are."""
+    return [step for engine in engines if (step := facts.clean(run, engine, workload)) is not None]
+
+
+def _unsteady(step: Step, *, in_tail: bool) -> Iterator[Finding]:
+    """Yield a head that moves the p99 where that is the server's, and what never became steady; the checks have the
+    rest.
+    """
+    seen = steadiness(step)
+    if in_tail and (finding := _head(step, seen)):
+        yield finding
+    if seen.steady is False:
+        text = f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
+        text += write.growth(seen.drift)
+        yield Finding.of(
+            "S01",
+            Severity.WARNING,
+            text,
+            {"seconds": seen.seconds, "drift": seen.drift},
+            (step.name,),
+            Anchor.timeline(step.workload),
+            "Warm up longer, or run a larger size.",
+        )
+
+
+def _head(step: Step, seen: Steadiness) -> Finding | None:
+    before = head(step)
+    if before is None or abs(before.whole_us - before.steady_us) < HEAD_MATTERS * before.steady_us:
+        return None
+    text = (
+        f"The first {write.seconds(seen.from_s)} of {facts.title(step)} are not steady (its {seen.last_to_settle} "
+        f"settles last): its p99 is {write.latency(before.whole_us)}, without them {write.latency(before.steady_us)}"
+    )
+    evidence = {"steady_from_s": seen.from_s, "p99_us": before.whole_us, "p99_steady_us": before.steady_us}
+    figure, remedy = Anchor.timeline(step.workload), "Warm up longer: the recorded window should begin steady."
+    return Finding.of("S02", Severity.WARNING, text, evidence, (step.name,), figure, remedy)
