@@ -20,10 +20,14 @@ each start lies around the mean one by a normal deviate of unknown size, integra
 search share that size, so that what tells of it is pooled over all of them. With one start the interval is that of this
 process alone, and a ratio is no ground for a verdict.
 
-**Evidence.** No estimate stands where the steps outside of its interval mostly contradict it, or where those from its
-lower end up to it mostly missed (a sign test), whether they are kept or missed by more than their stalls explain. And
-a step that missed while the generator was late may have missed by that: it is undecided. Its response times are upper
-bounds, so with it the curve gives a lower bound of the knee, and no upper one.
+**Disturbances.** A step in which the machine stalled or the generator was late is known between two bounds: what was
+read, and that without the stalls and without the longest lateness since the server was idle (see
+requests_log.least_response_us). It enters as the probability that the excess lies between the two (interval censoring;
+J. Klein and M. Moeschberger, 2003, *Survival Analysis*, section 3.5). To leave out disturbed steps instead leaves too
+few where the machine stalls often. A step whose bounds lie on both sides of zero is undecided, and a knee above which
+all is undecided by lateness is known from below only.
+
+**Evidence.** No estimate stands where the steps outside of its interval mostly contradict it.
 
 All parameters have a posterior on a grid (k fine, the others coarse); the knee is the median of that of k, its
 interval the central 98 %, which covers the truth in at least 95 of 100 simulated searches (bursts as measured, see the
@@ -43,7 +47,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import logsumexp
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
@@ -53,6 +57,7 @@ from runners.readers import write
 from runners.readers.run import Step
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 FREEDOM = 4
 FURTHEST = 3.0  # of y from zero: what lies further tells no more
@@ -70,17 +75,24 @@ SHARES = _WEIGHTS / _WEIGHTS.sum()
 TAIL = 0.01
 #: By how much the knees of fresh starts of one server may differ: standard deviation of the logarithm.
 SPREADS = (0.01, 0.03, 0.1)
-#: A step in which the witness saw the cores stall for longer than this share of it says nothing on the server.
-MOST_STALLED = 0.004
 #: What the form of the curve leaves open: near saturation no queue is exactly exponential. Added to both ends.
 FORM = 0.01
 FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
 NEXT = (0.02, 0.98)  # of the posterior: between these quantiles the next rates lie
 LEAST_SPAN = 0.06  # of the logarithm of the rate, that a batch covers at least
-RARE = 0.1  # how often a knee may be given up because steps below it missed by chance
 FURTHER = 4.0  # how far beyond the rates that were offered a batch looks for a knee that lies there
 LEAST_SHORTFALL = 0.01
 DRAWS = 400  # quantiles of each knee that make a ratio
+
+
+class Outcome(StrEnum):
+    """How a probe ended."""
+
+    MET = "met"
+    MISSED = "missed"
+    GENERATOR = "generator"  # it missed, perhaps by its generator's lateness: nothing is said on the server
+    STALLED = "stalled"  # it missed, perhaps by stalls of the machine
+    INVALID = "invalid"  # no measurement at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,8 @@ class RateStep:
     """One rate step: offered rate, percentiles by level (infinite where not known), what was achieved and lost of it.
 
     `stalled`: share of its time in which the stall witness saw a core stall. `start`: which fresh start of its
-    server it was offered to. `length_s`: infinite where it is not known.
+    server it was offered to. `length_s`: infinite where it is not known. `least_us`, `achieved_most`: where the
+    generator was late, the bounds of what one on time would have read; None where it was on time.
     """
 
     rps: float
@@ -98,6 +111,44 @@ class RateStep:
     stalled: float = 0.0
     start: int = 1
     length_s: float = math.inf
+    least_us: tuple[tuple[float, float], ...] | None = None
+    achieved_most: float | None = None
+
+    @property
+    def as_read(self) -> RateStep:
+        """The step as if the server had made the generator's lateness."""
+        return replace(self, least_us=None, achieved_most=None)
+
+    @property
+    def on_time(self) -> RateStep:
+        """The least that a generator on time would have read; the step itself where it was."""
+        if self.least_us is None or self.achieved_most is None:
+            return self
+        return replace(self.as_read, latency_us=self.least_us, achieved=self.achieved_most)
+
+    @property
+    def undisturbed(self) -> RateStep:
+        """The least that would have been read without lateness on a machine that never stalls.
+
+        Where requests are served in order, a core that stalls for so long delays each of them by that at most.
+        """
+        if not self.stalled:
+            return self.on_time
+        least, stalled_us = self.on_time, self.stalled * self.length_s * 1e6
+        latencies = tuple((level, max(0.0, us - stalled_us)) for level, us in least.latency_us)
+        return replace(least, latency_us=latencies, achieved=min(1.0, least.achieved + self.stalled), stalled=0.0)
+
+    def bounds(self, objective: Objective) -> tuple[float, float]:
+        """Return the least and the most that its excess can be without what disturbed it."""
+        most = self.excess(objective)
+        return min(most, self.undisturbed.excess(objective)), most
+
+    def outcome(self, objective: Objective) -> Outcome:
+        """Judge it: what is met although it was disturbed is met, what would be missed undisturbed is missed."""
+        least, most = self.bounds(objective)
+        if most <= 0 or least > 0:
+            return Outcome.MET if most <= 0 else Outcome.MISSED
+        return Outcome.STALLED if self.on_time.excess(objective) > 0 else Outcome.GENERATOR
 
     def at(self, level: float) -> float:
         """Return a percentile in microseconds; that of the next higher level where this one was not kept."""
@@ -123,19 +174,6 @@ class RateStep:
         if self.achieved > 0:
             short = math.log(objective.achieved / self.achieved) / max(LEAST_SHORTFALL, 1 - objective.achieved)
         return max(-FURTHEST, min(FURTHEST, max([short, *parts])))
-
-    def missed_without_stalls(self, objective: Objective) -> bool:
-        """Return whether it missed by more than the stalls of the machine explain.
-
-        Where requests are served in order, a core that stalls for so long delays each of them by that at most.
-        """
-        latencies = tuple((level, max(0.0, us - self.stalled_us)) for level, us in self.latency_us)
-        return replace(self, latency_us=latencies, achieved=self.achieved + self.stalled).excess(objective) > 0
-
-    @property
-    def stalled_us(self) -> float:
-        """For how long cores stalled in it."""
-        return self.stalled * self.length_s * 1e6 if self.stalled else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,34 +246,31 @@ def estimate(
     objective: Objective,
     precision: float = math.inf,
     limits_rps: tuple[float, float] = (0.0, math.inf),
-    undecided: Sequence[RateStep] = (),
 ) -> Answer:
     """Estimate the knee from the steps of one server, and say which of its sides are known.
 
-    Steps in which the machine stalled are left out where others remain. `limits_rps`: the lowest and the highest
-    rate of interest. `undecided`: steps that missed while the generator was late.
+    `limits_rps`: the lowest and the highest rate of interest.
     """
     nan = math.nan
-    sent_rps = max((step.rps for step in steps), default=0.0)
-    ceiling_rps = min((step.rps for step in undecided if step.rps > sent_rps), default=math.inf)
-    if not steps:
+    judged = [(step.rps, step.outcome(objective)) for step in steps]
+    met, missed, late = (
+        [rps for rps, outcome in judged if outcome == wanted]
+        for wanted in (Outcome.MET, Outcome.MISSED, Outcome.GENERATOR)
+    )
+    ceiling_rps = min((rps for rps in late if rps > max([*met, *missed], default=0.0)), default=math.inf)
+    if not met and not missed:
         return Answer(Kind.FAILED, nan, nan, nan, ceiling_rps=ceiling_rps)
-    kept = undisturbed(steps)[0] or list(steps)
-    knee = curve(kept, objective).knee
-    met = [step.rps for step in kept if step.excess(objective) <= 0]
-    missed = [step.rps for step in kept if step.excess(objective) > 0]
+    knee = curve(steps, objective).knee
     # a curve whose steps below mostly miss, or above mostly meet, has the wrong form: there is no knee between them
     missed_below = sum(rps < knee.low for rps in missed) > sum(rps < knee.low for rps in met)
     met_above = sum(rps > knee.high for rps in met) > sum(rps > knee.high for rps in missed)
     lower = bool(missed) and (math.isnan(knee.low) or missed_below)
-    unbounded = bool(undecided) and not missed  # the form of the curve alone would end it
+    unbounded = bool(late) and not missed  # the form of the curve alone would end it
     higher = bool(met) and (math.isnan(knee.high) or met_above or unbounded)
-    if not lower and not higher and _supported(steps, kept, objective, knee):
-        low_rps = min(knee.low, at_least(steps, undecided, objective).knee.low) if undecided else knee.low
-        precise = knee.high / low_rps - 1 <= precision
-        return Answer(Kind.FOUND, knee.value, low_rps, knee.high, precise, ceiling_rps)
-    if undecided and higher and not lower:
-        ends = (max(met), knee.low, at_least(steps, undecided, objective).knee.low)
+    if not lower and not higher:
+        return Answer(Kind.FOUND, knee.value, knee.low, knee.high, knee.high / knee.low - 1 <= precision, ceiling_rps)
+    if late and higher and not lower:
+        ends = (max(met), knee.low, at_least(steps, objective).knee.low)
         low_rps = min((rps for rps in ends if write.known(rps)), default=nan)
         return Answer(Kind.ABOVE, nan, low_rps, nan, False, ceiling_rps, late=True)
     if higher and max(met) * NEAR >= limits_rps[1]:
@@ -248,30 +283,9 @@ def estimate(
     return Answer(Kind.OPEN, nan, low, high, ceiling_rps=ceiling_rps)
 
 
-def _supported(steps: Sequence[RateStep], kept: Sequence[RateStep], objective: Objective, knee: Bounded) -> bool:
-    """Return whether the steps from the lower end of a knee up to it speak for it, those too that the machine spoilt.
-
-    A spoilt step speaks for it where it met, and against it where it missed by more than its stalls explain. Below the
-    knee of a median step no more than half of them miss, and by a sign test so many would be a rare chance.
-    """
-    near = [step for step in steps if knee.low <= step.rps <= knee.value]
-    met = sum(step.excess(objective) <= 0 for step in near)
-    missed = sum(step.missed_without_stalls(objective) for step in near if step.excess(objective) > 0)
-    return float(binom.sf(missed - 1, met + missed, 0.5)) > RARE
-
-
-def at_least(steps: Sequence[RateStep], undecided: Sequence[RateStep], objective: Objective) -> Curve:
-    """Return the posterior of a lower bound of the knee: of all steps, as if the server had made the generator's
-    lateness.
-    """
-    every = [*steps, *undecided]
-    return curve(undisturbed(every)[0] or every, objective)
-
-
-def undisturbed(steps: Sequence[RateStep]) -> tuple[list[RateStep], float]:
-    """Leave out the steps in which the machine stalled, by the witness alone; gives the share that is left out."""
-    kept = [step for step in steps if step.stalled <= MOST_STALLED]
-    return kept, 1 - len(kept) / len(steps) if steps else 0.0
+def at_least(steps: Sequence[RateStep], objective: Objective) -> Curve:
+    """Return the posterior of a lower bound of the knee: as if the server had made the generator's lateness."""
+    return curve([step.as_read for step in steps], objective)
 
 
 def curve(steps: Sequence[RateStep], objective: Objective) -> Curve:
@@ -286,7 +300,8 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
     number = np.array([starts.index(step.start) for step in steps])
-    excess = np.array([step.excess(objective) for step in steps])
+    least, most = np.array([step.bounds(objective) for step in steps]).T
+    exact = least == most
     places = np.linspace(rates.min() - math.log(BEYOND), rates.max() + math.log(BEYOND), PLACES)
     found = np.empty((*map(len, (FLOORS, WIDTHS, JITTERS, SCALES, SPOILT, starts)), PLACES))
     for (w, width), (j, jitter) in product(enumerate(WIDTHS), enumerate(JITTERS)):
@@ -295,12 +310,11 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
         bend, is_below = np.expm1(-np.abs(apart) / width), apart < 0
         for f, floor in enumerate(FLOORS):
             expected = np.where(is_below, floor, -FURTHEST) * bend
-            residual = excess[None, :, None] - expected
-            higher = np.where(residual > 0, 1 / (FURTHEST - expected + 1.0), 0.0) @ SHARES
+            higher = _spoilt(expected, least, most, exact) @ SHARES
             for c, scale in enumerate(SCALES):
-                density = _student(residual / scale) @ SHARES / scale
+                usual = _usual(expected, least, most, exact, scale) @ SHARES
                 for p, spoilt in enumerate(SPOILT):
-                    logs = np.log((1 - spoilt) * density + spoilt * higher)
+                    logs = np.log((1 - spoilt) * usual + spoilt * higher)
                     for start in range(len(starts)):
                         found[f, w, j, c, p, start] = logs[:, number == start].sum(axis=1)
     found = found.reshape(-1, len(starts), PLACES)
@@ -338,6 +352,44 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
     ]
 
 
+def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
+    """Return the likelihood of an excess that no stall spoilt: a density, or the probability that it lies in between.
+
+    `expected` has steps along its second axis. Beyond FURTHEST no end is known.
+    """
+    found = np.empty_like(expected)
+    found[:, exact] = _student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
+    if not exact.all():
+        of, between = expected[:, ~exact], ~exact
+        low = np.where(least[between] > -FURTHEST, least[between], -np.inf)[None, :, None]
+        high = np.where(most[between] < FURTHEST, most[between], np.inf)[None, :, None]
+        found[:, between] = _student_below((high - of) / scale) - _student_below((low - of) / scale)
+    return found
+
+
+def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floats:
+    """Return the likelihood of an excess that a stall spoilt: it lies anywhere from the expected one up."""
+    end = FURTHEST + 1.0
+    found = np.empty_like(expected)
+    found[:, exact] = most[exact][None, :, None] > expected[:, exact]
+    if not exact.all():
+        of, between = expected[:, ~exact], ~exact
+        high = np.where(most[between] < FURTHEST, most[between], end)[None, :, None]
+        found[:, between] = np.clip(high - np.maximum(of, least[between][None, :, None]), 0.0, None)
+    return np.asarray(found / (end - expected))
+
+
+def _student_below(values: Floats) -> Floats:
+    """Return the probability that Student's t with 4 degrees of freedom lies below each value.
+
+    Source: Abramowitz and Stegun, 1964, *Handbook of Mathematical Functions*, 26.7.4.
+    """
+    with np.errstate(invalid="ignore"):
+        cosine2 = 1 / (1 + values * values / FREEDOM)
+        found = 0.5 + np.sign(values) * np.sqrt(1 - cosine2) * (1 + cosine2 / 2) / 2
+    return np.asarray(found)
+
+
 def _student(values: Floats) -> Floats:
     """Return the density of Student's t with 4 degrees of freedom."""
     square = values * values
@@ -360,15 +412,17 @@ def next_rates(
 ) -> list[float]:
     """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all that was offered.
 
-    None lies outside of `low_rps` and `high_rps`.
+    None lies outside of `low_rps` and `high_rps`. A step that missed with a late generator tells where to look, though
+    not whether it was the server.
     """
+    steps = [step.as_read for step in steps]
     answer = estimate(steps, objective)
     if answer.kind == Kind.OPEN and math.isnan(answer.low_rps):
         low, high = answer.high_rps / FURTHER, answer.high_rps
     elif answer.kind == Kind.OPEN and math.isnan(answer.high_rps):
         low, high = answer.low_rps, answer.low_rps * math.sqrt(FURTHER)
     else:
-        found = curve(undisturbed(steps)[0] or steps, objective)
+        found = curve(steps, objective)
         low, high = (math.log(found.quantile(share)) for share in NEXT)
         middle, half = (low + high) / 2, max(high - low, LEAST_SPAN) / 2
         low, high = math.exp(middle - half), math.exp(middle + half)
@@ -395,15 +449,6 @@ def ratio(of: Curve, against: Curve) -> Bounded:
 
 NOT_KEPT_UP = "the generator did not keep up"
 LATE_MARGIN = 10.0  # the latest send may be that much later than the 99th percentile
-
-
-class Outcome(StrEnum):
-    """How a probe ended."""
-
-    MET = "met"
-    MISSED = "missed"
-    GENERATOR = "generator"  # it did not send what was asked: nothing is said on the server
-    INVALID = "invalid"  # no measurement at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,15 +491,21 @@ class Point:
 def points(step: Step, objective: Objective) -> list[Point]:
     """Judge each rate of a step: one, or each short one of a load whose rate changes."""
     if step.record.sweep is None:
-        levels = [(level, value.value) for level in LEVELS if (value := facts.at(step, level)) is not None]
-        achieved, lost = facts.achieved_share(step), lost_share(step, objective)
-        achieved = achieved if write.known(achieved) else 0.0
-        whole = RateStep(facts.offered_rps(step), tuple(levels), achieved, lost, start=_start(step))
-        return [Point(whole, meets(step, objective), step, facts.samples(step))]
+        return [Point(_whole(step, objective), meets(step, objective), step, facts.samples(step))]
     if step.record.invalid_reasons:
         return []
-    late = _late(step)
-    return [_short(row, objective, step, late) for _, row in step.frames["rate_steps"].iterrows()]
+    return [_short(row, objective, step) for _, row in step.frames["rate_steps"].iterrows()]
+
+
+def _whole(step: Step, objective: Objective) -> RateStep:
+    """Return a load at one rate as a rate step."""
+    levels = tuple((level, value.value) for level in LEVELS if (value := facts.at(step, level)) is not None)
+    achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
+    achieved = achieved if write.known(achieved) else 0.0
+    # what a late generator has no response to yet is not lost by the server
+    lost = lost_share(step, objective, censored=not _late(step))
+    found = RateStep(facts.offered_rps(step), levels, achieved, lost, start=_start(step), length_s=length_s)
+    return _on_time(found, step)
 
 
 def _late(step: Step) -> bool:
@@ -463,55 +514,67 @@ def _late(step: Step) -> bool:
     return not kept_up.empty and not pd.isna(kept_up.iloc[0]) and not bool(kept_up.iloc[0])
 
 
+def _on_time(found: RateStep, step: Step) -> RateStep:
+    """Add what a generator on time would have read at least, by how late this one was at most in the whole load.
+
+    What left late by L had its response later by L at most, and is missing at the end by the requests of L at most
+    (see requests_log.least_response_us). Runs of generators that did not record their latest send have a margin on its
+    99th percentile instead.
+    """
+    if not _late(step):
+        return found
+    latest_us = facts.number(step, "lag_max_us")
+    if not write.known(latest_us):
+        latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
+    if not write.known(latest_us):
+        latest_us = math.inf
+    least_us = tuple((level, max(0.0, us - latest_us) if us < math.inf else 0.0) for level, us in found.latency_us)
+    return replace(found, least_us=least_us, achieved_most=min(1.0, found.achieved + latest_us / 1e6 / found.length_s))
+
+
 def _start(step: Step) -> int:
     return step.record.ladder.start if step.record.ladder is not None else 1
 
 
-def _short(row: pd.Series[float], objective: Objective, step: Step, late: bool) -> Point:
-    """Judge a short step. Lateness is known of the whole load, so it leaves each miss in it undecided (see `meets`)."""
-    latencies = tuple((level, float(row[f"p{level * 100:g}_us".replace(".", "")])) for level in LEVELS)
+def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
+    """Judge a short step, by the lateness of its own requests where the log of requests tells it."""
+    latencies = tuple((level, float(row[f"{_named(level)}_us"])) for level in LEVELS)
     found = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
         _start(step), float(row["length_s"]),
     )  # fmt: skip
-    missed = []
+    late = _late(step)
+    if late and write.known(float(row["achieved_most"])):
+        least = tuple((level, float(row[f"{_named(level)}_least_us"])) for level in LEVELS)
+        found = replace(found, least_us=least, achieved_most=float(row["achieved_most"]))
+    else:
+        found = _on_time(found, step)
+    outcome, missed = found.outcome(objective), []
     for part in found.missed(objective):
         values = {"achieved": write.percent(found.achieved), "errors": write.percent(found.lost)}
         level = next((level for level in LEVELS if part == f"p{level * 100:g}"), None)
         value = values.get(part) or (write.latency(found.at(level)) if level is not None else "")
         missed.append(f"{part} {value}")
-    met = Met(Outcome.MISSED if missed else Outcome.MET, tuple(missed), late=late and not missed)
-    if late and missed and not _short_by_itself(step, found.achieved, found.length_s):
-        met = Met(Outcome.GENERATOR, (NOT_KEPT_UP, *missed))
-    return Point(found, met, step, float(row["requests"]))
+    reasons = (NOT_KEPT_UP,) * (outcome == Outcome.GENERATOR)
+    return Point(found, Met(outcome, (*reasons, *missed), late and not missed), step, float(row["requests"]))
+
+
+def _named(level: float) -> str:
+    return f"p{level * 100:g}".replace(".", "")
 
 
 def meets(step: Step, objective: Objective) -> Met:
     """Judge one step.
 
-    What is missed while the generator did not keep up says nothing on the server, unless the rate was missed by more
-    than lateness explains. What is met all the same is met, for lateness only adds to a response time.
+    What is missed while the generator did not keep up says nothing on the server, unless it was missed by more than
+    lateness explains. What is met all the same is met, for lateness only adds to a response time.
     """
-    if _late(step) and not _short_by_itself(step, facts.achieved_share(step), step.record.duration_s or 0.0):
-        outcome = _judged(step, objective).outcome if facts.only_late(step) else Outcome.INVALID
-        if outcome == Outcome.MET:
-            return Met(outcome, late=True)
+    judged = _judged(step, objective)
+    if not _late(step):
+        return judged
+    if _whole(step, objective).outcome(objective) != judged.outcome:
         return Met(Outcome.GENERATOR, (NOT_KEPT_UP,))
-    return _judged(step, objective)
-
-
-def _short_by_itself(step: Step, achieved: float, length_s: float) -> bool:
-    """Return whether the rate was missed by far more than its generator's lateness explains, in a part of so many
-    seconds.
-
-    What left late by L is missing at the end by the requests of L at most. Runs of generators that did not record their
-    latest send have a margin on its 99th percentile instead.
-    """
-    latest_us = facts.number(step, "lag_max_us")
-    if not write.known(latest_us):
-        latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
-    lag_s = latest_us / 1e6
-    return lag_s >= 0 and length_s > 0 and 1 - achieved > 1 - facts.LEAST_ACHIEVED + lag_s / length_s
+    return replace(judged, late=judged.outcome == Outcome.MET)
 
 
 def _judged(step: Step, objective: Objective) -> Met:
@@ -542,8 +605,8 @@ def refused_share(step: Step) -> float:
     return refused / completed if write.known(refused) and write.known(completed) and completed else 0.0
 
 
-def lost_share(step: Step, objective: Objective) -> float:
-    """Return requests that failed, got an error or no response, over those that were due.
+def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> float:
+    """Return requests that failed, got an error or, with `censored`, no response, over those that were due.
 
     Requests without a response when the run ended count only beyond those that may be under way at any moment: one a
     connection, or what falls due within the longest latency that the objective allows.
@@ -551,9 +614,9 @@ def lost_share(step: Step, objective: Objective) -> float:
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
     under_way = max(float(step.record.connections or 1), within if write.known(within) else 0.0)
-    censored = max(0.0, facts.number(step, "censored") - under_way)
+    waiting = max(0.0, facts.number(step, "censored") - under_way) if censored else 0.0
     due = facts.number(step, "scheduled")
-    total = sum(facts.errors(step).values()) + (censored if write.known(censored) else 0.0)
+    total = sum(facts.errors(step).values()) + (waiting if write.known(waiting) else 0.0)
     return total / due if write.known(due) and due else 0.0
 
 

@@ -163,11 +163,13 @@ def _merged(spans: list[tuple[float, float, int]]) -> list[tuple[float, float, l
 
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
+#: How late requests left at most, by tenths of a second: they had their responses later by that at most.
+LATE = "lateness of the generator"
 #: The serving threads' wait for a core that neither other processes nor the server's background threads explain.
 CROWDED = "serving threads waiting for a core"
 CROWDED_SHARE, FOREIGN_SHARE = 0.2, 0.4
 #: Causes that are neither the server, nor its store, nor its JVM.
-MACHINE = (STALLED, STEAL, FOREIGN)
+MACHINE = (STALLED, STEAL, FOREIGN, LATE)
 #: Of `activity`: kind, what it is called, and from which share of a core on it counts as an event.
 SHARES = (
     ("jit", "JIT compilation", 0.2),
@@ -273,6 +275,9 @@ def _contention(step: Step) -> Iterator[Cause]:
         if not named.get(name):  # the store's own events are finer than the CPU time of its threads
             rows = activity[activity["kind"] == kind].sort_values("t_s")
             named[name] = _active(rows, share, _spans(pauses) if kind == "gc" else [])
+    late = step.frames["lateness"]
+    begin_s = late["t_s"].to_numpy(float)
+    named[LATE] = _long(list(zip(begin_s, begin_s + SLICE_S, late["lag_max_us"].to_numpy(float) / 1000, strict=True)))
     if len(waits := _run_queue_waits(activity)):
         rows = activity[activity["kind"] == "foreign"].merge(waits[["t_s", "behind_others_ms"]], on="t_s")
         named[FOREIGN] = _long(_active(rows, FOREIGN_SHARE, [], "behind_others_ms"))

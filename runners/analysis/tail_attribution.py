@@ -53,13 +53,11 @@ def attribution(step: Step) -> Attribution | None:
 def findings(step: Step, every: Sequence[Step] = ()) -> Iterator[Finding]:
     """Yield what can be said on the tail of a clean measurement; `every`: all steps of its run, its floor among
     them.
+
+    A tail may be explained although the p99 of the load is the instrument's: the generator's lateness and the machine's
+    stalls are among the causes, and what of a store coincides with no spike made none.
     """
     if not facts.quotable(step):
-        return
-    if why := instrument.of_instrument(every, step, P99):
-        text = f"The causes of the tail of {facts.title(step)} are not looked for, as its p99 is not resolved: {why}"
-        remedy = "Measure on a quieter machine, where the tail may lie above the instrument's floor."
-        yield Finding.of("W03", Severity.NOTE, text, {}, (step.name,), Anchor.causes(step.name), remedy)
         return
     seen = attribution(step)
     if seen is None:
@@ -71,30 +69,33 @@ def findings(step: Step, every: Sequence[Step] = ()) -> Iterator[Finding]:
         figure = Anchor.timeline(step.workload)
         yield Finding.of("W03", Severity.NOTE, text, {}, (step.name,), figure, "Run a larger size.")
         return
-    yield _spikes(step, seen)
+    yield _spikes(step, seen, instrument.of_instrument(every, step, P99))
     if seen.tail.spikes:
         yield _explained(step, seen)
         yield _slowest(step, seen)
 
 
-def _spikes(step: Step, seen: Attribution) -> Finding:
+def _spikes(step: Step, seen: Attribution, unresolved: str) -> Finding:
+    """Return how many stretches stand out; `unresolved`: why the p99 of the load is not quoted, if it is not."""
     tail, name = seen.tail, facts.title(step)
     count = len(tail.spikes)
     slow_s = sum(each.end_s - each.begin_s for each in tail.spikes)
     evidence: dict[str, write.Value] = {
         "slice_s": tail.slice_s, "length_s": tail.length_s, "spikes": count, "slow_s": slow_s,
         "usual_p99_us": tail.usual_us, "threshold_us": tail.threshold_us, "slow_responses": tail.slow,
-        "excess_in_spikes": tail.inside,
+        "excess_in_spikes": tail.inside, **{f"{share.cause.name}: events": len(share.cause) for share in seen.shares},
     }  # fmt: skip
+    usual = f"its p99 is not resolved: {unresolved}" if unresolved else ""
     window = f"{write.seconds(tail.slice_s)} of {write.seconds(tail.length_s)}"
     if not count:
-        text = f"{name}: no stretch of {window} stands out; their median p99 is {write.latency(tail.usual_us)}"
+        text = f"{name}: no stretch of {window} stands out; "
+        text += usual or f"their median p99 is {write.latency(tail.usual_us)}"
         return _finding("W01", Severity.GOOD, text, evidence, step)
     hold = "it holds" if count == 1 else "they hold"
     text = (
         f"{name} has {write.several(count, 'latency spike')}, {write.seconds(round(slow_s, 1))} of "
         f"{write.seconds(tail.length_s)} in all, in which the p99 of {write.seconds(tail.slice_s)} exceeds "
-        f"{write.latency(tail.threshold_us)} (usual: {write.latency(tail.usual_us)}); "
+        f"{write.latency(tail.threshold_us)} ({usual or f'usual: {write.latency(tail.usual_us)}'}); "
         f"{hold} {write.percent(tail.inside)} of what slow responses took above that"
     )
     return _finding("W01", Severity.NOTE, text, evidence, step)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Answer, Curve, Kind, RateStep, curve, estimate, points, ratio, undisturbed
+from runners.analysis.knee import Answer, Kind, Outcome, RateStep, curve, estimate, points, ratio
 from runners.bench.fixture import DURATION_S, WARMUP_S, Fixture, NoFigure, Result, Row, Say
 from runners.design.block import FixedRate
 from runners.design.ladder import KneeSearch, WarmServer
@@ -102,11 +102,6 @@ def row(name: str, found: Sequence[Mapping[str, Searched]], ours: str, peer: str
     return Row(name, "/s", mine, others, ">=", goal, note)
 
 
-def posterior(steps: Sequence[RateStep]) -> Curve:
-    """Estimate a knee without the steps in which the machine stalled."""
-    return curve(undisturbed(steps)[0] or steps, OBJECTIVE)
-
-
 def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]:
     """Search the knees of two processes of one engine again and again: both in one search, then one after the other."""
     found: list[Bounded] = []
@@ -122,14 +117,14 @@ def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]
             searched = search(on, servers, workload, SEARCH_S, number).values()
             answers, steps = [each.answer for each in searched], [each.steps for each in searched]
             found += [Bounded(each.rps, each.low_rps, each.high_rps) for each in answers if each.kind == Kind.FOUND]
-            paired.append(ratio(*map(posterior, steps)))
+            paired.append(ratio(*(curve(each, OBJECTIVE) for each in steps)))
             if len(found) > 1:
                 apart.append(found[-1].value / found[0].value)
-            left_out = statistics.fmean(undisturbed(each)[1] for each in steps)
+            stalled = sum(step.outcome(OBJECTIVE) == Outcome.STALLED for each in steps for step in each)
             knees = ", ".join(f"{each.rps:,.0f}/s ({each.low_rps:,.0f} to {each.high_rps:,.0f})" for each in answers)
             print(
                 f"  {engine} {number}: {knees}, ratio {paired[-1].value:.3f} ({paired[-1].low:.3f} to "
-                f"{paired[-1].high:.3f}), {left_out:.0%} of the steps left out, {time.monotonic() - began:.0f} s",
+                f"{paired[-1].high:.3f}), {stalled} steps undecided by stalls, {time.monotonic() - began:.0f} s",
                 flush=True,
             )
     count = len(found)

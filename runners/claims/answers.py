@@ -282,7 +282,12 @@ def tail_by(cause: str, step: str) -> Answering:
     """
 
     def answer(evidence: Evidence) -> Answer | None:
-        finding = evidence.about("W04", step)
+        finding, spikes = evidence.about("W04", step), evidence.about("W01", step)
+        if finding is None and spikes is not None:
+            there = write.known(number(spikes, f"{cause}: events"))
+            effect = spikes.sentence.removesuffix(".") if there else f"no {cause} in this load"
+            verdict, needed = (Verdict.NO, "") if there else (Verdict.INCONCLUSIVE, f"a load long enough for a {cause}")
+            return Answer(verdict, effect, "one load", needed, spikes, Anchor.causes(step))
         if finding is None:
             if (unasked := evidence.about("W03", step)) is None:
                 return None

@@ -26,7 +26,6 @@ from runners.analysis.knee import (
     rate_interval,
     ratio,
     rounded_rate,
-    undisturbed,
 )
 from runners.claims.conclusion import Check, Claims
 from runners.design.load import STABLE_SHARE
@@ -91,13 +90,8 @@ class Ladder:
 
     @property
     def rated(self) -> list[RateStep]:
-        """The steps that tell something of the server."""
-        return [point.rate_step for point in self.points if point.counts]
-
-    @property
-    def undecided(self) -> list[RateStep]:
-        """The steps that missed the objective while the generator was late."""
-        return [point.rate_step for point in self.points if point.outcome == Outcome.GENERATOR]
+        """The steps that are a measurement, those too that the generator's lateness leaves undecided."""
+        return [point.rate_step for point in self.points if point.outcome != Outcome.INVALID]
 
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
@@ -121,34 +115,20 @@ class Ladder:
         if self.search is None or self.objective is None:
             return self.base.knee if self.base else None
         limits = (self.search.low_rps, self.search.high_rps)
-        return estimate(self.rated, self.objective, self.search.precision, limits, self.undecided)
-
-    @property
-    def with_stalls(self) -> Answer | None:
-        """The knee by all short steps, those in which the machine stalled too; None where none was left out."""
-        if self.search is None or self.objective is None or not self.left_out:
-            return None
-        steps, late = ([dataclasses.replace(e, stalled=0.0) for e in each] for each in (self.rated, self.undecided))
-        return estimate(steps, self.objective, undecided=late)
-
-    @property
-    def left_out(self) -> float:
-        """The share of the steps that is left out because the machine stalled in them."""
-        return undisturbed(self.rated)[1]
+        return estimate(self.rated, self.objective, self.search.precision, limits)
 
     @cached_property
     def curve(self) -> Curve | None:
         """The posterior of the knee; None without a search or without steps."""
         if self.search is None or self.objective is None or not self.rated:
             return None
-        return curve(undisturbed(self.rated)[0] or self.rated, self.objective)
+        return curve(self.rated, self.objective)
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior of a lower bound of the knee, which is that of the knee where no step is undecided."""
-        if self.curve is None or self.objective is None or not self.undecided:
-            return self.curve
-        return at_least(self.rated, self.undecided, self.objective)
+        """The posterior of a lower bound of the knee, which is that of the knee where the generator was on time."""
+        late = any(each.on_time is not each for each in self.rated)
+        return at_least(self.rated, self.objective) if self.curve and self.objective and late else self.curve
 
     @property
     def starts(self) -> int:
@@ -296,7 +276,7 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
     severity = Severity.NOTE
     if answer.kind == Kind.FOUND:
         severity = Severity.GOOD
-        text = f"{ladder.title} meets {limits} up to {rate_interval(answer)}, by {probes}{_without(ladder)}"
+        text = f"{ladder.title} meets {limits} up to {rate_interval(answer)}, by {probes}{_stalled(ladder)}"
     elif answer.kind == Kind.ABOVE:
         above = f"its knee lies above {rounded_rate(answer.low_rps)}"
         text = f"{ladder.title} meets {limits} up to the highest rate offered: {above}, by {probes}"
@@ -335,14 +315,10 @@ def _steps(ladder: Ladder) -> str:
     return f"{write.several(len(ladder.points) or len(ladder.steps), 'short step' if sweeps else 'probe')} of {length}"
 
 
-def _without(ladder: Ladder) -> str:
-    """Return what was left out for the machine's stalls, and the knee with it."""
-    every = ladder.with_stalls
-    if every is None:
-        return ""
-    known = f"the knee is {rate_interval(every)}" if every.kind == Kind.FOUND else "no knee is found"
-    out = write.percent(ladder.left_out)
-    return f"; the {out} of them in which the machine stalled are left out, and with them {known}"
+def _stalled(ladder: Ladder) -> str:
+    """Return in how many steps the machine's stalls leave open whether they met."""
+    count = sum(point.outcome == Outcome.STALLED for point in ladder.points)
+    return f"; in {write.count(count)} of them the machine stalled, and may be why they missed" if count else ""
 
 
 def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], int, tuple[str, ...]]:

@@ -28,6 +28,7 @@ REMEDIES = {
     "JIT compilation": "Warm up longer, so that the compiler is done",
     "concurrent GC": "Leave the collector a core of its own, or a larger heap",
     latency_spikes.STALLED: "Measure on a quieter machine",
+    latency_spikes.LATE: "Give the generator a core of its own, or a machine",
     "CPU steal": "Measure on a quieter machine",
     "other processes": "Stop what else runs on this machine",
     "disk busy": "Use a faster disk, or write less at a time",

@@ -168,7 +168,6 @@ class _Sought:
         self.points += points(load, block.objective)
         if not self.points:
             return
-        # a step that missed with a late generator tells where to look, though not whether it was the server
         steps = [each.rate_step for each in self.points]
         self.rates = knees.next_rates(steps, block.objective, BATCH, block.low_rps, block.high_rps)
         self.answer = _found(block, self.points)
@@ -176,11 +175,8 @@ class _Sought:
 
 def _found(block: KneeSearch, judged: Sequence[Point]) -> Answer:
     """Return the knee of one server by its judged steps."""
-    counted, late = (
-        [each.rate_step for each in judged if each.counts],
-        [each.rate_step for each in judged if each.outcome == Outcome.GENERATOR],
-    )
-    return knees.estimate(counted, block.objective, block.precision, (block.low_rps, block.high_rps), late)
+    measured = [each.rate_step for each in judged if each.outcome != Outcome.INVALID]
+    return knees.estimate(measured, block.objective, block.precision, (block.low_rps, block.high_rps))
 
 
 def _start_of(load: Step) -> int:

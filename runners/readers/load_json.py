@@ -172,6 +172,17 @@ class LoadReport:
                         "at_least": name in values["at_least"] if "at_least" in values else None,
                     }
 
+    def lateness_frame(self) -> pd.DataFrame:
+        """Return how late a request left at most, by tenths of a second; no rows in a closed loop."""
+        rows = (
+            {"t_s": interval["t_s"] + tenth / len(lags), "lag_max_us": lag_us}
+            for interval in self.document.get("intervals") or ()
+            if (lags := interval.get("lag_max_us"))
+            for tenth, lag_us in enumerate(lags)
+            if tenth / len(lags) < interval["duration_s"] or lag_us > 0
+        )
+        return frame("lateness", rows)
+
     def intervals_frame(self) -> pd.DataFrame:
         return frame("intervals", self._intervals())
 

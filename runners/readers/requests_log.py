@@ -18,21 +18,23 @@ import numpy as np
 import pandas as pd
 
 from runners.errors import ReadError, why
+from runners.readers import write
 from runners.readers.console_report import rank
 from runners.readers.run import COLUMNS, frame
 from runners.storage.schema import SweepRecord
 
-MAGIC = b"LGREQS\x01\n"
+MAGIC, FORMER_MAGIC = b"LGREQS\x02\n", b"LGREQS\x01\n"
 FATES = ("completed", "failed", "censored", "unsent")
 _DESCRIPTION, _REQUESTS = 1, 2
 _HEAD = struct.Struct("<II")
-_ROW = np.dtype(
-    [
-        ("slot", "<u8"), ("intended_ns", "<u8"), ("wait_ns", "<u8"), ("service_ns", "<u8"), ("read_ns", "<u8"),
-        ("written_bytes", "<u4"), ("read_bytes", "<u4"), ("status", "<u2"), ("target", "u1"), ("predecessor", "u1"),
-        ("tag", "u1"), ("fate", "u1"), ("reserved", "V2"),
-    ]
-)  # fmt: skip
+_TIMES = [(name, "<u8") for name in ("slot", "intended_ns", "wait_ns", "service_ns", "read_ns")]
+_REST = [
+    ("written_bytes", "<u4"), ("read_bytes", "<u4"), ("status", "<u2"), ("target", "u1"), ("predecessor", "u1"),
+    ("tag", "u1"), ("fate", "u1"), ("reserved", "V2"),
+]  # fmt: skip
+_ROW = np.dtype([*_TIMES, ("lag_ns", "<u8"), *_REST])
+#: Of the former version, which does not say how late a request left.
+_FORMER_ROW = np.dtype([*_TIMES, *_REST])
 _REMEDY = "run the step again"
 
 
@@ -42,7 +44,8 @@ class RequestsLog:
 
     `frame`: one row a request in order of intended start, with `slot`, `t_s` (intended start from the start of the
     window), `target`, `predecessor` (missing where the order does not go by request), `operation` (missing without a
-    name), `wait_us`, `response_us`, `service_us`, `read_us`, `written_bytes`, `read_bytes`, `status` and `fate`.
+    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left; NaN where the log does not
+    tell), `written_bytes`, `read_bytes`, `status` and `fate`.
     `block_slots`: slots in a block of the order of targets. `torn`: the last block was cut short and is left out.
     """
 
@@ -76,7 +79,8 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
         data = path.read_bytes()
     except OSError as error:
         raise ReadError(path, f"can't be read ({why(error)})", _REMEDY) from error
-    if not data.startswith(MAGIC):
+    row = {MAGIC: _ROW, FORMER_MAGIC: _FORMER_ROW}.get(data[: len(MAGIC)])
+    if row is None:
         raise ReadError(path, "is no log of requests, or of a version that this lab does not read", _REMEDY)
     description: dict[str, Any] = {}
     blocks: list[Any] = []
@@ -92,14 +96,14 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
             break
         if kind == _DESCRIPTION:
             description = json.loads(bytes(body))
-        elif kind == _REQUESTS and length % _ROW.itemsize == 0:
-            blocks.append(np.frombuffer(body, _ROW))
+        elif kind == _REQUESTS and length % row.itemsize == 0:
+            blocks.append(np.frombuffer(body, row))
         else:
             raise ReadError(path, f"has a block of kind {kind} and {length} bytes at byte {at}", _REMEDY)
         at += _HEAD.size + length
     if not description:
         raise ReadError(path, "has no description", _REMEDY)
-    return description, np.concatenate(blocks) if blocks else np.empty(0, _ROW), torn
+    return description, np.concatenate(blocks) if blocks else np.empty(0, row), torn
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
@@ -149,6 +153,7 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
             "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
             "service_us": rows["service_ns"] / 1e3,
             "read_us": rows["read_ns"] / 1e3,
+            "lag_us": rows["lag_ns"] / 1e3 if "lag_ns" in rows.dtype.names else np.nan,
             "written_bytes": rows["written_bytes"],
             "read_bytes": rows["read_bytes"],
             "status": rows["status"],
@@ -166,15 +171,15 @@ _REFUSED = 400  # from this status on
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepRecord) -> pd.DataFrame:
     """Give the `rate_steps` frame. The rests between the steps are left out.
 
-    `requests`: a row a request with `t_s`, `response_us`, `fate` and `status` (see readers.requests_log); `stalls`:
-    what the witness saw, with `t_s` and `duration_ms`, by the same clock. A request without a response took longer than
-    any with one.
+    `requests`: a row a request (see RequestsLog); `stalls`: what the witness saw, with `t_s` and `duration_ms`, by the
+    same clock. A request without a response took longer than any with one.
     """
     requests = requests.sort_values("t_s", kind="stable")
     at_s = requests["t_s"].to_numpy(float)
     completed = (requests["fate"] == "completed").to_numpy()
     lost = (requests["fate"] == "failed").to_numpy() | (completed & (requests["status"] >= _REFUSED).to_numpy())
     response_us = np.where(completed, requests["response_us"].to_numpy(float), math.inf)
+    least_us = least_response_us(requests)
     began_s = stalls["t_s"].to_numpy(float)
     ended_s = began_s + stalls["duration_ms"].to_numpy(float) / 1000
     rows = []
@@ -184,7 +189,7 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepR
         mine = slice(*np.searchsorted(at_s, [begin, end]))
         if mine.start == mine.stop:
             continue
-        values = np.sort(response_us[mine])
+        values, least = np.sort(response_us[mine]), np.sort(least_us[mine])
         stood_s = float(np.clip(np.minimum(ended_s, end) - np.maximum(began_s, begin), 0, None).sum())
         rows.append(
             {
@@ -192,10 +197,43 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepR
                 "length_s": sweep.step_s,
                 "offered_rps": rps,
                 "requests": len(values),
-                "achieved": float((at_s[mine] + response_us[mine] / 1e6 <= end + GRACE_S).mean()),
+                "achieved": _in_time(at_s[mine], response_us[mine], end),
+                "achieved_most": _in_time(at_s[mine], least_us[mine], end) if write.known(least[-1]) else math.nan,
                 "lost": float(lost[mine].mean()),
                 "stalled": stood_s / sweep.step_s,
                 **{name: float(values[rank(len(values), level) - 1]) for level, name in LEVELS.items()},
+                **{least_of(name): float(least[rank(len(least), level) - 1]) for level, name in LEVELS.items()},
             }
         )
     return frame("rate_steps", rows)
+
+
+def _in_time(at_s: Any, response_us: Any, end_s: float) -> float:
+    """Return the share of the requests that have their response when their step is over."""
+    return float((at_s + response_us / 1e6 <= end_s + GRACE_S).mean())
+
+
+def least_of(column: str) -> str:
+    """Return the column of a percentile's lower bound."""
+    return column.replace("_us", "_least_us")
+
+
+def least_response_us(requests: pd.DataFrame) -> Any:
+    """Bound from below what a generator on time would have read: an array of microseconds, NaN where it is not known.
+
+    `requests` as of RequestsLog. Where requests are served in order, a request ends later than it would have by the
+    longest delay of those that arrived since the servers were idle, its own among them, and by no more: the end of a
+    busy period is the largest sum of an arrival and the services behind it (D. Lindley, 1952, *The theory of queues
+    with a single server*, Mathematical Proceedings of the Cambridge Philosophical Society 48), and grows by no more
+    than its arrivals. So from each response time the longest lateness of its busy period so far is taken off; that of a
+    request without a response is at least what it had waited.
+    """
+    sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).to_numpy(float)
+    response_us, lag_us = requests["response_us"].to_numpy(float), requests["lag_us"].to_numpy(float)
+    order = np.argsort(sent_us, kind="stable")
+    ended_us = np.where(requests["fate"] == "completed", requests["t_s"] * 1e6 + response_us, math.inf)
+    before_us = np.concatenate(([-math.inf], np.maximum.accumulate(ended_us[order])[:-1]))
+    period = np.cumsum(sent_us[order] > before_us)
+    latest_us = np.empty(len(order))
+    latest_us[order] = pd.Series(lag_us[order]).groupby(period).cummax()
+    return np.maximum(0.0, response_us - latest_us)

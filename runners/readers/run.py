@@ -41,6 +41,8 @@ class Step:
     - ``pauses``: `t_s`, `duration_ms`, `kind` (gc | safepoint), `cause`.
     - ``slices``: response times by tenths of a second in which they came: `t_s` (start), `us` (middle of a bin 6 %
       wide), `count`; a tenth without responses is one row with `count` 0.
+    - ``lateness``: of an open loop, how late a request left at most, by tenths of a second in which it left: `t_s`
+      (start), `lag_max_us`.
     - ``events``: what the JVM's flight recorder saw: `t_s`, `duration_ms`, `kind` (flush, compaction, log sync, stall,
       compilation, file force, file write, file read, allocation stall), `what` (a name), `bytes`.
     - ``activity``: about ten samples a second: `t_s` (start), `length_s`, `kind` (steal, foreign, disk, io stall,
@@ -52,7 +54,9 @@ class Step:
       `completed`, `served` (responses of the warm-up too) and `non_2xx`.
     - ``rate_steps``: of a load whose rate changes, one row a step: `t_s` (start), `length_s`, `offered_rps`,
       `requests`, `achieved` (share that had its response in time), `lost` (share that failed or was refused), `stalled`
-      (share of its time in which the witness saw a core stall), `p50_us`, `p90_us`, `p99_us`, `p999_us`.
+      (share of its time in which the witness saw a core stall), `p50_us`, `p90_us`, `p99_us`, `p999_us`; and bounds of
+      what a generator on time would have read, NaN where its lateness is not known: `achieved_most`, `p50_least_us`,
+      `p90_least_us`, `p99_least_us`, `p999_least_us`.
     - ``requests``: of a load on several servers, one row a request: `t_s` (intended start), `target`, `predecessor`
       (target of the request before; missing where the order does not go by request), `response_us`, `service_us`,
       `fate`.
@@ -167,11 +171,15 @@ _FORMS = {
     "stacks": "event:str stack:str count",
     "pauses": "t_s duration_ms kind:str cause:str",
     "slices": "t_s us count",
+    "lateness": "t_s lag_max_us",
     "events": "t_s duration_ms kind:str what:str bytes",
     "activity": "t_s length_s kind:str busy_ms",
     "stalls": "cpu:int64 t_s duration_ms",
     "targets": "target:str offered_rps achieved_rps scheduled completed served non_2xx",
-    "rate_steps": "t_s length_s offered_rps requests:int64 achieved lost stalled p50_us p90_us p99_us p999_us",
+    "rate_steps": (
+        "t_s length_s offered_rps requests:int64 achieved lost stalled p50_us p90_us p99_us p999_us achieved_most "
+        "p50_least_us p90_least_us p99_least_us p999_least_us"
+    ),
     "requests": "t_s:float32 target:str predecessor:str response_us:float32 service_us:float32 fate:str",
     "samples": "event:str t_s stack:str samples weight",
     "telemetry": (

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts, instrument
-from runners.analysis.knee import MOST_STALLED, Answer, Kind, Met, Outcome, Point, rate_interval, rounded_rate
+from runners.analysis.knee import Answer, Kind, Met, Outcome, Point, rate_interval, rounded_rate
 from runners.claims import climbing, rate_steps
 from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, searched_together
 from runners.claims.conclusion import Conclusion
@@ -116,9 +116,9 @@ def _minor(value: float, spread: float) -> str:
     return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
 
 
-def _left_out(found: Ladder, rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Mark the steps that the knee leaves out, because the machine stalled in them; none where all are used."""
-    return ((rows["machine_stalled"] > MOST_STALLED) & (0 < found.left_out < 1)).to_numpy(bool)
+def _of_outcome(judged: Sequence[Met], outcome: Outcome) -> npt.NDArray[np.bool_]:
+    """Mark the steps that ended so."""
+    return np.array([each.outcome == outcome for each in judged])
 
 
 def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
@@ -137,9 +137,7 @@ def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
 def _latencies(
     axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met], there: pd.DataFrame, floor: Step | None
 ) -> None:
-    still = _left_out(found, rows)
-    met = np.array([each.outcome == Outcome.MET for each in judged])
-    late = np.array([each.outcome == Outcome.GENERATOR for each in judged])
+    met, late, still = (_of_outcome(judged, outcome) for outcome in (Outcome.MET, Outcome.GENERATOR, Outcome.STALLED))
     bounds = np.array([each.late for each in judged])
     x, seen = rows["offered_rps"].to_numpy(float), reach(floor)
     for level, colour, marker in LEVELS:
@@ -152,7 +150,7 @@ def _latencies(
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 5, "zorder": 3}
         if level == MARKED and (known & still).any():
             plus = dots | {"color": style.QUIET, "marker": "+", "zorder": 2}
-            axes.plot(x[known & still], y[known & still], gid=f"{name}, left out", **plus)
+            axes.plot(x[known & still], y[known & still], gid=f"{name}, undecided", **plus)
         sure, bound, missed = shown & met & ~bounds, shown & met & bounds, shown & ~met
         axes.plot(x[sure], y[sure], label=name, **dots)
         axes.plot(x[bound], y[bound], gid=f"{name}, at most", alpha=PALE, markeredgewidth=0, **dots)
@@ -163,7 +161,7 @@ def _latencies(
         axes.plot(middle.index, middle.to_numpy(), color=colour, linewidth=0.9, alpha=0.6, gid=line)
         seen += [*y[shown], *(y[known & still] if level == MARKED else ())]
     if still.any():
-        text = f"p{MARKED * 100:g}, left out: the machine stalled"
+        text = f"p{MARKED * 100:g}, undecided: the machine stalled"
         axes.scatter([], [], 30, color=style.QUIET, marker="+", linewidths=0.9, label=text)
     if (~met & ~late & ~still).any():
         axes.scatter([], [], 26, facecolors="none", edgecolors=style.INK, label="hollow: misses the objective")
@@ -202,9 +200,9 @@ def _latencies(
 def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met]) -> None:
     share = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
-    late, still = np.array([each.outcome == Outcome.GENERATOR for each in judged]), _left_out(found, rows)
+    late, still = (_of_outcome(judged, outcome) for outcome in (Outcome.GENERATOR, Outcome.STALLED))
     for chosen, colour, marker, name in (
-        (~late & ~still, style.INK, "o", "achieved"), (~late & still, style.QUIET, "+", "left out"),
+        (~late & ~still, style.INK, "o", "achieved"), (still, style.QUIET, "+", "undecided"),
         (late, style.QUIET, "x", "generator late"),
     ):  # fmt: skip
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 4, "zorder": 3}

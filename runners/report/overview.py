@@ -14,7 +14,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
 from runners.analysis import facts, instrument
 from runners.analysis.interleaved import REQUESTS, comparisons
-from runners.analysis.knee import MOST_STALLED
 from runners.analysis.quantities import of_step
 from runners.claims import profile
 from runners.claims.climbing import ladders
@@ -78,14 +77,11 @@ def _titles(run: Run) -> dict[str, str]:
 
 
 def _of_searches(run: Run) -> Iterator[tuple[object, ...]]:
-    """Yield a row a probe of each search that says something of its server, without those that the machine's stalls
-    hit.
-    """
+    """Yield a row a probe of each search that says something of its server."""
     for ladder in ladders(run):
-        leaves_out = 0 < ladder.left_out < 1
         for point in ladder.points if ladder.search is not None else ():
             few = point.samples * (1 - TAIL) < facts.ENOUGH_BEYOND
-            if few or not point.counts or (leaves_out and point.rate_step.stalled > MOST_STALLED):
+            if few or not point.counts:
                 continue
             step, achieved_rps = point.step, point.rps * point.rate_step.achieved
             why = instrument.of_instrument(run.steps, step, TAIL)

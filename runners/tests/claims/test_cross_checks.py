@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 
-from runners.analysis import facts, instrument, tail_attribution
+from runners.analysis import facts, instrument, latency_spikes, tail_attribution
 from runners.analysis.interleaved import comparisons
 from runners.claims import profile
 from runners.claims.answers import tail_by
@@ -22,6 +23,7 @@ from runners.claims.fixed_rate import over_floor
 from runners.claims.question import Evidence
 from runners.claims.question import Verdict as Said
 from runners.readers import write
+from runners.readers.finding import Finding, Severity
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step, frame
 from runners.tests.fixtures.fake_run import make_run
@@ -235,14 +237,31 @@ def test_a_load_without_a_usable_floor_has_no_percentile_for_a_headline(run: Run
     assert not [f for f in reported.findings if f.code == "L02"]
 
 
-def test_the_tail_of_a_load_inside_its_floor_is_explained_by_nothing(run: Run) -> None:
+def test_a_tail_whose_p99_is_the_generator_s_is_explained_by_its_lateness(run: Run) -> None:
     load = next(step for step in run.find(kind="load", profiled=False) if tail_attribution.attribution(step))
     late = with_summary(load, kept_up_to=90.0)
-    assert "W03" not in {found.code for found in tail_attribution.findings(load, run.steps)}
-    (only,) = tail_attribution.findings(late, run.steps)
-    assert only.code == "W03" and "the generator kept up to p90 only" in only.sentence
-    answer = tail_by("GC pause", load.name)(Evidence(run, (only,)))
-    assert answer is not None and answer.verdict == Said.INCONCLUSIVE
+    spikes = next(found for found in tail_attribution.findings(late, run.steps) if found.code == "W01")
+    assert "its p99 is not resolved: the generator kept up to p90 only" in spikes.sentence
+    assert "usual: " not in spikes.sentence
+    tail = latency_spikes.find(load.frames["slices"])
+    assert tail is not None and tail.spikes
+    tenths = np.arange(0, tail.length_s, 0.1)
+    touching = [
+        [each.peak_us for each in tail.spikes if each.begin_s <= at + 0.1 and at <= each.end_s] for at in tenths
+    ]
+    peaks = [max(of, default=0.0) for of in touching]
+    frames = load.frames | {"lateness": pd.DataFrame({"t_s": tenths, "lag_max_us": peaks})}
+    seen = tail_attribution.attribution(dataclasses.replace(late, frames=frames))
+    assert seen is not None
+    assert next(share for share in seen.shares if share.cause.name == latency_spikes.LATE).spikes == len(tail.spikes)
+
+
+def test_a_load_without_latency_spikes_says_no_of_what_there_was_in_it(run: Run) -> None:
+    load = run.find(kind="load", profiled=False)[0]
+    calm = Finding.of("W01", Severity.GOOD, "No stretch stands out", {"GC pause: events": 3}, (load.name,))
+    there, absent = (tail_by(cause, load.name)(Evidence(run, (calm,))) for cause in ("GC pause", "flush"))
+    assert there is not None and there.verdict == Said.NO and "stands out" in there.effect
+    assert absent is not None and absent.verdict == Said.INCONCLUSIVE and "no flush" in absent.effect
 
 
 def test_the_profilers_share_stands_with_every_share_of_its_samples() -> None:

@@ -11,7 +11,7 @@ import pytest
 from runners.errors import ReadError
 from runners.readers.requests_log import MAGIC, read_requests_log
 
-ROW = struct.Struct("<QQQQQIIHBBBB2x")
+ROW = struct.Struct("<QQQQQQIIHBBBB2x")
 
 
 def block(kind: int, body: bytes) -> bytes:
@@ -24,7 +24,7 @@ def description(tags: list[str]) -> bytes:
 
 
 def row(slot: int, target: int, predecessor: int, tag: int = 0, fate: int = 0) -> bytes:
-    return ROW.pack(slot, slot * 1_000_000, 500, 80_000, 90_000, 40, 120, 200, target, predecessor, tag, fate)
+    return ROW.pack(slot, slot * 1_000_000, 500, 80_000, 90_000, 300, 40, 120, 200, target, predecessor, tag, fate)
 
 
 def test_rows_are_in_the_order_of_the_schedule_and_names_stand_for_numbers(tmp_path: Path) -> None:

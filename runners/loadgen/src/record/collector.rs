@@ -1,7 +1,7 @@
 //! Adds up what the workers hand over, second by second, during the run and never in its way.
 
 use super::distribution::{rank, value_at_rank};
-use super::{Chunks, Comparison, Counts, Distribution, Histogram, Interval, Pair, Request};
+use super::{Chunks, Comparison, Counts, Distribution, Histogram, Interval, Pair, Request, TENTHS};
 use crate::report::hlog::HlogWriter;
 use crate::report::requests_log::RequestsLog;
 use std::collections::BTreeMap;
@@ -51,6 +51,8 @@ pub struct Summary {
     pub response: Times,
     /// Service times of the same.
     pub service: Times,
+    /// How late a request left at most, by tenths of this second, in nanoseconds.
+    pub most_lag_ns: [u64; TENTHS],
 }
 
 /// Intervals of one worker and second, one for each target. Boxed, since they go from thread to thread.
@@ -310,6 +312,7 @@ impl Collected {
             counts: interval.counts,
             response: Times::of(&sum.response),
             service: Times::of(&sum.service),
+            most_lag_ns: interval.most_lag_ns,
         };
         self.total.add(interval);
         self.seconds.push(summary);

@@ -216,6 +216,8 @@ pub struct Interval {
     pub other_clock: Option<Box<Pair>>,
     /// How late requests left, against a generator that never sleeps.
     pub lag: Histogram,
+    /// The most of it by the tenth of this second in which they left, in nanoseconds.
+    pub most_lag_ns: [u64; TENTHS],
     /// Response times by the tenth of this second in which the response came; what came after its end is in the last.
     pub tenths: [Tenth; TENTHS],
     /// How long requests without a response had waited when they failed or the run ended, from their intended start and,
@@ -234,6 +236,7 @@ impl Interval {
             by_tag: Vec::new(),
             other_clock: None,
             lag: new_histogram(),
+            most_lag_ns: [0; TENTHS],
             tenths: std::array::from_fn(|_| new_tenth()),
             waiting: None,
         }
@@ -251,6 +254,7 @@ impl Interval {
         self.status.fill(0);
         self.pairs_mut().for_each(|pair| pair.clear());
         self.lag.reset();
+        self.most_lag_ns = [0; TENTHS];
         self.tenths.iter_mut().for_each(Tenth::reset);
     }
 
@@ -266,8 +270,7 @@ impl Interval {
     #[inline]
     pub fn record_times(&mut self, measured: &Measured) {
         let Measured { status, tag, offset_ns, response_ns, service_ns, other_service_ns } = *measured;
-        let tenth = (offset_ns / TENTH_NS).min(TENTHS as u64 - 1) as usize;
-        self.tenths[tenth].saturating_record(response_ns);
+        self.tenths[tenth_of(offset_ns)].saturating_record(response_ns);
         some(&mut self.by_class[usize::from(status / 100) % CLASSES]).record(response_ns, service_ns);
         if tag > 0 {
             let index = usize::from(tag) - 1;
@@ -279,6 +282,14 @@ impl Interval {
         if let Some(other_ns) = other_service_ns {
             some(&mut self.other_clock).record(response_ns - service_ns + other_ns, other_ns);
         }
+    }
+
+    /// Records how late requests left that were sent so long after the second began.
+    #[inline]
+    pub fn record_lag(&mut self, count: u64, lag_ns: u64, offset_ns: u64) {
+        self.lag.saturating_record_n(lag_ns, count);
+        let most = &mut self.most_lag_ns[tenth_of(offset_ns)];
+        *most = lag_ns.max(*most);
     }
 
     /// Records requests that came to nothing, of which each had waited at least so long; from the send on where it was
@@ -307,6 +318,9 @@ impl Interval {
             }
         }
         add(&mut self.lag, &other.lag);
+        for (most, own) in self.most_lag_ns.iter_mut().zip(other.most_lag_ns) {
+            *most = own.max(*most);
+        }
         for (sum, tenth) in self.tenths.iter_mut().zip(&other.tenths).filter(|(_, tenth)| !tenth.is_empty()) {
             sum.add(tenth).expect("all histograms have the same bounds");
         }
@@ -320,6 +334,12 @@ impl Interval {
         }
         sum
     }
+}
+
+/// The tenth of a second that holds an offset from its start; what came after its end is in the last.
+#[inline]
+fn tenth_of(offset_ns: u64) -> usize {
+    (offset_ns / TENTH_NS).min(TENTHS as u64 - 1) as usize
 }
 
 /// The pair, made if there is none yet.

@@ -29,6 +29,8 @@ pub struct Request {
     pub service_ns: u64,
     /// The same by the clock of the reader; equal where that is the clock of the report.
     pub read_ns: u64,
+    /// How late it left, against a generator that never sleeps; 0 of an unsent request and in a closed loop.
+    pub lag_ns: u64,
     /// Bytes sent.
     pub written: u32,
     /// Bytes received.

@@ -253,6 +253,7 @@ fn intervals(outcome: &Outcome) -> Vec<Value> {
         })
     };
     let last = outcome.collected.seconds.last().map_or(0, |second| second.index);
+    let open = outcome.offered_rps.is_some();
     let interval = |second: &Summary| {
         let start_s = f64::from(second.index);
         let left_s = (outcome.conditions.elapsed_s - start_s).max(0.0);
@@ -265,6 +266,7 @@ fn intervals(outcome: &Outcome) -> Vec<Value> {
             "errors": second.counts.errors.total(),
             "response": times(&second.response),
             "service": times(&second.service),
+            "lag_max_us": open.then(|| second.most_lag_ns.map(|lag_ns| lag_ns as f64 / 1e3)),
         })
     };
     outcome.collected.seconds.iter().map(interval).collect()

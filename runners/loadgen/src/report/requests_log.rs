@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// First bytes of the file: the format's name and version.
-const MAGIC: &[u8; 8] = b"LGREQS\x01\n";
+const MAGIC: &[u8; 8] = b"LGREQS\x02\n";
 /// Bytes of one request.
-pub const ROW_BYTES: usize = 56;
+pub const ROW_BYTES: usize = 64;
 /// Kinds of blocks.
 const DESCRIPTION: u32 = 1;
 const REQUESTS: u32 = 2;
@@ -87,7 +87,8 @@ impl RequestsLog {
         for request in requests {
             let predecessor = self.sequence.as_ref().zip(request.slot.checked_sub(1));
             let predecessor = predecessor.map_or(NOBODY, |(sequence, before)| sequence.target(before) as u8);
-            for number in [request.slot, request.intended_ns, request.wait_ns, request.service_ns, request.read_ns] {
+            let Request { slot, intended_ns, wait_ns, service_ns, read_ns, lag_ns, .. } = request;
+            for number in [slot, intended_ns, wait_ns, service_ns, read_ns, lag_ns] {
                 self.buffer.extend_from_slice(&number.to_le_bytes());
             }
             self.buffer.extend_from_slice(&request.written.to_le_bytes());

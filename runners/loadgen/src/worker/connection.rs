@@ -118,6 +118,12 @@ impl Connection {
         if self.state == State::Busy { self.requests.len() - self.responded } else { 0 }
     }
 
+    /// How late its last request left, against a generator that never sleeps; 0 in a closed loop.
+    #[inline]
+    pub(super) fn lag_ns(&self) -> u64 {
+        self.since_ns.saturating_sub(self.ideal_sent_ns)
+    }
+
     /// It is closed. A generator that never sleeps loses it at the same time after its own send.
     pub(super) fn lost(&mut self, now: u64) {
         match self.state {

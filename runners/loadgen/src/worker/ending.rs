@@ -146,6 +146,7 @@ impl Worker {
                     wait_ns: waited_ns,
                     service_ns: 0,
                     read_ns: 0,
+                    lag_ns: 0,
                     written: 0,
                     read: 0,
                     target: target as u8,

@@ -243,13 +243,14 @@ impl Worker {
         connection.since_ns = sent_ns;
         connection.intended_ns = if self.plan.profile.is_some() { intended_ns } else { sent_ns };
         connection.ideal_sent_ns = connection.intended_ns.max(connection.ideal_free_ns);
+        let lag_ns = connection.lag_ns();
         let interval = &mut self.intervals[target];
         if self.window.records(connection.intended_ns) {
             interval.counts.sent += count;
             interval.counts.bytes_written += text.len() as u64;
             if self.plan.profile.is_some() {
                 interval.counts.held += count * u64::from(self.coalescing.held(intended_ns));
-                interval.lag.saturating_record_n(sent_ns.saturating_sub(connection.ideal_sent_ns), count);
+                interval.record_lag(count, lag_ns, self.window.since_second(sent_ns, interval.index));
             }
         } else {
             interval.counts.warmup_sent += count;

@@ -410,3 +410,21 @@ fn wrk_compat_counts_its_calibration_but_does_not_time_it() {
     assert_eq!(rest, "rate sampling interval: 1000ms");
     assert!((10.0..300.0).contains(&mean_ms.parse::<f64>().expect("a mean")), "{line}");
 }
+
+#[test]
+fn lateness_is_known_by_request_and_by_tenth_of_a_second() {
+    let server = Server::ok();
+    let scratch = Scratch::new();
+    let log = scratch.0.join("log");
+    let run = run(&format!("-t2 -c4 -R 2000 -d 1100ms --requests-log {} {}", log.display(), server.url("/")));
+    let rows = requests_log::read(&log).1;
+    assert!(rows.iter().all(|row| row.lag_ns <= row.response_ns));
+    let seconds = run.json["intervals"].as_array().expect("seconds");
+    let tenths = seconds.iter().flat_map(|second| second["lag_max_us"].as_array().expect("tenths"));
+    let tenths: Vec<f64> = tenths.map(|lag| lag.as_f64().expect("a number")).collect();
+    assert!(tenths.len() >= 20 && tenths[..11].iter().all(|lag_us| *lag_us > 0.0), "{tenths:?}");
+    let latest_us = rows.iter().map(|row| row.lag_ns).max().expect("rows") as f64 / 1e3;
+    assert_eq!(tenths.into_iter().fold(0.0, f64::max), latest_us);
+    let closed = self::run(&format!("-t1 -c1 -d 200ms {}", server.url("/")));
+    assert!(closed.json["intervals"][0]["lag_max_us"].is_null());
+}

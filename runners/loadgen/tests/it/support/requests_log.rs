@@ -6,6 +6,7 @@ pub struct Row {
     pub slot: u64,
     pub intended_ns: u64,
     pub response_ns: u64,
+    pub lag_ns: u64,
     pub status: u16,
     pub target: u8,
     pub predecessor: u8,
@@ -17,7 +18,7 @@ pub struct Row {
 /// Reads a log of requests as `docs/requests.md` describes it: the last description, and all rows by slot.
 pub fn read(path: &std::path::Path) -> (serde_json::Value, Vec<Row>) {
     let bytes = std::fs::read(path).expect("a log");
-    assert_eq!(&bytes[..8], b"LGREQS\x01\n");
+    assert_eq!(&bytes[..8], b"LGREQS\x02\n");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     let (mut at, mut description, mut rows) = (8, serde_json::Value::Null, Vec::new());
     while at < bytes.len() {
@@ -25,7 +26,7 @@ pub fn read(path: &std::path::Path) -> (serde_json::Value, Vec<Row>) {
         let block = &bytes[at + 8..at + 8 + length];
         match kind {
             1 => description = serde_json::from_slice(block).expect("JSON"),
-            2 => rows.extend(block.chunks_exact(56).map(row)),
+            2 => rows.extend(block.chunks_exact(64).map(row)),
             other => panic!("a block of kind {other}"),
         }
         at += 8 + length;
@@ -40,11 +41,12 @@ fn row(bytes: &[u8]) -> Row {
         slot: long(0),
         intended_ns: long(8),
         response_ns: long(16) + long(24),
-        status: u16::from_le_bytes([bytes[48], bytes[49]]),
-        target: bytes[50],
-        predecessor: bytes[51],
-        tag: bytes[52],
-        fate: bytes[53],
-        unstamped: bytes[54] != 0,
+        lag_ns: long(40),
+        status: u16::from_le_bytes([bytes[56], bytes[57]]),
+        target: bytes[58],
+        predecessor: bytes[59],
+        tag: bytes[60],
+        fate: bytes[61],
+        unstamped: bytes[62] != 0,
     }
 }
