@@ -210,18 +210,23 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
 def contradicted(run: Run, verdict: Verdict, of: Ladder, against: Ladder) -> str:
     """Say which rates, offered again, contradict a knee so that the verdict may be wrong; empty where none does.
 
-    That one knee is higher is in doubt where it may be lower than it was found, or the other one higher.
+    That one knee is higher is in doubt where it may be lower than it was found, or the other one higher, so far that
+    the two meet.
     """
     if verdict == Verdict.INCONCLUSIVE:
         return ""
     high, low = (of, against) if verdict == Verdict.YES else (against, of)
-    parts = [
-        f"{facts.title(each.steps[0])} at {write.listed(map(write.rate, rates))}"
-        for each in ladders(run)
-        for which, is_below in ((high, True), (low, False))
-        if each.title == which.title and which.answer is not None
-        if (rates := [rps for rps in contradictions(each) if (rps < which.answer.low_rps) == is_below])
-    ]
+    parts, ends_rps = [], []
+    for which, is_below in ((high, True), (low, False)):
+        if which.answer is None:
+            return ""
+        ends_rps.append(which.answer.low_rps if is_below else which.answer.high_rps)
+        for each in (one for one in ladders(run) if one.title == which.title):
+            if rates := [rps for rps in contradictions(each) if (rps < which.answer.low_rps) == is_below]:
+                parts.append(f"{facts.title(each.steps[0])} at {write.listed(map(write.rate, rates))}")
+                ends_rps[-1] = min(ends_rps[-1], *rates) if is_below else max(ends_rps[-1], *rates)
+    if ends_rps[0] > ends_rps[1]:
+        return ""
     return f"the rate steps do not agree with the knee: {'; '.join(parts)}" if parts else ""
 
 

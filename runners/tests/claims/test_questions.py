@@ -167,3 +167,7 @@ def test_a_rate_step_that_contradicts_a_knee_leaves_open_only_what_it_would_chan
     assert write.rate(1_500.0) in contradicted(run, Verdict.YES, lsm, noop), "its knee may be lower than it was found"
     assert contradicted(run, Verdict.NO, lsm, noop) == "", "lower it would be lower all the more"
     assert write.rate(1_500.0) in contradicted(run, Verdict.NO, noop, lsm)
+    assert noop.answer is not None
+    slow = dataclasses.replace(noop)
+    slow.__dict__["answer"] = dataclasses.replace(noop.answer, rps=500.0, low_rps=400.0, high_rps=600.0)
+    assert contradicted(run, Verdict.YES, lsm, slow) == "", "also at that rate it would be higher"
