@@ -408,12 +408,19 @@ def first_rates(closed_loop_rps: float, count: int) -> list[float]:
 
 
 def next_rates(
-    steps: Sequence[RateStep], objective: Objective, count: int, low_rps: float = 0.0, high_rps: float = math.inf
+    steps: Sequence[RateStep],
+    objective: Objective,
+    count: int,
+    low_rps: float = 0.0,
+    high_rps: float = math.inf,
+    closed_loop_rps: float = math.inf,
 ) -> list[float]:
     """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all that was offered.
 
-    None lies outside of `low_rps` and `high_rps`. A step that missed with a late generator tells where to look, though
-    not whether it was the server.
+    Where the latest start met up to beyond the middle of where the knee may lie, or missed down to below it, the starts
+    before it were unlike it: the next rates lie beyond, up to those of a first batch after a closed loop of
+    `closed_loop_rps`. None lies outside of `low_rps` and `high_rps`. A step that missed with a late generator tells
+    where to look, though not whether it was the server.
     """
     steps = [step.as_read for step in steps]
     answer = estimate(steps, objective)
@@ -426,6 +433,13 @@ def next_rates(
         low, high = (math.log(found.quantile(share)) for share in NEXT)
         middle, half = (low + high) / 2, max(high - low, LEAST_SPAN) / 2
         low, high = math.exp(middle - half), math.exp(middle + half)
+        latest = max((step.start for step in steps), default=1)
+        own = {step.rps: step.outcome(objective) for step in steps if step.start == latest}
+        if Outcome.MISSED not in own.values() and max(own) >= found.knee.value:
+            low, high = max(own), max(own) * FURTHER
+            high = max(low * NEAR, min(high, FIRST_SHARES[1] * closed_loop_rps))
+        elif Outcome.MET not in own.values() and min(own) <= found.knee.value:
+            low, high = min(own) / FURTHER, min(own)
     return _spread(min(max(low, low_rps), high_rps), max(min(high, high_rps), low_rps), count)
 
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 from runners.analysis import facts
 from runners.analysis.instrument import UNIT_US, incomparable
 from runners.analysis.intervals import Bounded, difference
-from runners.analysis.knee import rate_interval
+from runners.analysis.knee import pooled, rate_interval, ratio
 from runners.analysis.quantities import changed
 from runners.claims import profile, settings
-from runners.claims.climbing import Ladder, between, contradictions, ladders, searched_together
+from runners.claims.climbing import Ladder, between, contradictions, ladders, searched_together, with_rate_steps
 from runners.claims.question import (
     Answer,
     Answering,
@@ -208,26 +208,21 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
 
 
 def contradicted(run: Run, verdict: Verdict, of: Ladder, against: Ladder) -> str:
-    """Say which rates, offered again, contradict a knee so that the verdict may be wrong; empty where none does.
+    """Say which rates, offered again, contradict the knees so that the verdict may be wrong; empty where none does.
 
-    That one knee is higher is in doubt where it may be lower than it was found, or the other one higher, so far that
-    the two meet.
+    They count as steps of one more start of their server: where the verdict is the same with them, none does.
     """
-    if verdict == Verdict.INCONCLUSIVE:
+    parts = [
+        f"{facts.title(each.steps[0])} at {write.listed(map(write.rate, rates))}"
+        for each in ladders(run)
+        if each.title in (of.title, against.title) and (rates := contradictions(each))
+    ]
+    if verdict == Verdict.INCONCLUSIVE or not parts:
         return ""
-    high, low = (of, against) if verdict == Verdict.YES else (against, of)
-    parts, ends_rps = [], []
-    for which, is_below in ((high, True), (low, False)):
-        if which.answer is None:
-            return ""
-        ends_rps.append(which.answer.low_rps if is_below else which.answer.high_rps)
-        for each in (one for one in ladders(run) if one.title == which.title):
-            if rates := [rps for rps in contradictions(each) if (rps < which.answer.low_rps) == is_below]:
-                parts.append(f"{facts.title(each.steps[0])} at {write.listed(map(write.rate, rates))}")
-                ends_rps[-1] = min(ends_rps[-1], *rates) if is_below else max(ends_rps[-1], *rates)
-    if ends_rps[0] > ends_rps[1]:
-        return ""
-    return f"the rate steps do not agree with the knee: {'; '.join(parts)}" if parts else ""
+    known = [with_rate_steps(run, each) for each in (of, against)]
+    apart = ratio(*pooled(known))
+    agree = verdict_of(apart.low - 1, apart.high - 1) == verdict
+    return "" if agree else f"the rate steps do not agree with the knee: {'; '.join(parts)}"
 
 
 def searched(run: Run, workload: str, subject: str) -> Ladder | None:

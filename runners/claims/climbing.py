@@ -126,9 +126,8 @@ class Ladder:
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior of a lower bound of the knee, which is that of the knee where the generator was on time."""
-        late = any(each.on_time is not each for each in self.rated)
-        return at_least(self.rated, self.objective) if self.curve and self.objective and late else self.curve
+        """The posterior of a lower bound of the knee, which is that of the knee unless it is known from below only."""
+        return at_least(self.rated, self.objective) if self.objective and _late(self) else self.curve
 
     @property
     def starts(self) -> int:
@@ -160,6 +159,17 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
     low = 0.0 if _late(against) else min(apart.low, ratio(least[0], known[1]).low)
     high = math.inf if _late(of) else max(apart.high, ratio(known[0], least[1]).high)
     return Bounded(apart.value, low, high)
+
+
+def with_rate_steps(run: Run, searched: Ladder) -> Curve:
+    """Return the posterior of a knee by the steps of its search and by the rates that were offered again, which count
+    as one more start. Raises ValueError without steps.
+    """
+    steps = searched.rated
+    for each in ladders(run):
+        if each.title == searched.title and each.search is None:
+            steps += [dataclasses.replace(step, start=searched.starts + 1) for step in each.rated]
+    return curve(steps, searched.objective or Objective(latencies=(), errors=1.0))
 
 
 def _late(ladder: Ladder) -> bool:

@@ -44,8 +44,6 @@ WHOLE = 0.05
 SPREAD = 0.1
 #: A share of the CPU samples that has to move before it matters, as the table of questions has it.
 SHARE_MARGIN = 0.02
-WAIT_US = 10_000.0  # a median above it holds a delayed acknowledgement
-MUCH_SLOWER = 0.5  # of the rate of another loop
 
 
 def generator_adds(tool: str) -> Answering:
@@ -146,33 +144,6 @@ def timer_and_tick(finding: Finding) -> Answer | None:
     verdict = Verdict.YES if max(abs(low - expected), abs(high - expected)) < 0.05 * expected else Verdict.NO
     effect = f"medians {write.span((low, high), write.latency)}; computed {write.latency(expected)}"
     return Answer(verdict, effect, "every closed loop that waits; the kernel's counter agrees", finding=finding)
-
-
-@of_rule("D05")
-def newer_jdk(finding: Finding) -> Answer | None:
-    """Answer: does a newer JDK need the flag? Yes where a workload waits without it, no where none waits or is much
-    slower.
-    """
-    parts, medians_us, rates = [], [], []
-    for work in ("put", "get"):
-        p50, delayed_us, rps, delayed_rps = (
-            number(finding, f"{work} {name}") for name in ("p50_us", "delayed_p50_us", "rps", "delayed_rps")
-        )
-        if not write.known(delayed_us):
-            continue
-        parts.append(
-            f"{work.upper()} p50 {write.latency(p50)} and {write.rate(rps)}, with nodelay=false "
-            f"{write.latency(delayed_us)} and {write.rate(delayed_rps)}"
-        )
-        medians_us.append(delayed_us)
-        rates.append(delayed_rps / rps)
-    if not parts:
-        return None
-    verdict = Verdict.YES if max(medians_us) > WAIT_US else Verdict.NO
-    needed = ""
-    if verdict == Verdict.NO and min(rates) < MUCH_SLOWER:
-        verdict, needed = Verdict.INCONCLUSIVE, "interleaved loops: none waits, but one is much slower without the flag"
-    return Answer(verdict, f"JDK 25: {'; '.join(parts)}", "one closed loop each", needed, finding)
 
 
 @of_rule("D07")
@@ -319,7 +290,7 @@ def changes_with_rate(evidence: Evidence) -> Answer | None:
         for name in f.evidence
         if name.endswith(" change") and not name.startswith(profile.PROFILER)
     ]
-    basis = f"{len(found)} ladders, profiled at each rate"
+    basis = f"{write.several(len(found), 'ladder')}, profiled at each rate"
     most, finding = max(changes, key=lambda each: each[0], default=(0.0, found[0]))
     if (bound := max(number(f, "at most") for f in found)) < SHARE_MARGIN:
         text = f"no category of a request's work changes by more than {write.percent(bound)} of the samples"

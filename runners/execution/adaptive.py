@@ -169,7 +169,8 @@ class _Sought:
         if not self.points:
             return
         steps = [each.rate_step for each in self.points]
-        self.rates = knees.next_rates(steps, block.objective, BATCH, block.low_rps, block.high_rps)
+        limits_rps = (block.low_rps, block.high_rps, self.closed_rps)
+        self.rates = knees.next_rates(steps, block.objective, BATCH, *limits_rps)
         self.answer = _found(block, self.points)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from runners.claims.question import Asked
-from runners.design.block import Block, FixedRate
+from runners.design.block import SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
-from runners.design.load import SCRIPTS, Shape, Workload
+from runners.design.load import SCRIPTS, Shape, Starts, Workload, lasting, random_gets
+from runners.design.objective import THROUGHPUT
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
 from runners.experiments.question_table import answered_by
@@ -24,6 +25,10 @@ DISPATCHER, POOL = "dispatcher", "cached-pool"
 SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
     "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "full": (60.0, 60.0, (1, 2, 4)),
 }  # fmt: skip
+#: Of JDK 25 with and without its default; the smoke size has no time for it.
+LOADS = lasting(quick=(1.0, 4.0, 4.0, 2.0), full=(10.0, 60.0, 60.0, 10.0))
+STARTS = {"quick": Starts(3, 0.4, 4.0, 4.0), "full": Starts(6, 2.0, 20.0, 20.0)}
+MARGIN, VALUE_BYTES = 0.1, 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +131,16 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Give the stages, each on a server of its own: report 2 before and after its change, then what cures the wait."""
-    return tuple(stage.block(str(asked["size"]), listed(asked["profile"])) for stage in STAGES.values())
+    """Give the stages, each on a server of its own, then JDK 25 with and without its default, by slices."""
+    size, pair = str(asked["size"]), tuple(STAGES[name].setting for name in ("jdk25", "delayed"))
+    stages = tuple(stage.block(size, listed(asked["profile"])) for stage in STAGES.values())
+    if (plan := STARTS.get(size)) is None:
+        return stages
+    return (*stages, Interleaved(
+        "default", "JDK 25 with its default and without, by slices; GET", pair, pair[0].name,
+        random_gets(DRAWN_KEYS, VALUE_BYTES), LOADS[size], plan.shape(1, servers=len(pair) + 1), plan.count,
+        primary=THROUGHPUT, margin=MARGIN, slice_s=SLICE_S, questions=("jdk25",),
+    ))  # fmt: skip
 
 
 EXPERIMENT = Experiment(
@@ -140,14 +153,16 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, and what answers it."""
+    from runners.analysis.treatments import Verdict
     from runners.claims import verdicts
+    from runners.claims.interleaved import differs
 
     return answered_by("02", {
         "more": verdicts.one_flag,
         "executor": verdicts.executor,
         "wait": verdicts.timer_and_tick,
         "one-write": verdicts.one_write,
-        "jdk25": verdicts.newer_jdk,
+        "jdk25": differs(("default",), "delayed", THROUGHPUT, (Verdict.LOWER,)),
         "404": verdicts.of_the_script,
         "mixed": verdicts.mixed,
         "profile": verdicts.waits_idle,

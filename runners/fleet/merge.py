@@ -218,7 +218,7 @@ def _intervals(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix
             "duration_s": max(each["duration_s"] for each in several),
             **{name: sum(each[name] for each in several) for name in ("sent", "completed", "errors")},
             **{kind: _second(Samples.merge(logged.get((round(t_s), kind), ()))) for kind in KINDS},
-            "lag_max_us": [max(tenth) for tenth in zip(*(each["lag_max_us"] or () for each in several), strict=True)],
+            "lag_max_us": list(map(max, zip(*(each["lag_max_us"] or () for each in several), strict=True))) or None,
         }
         for t_s, several in sorted(by_second.items())
     ]

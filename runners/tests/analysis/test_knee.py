@@ -154,6 +154,17 @@ def test_the_rates_of_a_batch_lie_where_the_knee_may_lie() -> None:
     assert rates == sorted(rates) and rates[0] <= knee.low * 1.02 and rates[-1] >= knee.high / 1.02
 
 
+def test_a_start_unlike_those_before_is_asked_beyond_their_knee() -> None:
+    stuck = [replace(step(rps, 300_000 if rps > 10_000 else 500), start=1) for rps in np.geomspace(3_000, 50_000, 16)]
+    first = next_rates(stuck, OBJECTIVE, 8)
+    assert first[0] > 7_000 and first[-1] < 15_000
+    well = [replace(step(rps, 500), start=2) for rps in first]
+    further = next_rates([*stuck, *well], OBJECTIVE, 8, closed_loop_rps=30_000)
+    assert further[0] == pytest.approx(first[-1], rel=0.01) and further[-1] == pytest.approx(37_500, rel=0.01)
+    worse = [replace(step(rps, 300_000), start=2) for rps in first]
+    assert next_rates([*stuck, *worse], OBJECTIVE, 8)[0] < 0.3 * first[0]
+
+
 def test_a_server_whose_every_step_misses_has_no_knee_among_them_and_is_asked_further_down() -> None:
     steps = [step(rps, 20_000 if rps < 2_000 else 900_000) for rps in range(500, 2_600, 50)]
     assert (found := estimate(steps, OBJECTIVE)).kind == Kind.OPEN and found.high_rps == 500

@@ -15,11 +15,7 @@ from runners.audit.rules.draws import integers
 from runners.claims.closed_loop import analyse
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES
-from runners.claims.question import Evidence, Verdict
-from runners.claims.verdicts import newer_jdk
 from runners.experiments.e02_closed_loop_jdk import GET_FEW, PUT, STAGES
-from runners.readers import write
-from runners.readers.finding import Finding, Severity
 from runners.readers.published import published_of
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord
@@ -146,20 +142,3 @@ def test_an_interrupted_run_tells_what_it_has(tmp_path: Path) -> None:
         assert conclusion.answer == "Too little was measured to tell what the 44 ms are."
     nothing = dataclasses.replace(loop_of(tmp_path, AFTER, PUT), record=StepRecord(role="loop"))
     assert conclude(steps.run(tmp_path, [nothing]), {}).answer.startswith("Too little")
-
-
-@pytest.mark.parametrize(
-    ("get_us", "get_rps", "said"),
-    [(106.0, 3_463.0, Verdict.INCONCLUSIVE), (70.0, 7_000.0, Verdict.NO), (44_000.0, 22.7, Verdict.YES)],
-)
-def test_whether_a_newer_jdk_needs_the_flag_is_asked_of_both_workloads(
-    tmp_path: Path, get_us: float, get_rps: float, said: Verdict
-) -> None:
-    values: dict[str, write.Value] = {
-        "put rps": 2_910.0, "put p50_us": 184.0, "put delayed_rps": 2_211.0, "put delayed_p50_us": 188.0,
-        "get rps": 7_470.0, "get p50_us": 65.0, "get delayed_rps": get_rps, "get delayed_p50_us": get_us,
-    }  # fmt: skip
-    found = Finding.of("D05", Severity.NOTE, "JDK 25", values, ("jdk25-put-1",))
-    answer = newer_jdk(Evidence(run_of(tmp_path), (found,)))
-    assert answer is not None and answer.verdict == said and bool(answer.needed) == (said == Verdict.INCONCLUSIVE)
-    assert "PUT p50 184" in answer.effect and "GET p50 65" in answer.effect and write.rate(get_rps) in answer.effect

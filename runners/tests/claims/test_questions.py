@@ -157,17 +157,19 @@ def test_a_published_rate_beyond_the_knee_there_is_not_one_to_keep() -> None:
 
 def test_a_rate_step_that_contradicts_a_knee_leaves_open_only_what_it_would_change(tmp_path: Path) -> None:
     rates = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
-    folder = make_ladder(tmp_path, rates)
     base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
-    make_ladder(tmp_path, (1_200.0, 1_500.0), searched=False, base=base, name="rates", knee_rps=1_000.0, into=folder)
-    make_ladder(tmp_path, rates, name="put-noop", subject="noop", knee_rps=2_000.0, into=folder)
-    run = read_run(folder)
-    lsm, noop = (searched(run, "put", name) for name in ("lsm", "noop"))
-    assert lsm is not None and noop is not None and lsm.answer is not None and lsm.answer.known_below
-    assert write.rate(1_500.0) in contradicted(run, Verdict.YES, lsm, noop), "its knee may be lower than it was found"
-    assert contradicted(run, Verdict.NO, lsm, noop) == "", "lower it would be lower all the more"
-    assert write.rate(1_500.0) in contradicted(run, Verdict.NO, noop, lsm)
-    assert noop.answer is not None
-    slow = dataclasses.replace(noop)
-    slow.__dict__["answer"] = dataclasses.replace(noop.answer, rps=500.0, low_rps=400.0, high_rps=600.0)
-    assert contradicted(run, Verdict.YES, lsm, slow) == "", "also at that rate it would be higher"
+
+    def said(noop_rps: float) -> str:
+        folder = make_ladder(tmp_path / f"{noop_rps:g}", rates)
+        make_ladder(
+            tmp_path, (1_200.0, 1_500.0), searched=False, base=base, name="rates", knee_rps=1_000.0, into=folder
+        )
+        own = tuple(rate * noop_rps / 2_000 for rate in rates)
+        make_ladder(tmp_path, own, name="put-noop", subject="noop", knee_rps=noop_rps, into=folder)
+        run = read_run(folder)
+        lsm, noop = (searched(run, "put", name) for name in ("lsm", "noop"))
+        assert lsm is not None and noop is not None and lsm.answer is not None and lsm.answer.known_below
+        return contradicted(run, Verdict.YES, lsm, noop)
+
+    assert write.rate(1_500.0) in said(2_000.0), "its knee may be lower than it was found"
+    assert said(400.0) == "", "also at that rate it would be higher"

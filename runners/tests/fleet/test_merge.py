@@ -117,3 +117,15 @@ def test_percentiles_are_of_all_requests_and_the_verdict_is_the_worst(tmp_path: 
     assert (whole["status"], whole["errors"], whole["connections"]) == ({"200": 179}, {"read": 21}, 4)
     assert (whole["generator"]["kept_up"], whole["generator"]["kept_up_to"]) == (False, 50.0)
     assert whole["generator"]["verdict"] == "of 2 generators the worst did not keep up: late"
+
+
+def test_the_lateness_of_a_second_is_that_of_the_latest_generator(tmp_path: Path) -> None:
+    log = written(tmp_path / "log", 1_700_000_000, [("response", 0.0, [1_000_000])])
+    merge_logs([log], tmp_path / "merged", 1_700_000_000_000_000)
+    for lags, wanted in (([[1.0, 7.0], [5.0, 2.0]], [5.0, 7.0]), ([None, None], None)):
+        seconds = [
+            {"t_s": 0.0, "duration_s": 1.0, "sent": 1, "completed": 1, "errors": 0, "lag_max_us": lag} for lag in lags
+        ]
+        reports = [report(50) | {"intervals": [second]} for second in seconds]
+        whole = merged_report(reports, read_hdr_log(tmp_path / "merged"), 1_700_000_000_000_000)
+        assert whole["intervals"][0]["lag_max_us"] == wanted

@@ -84,3 +84,14 @@ def test_targets_that_shared_a_schedule_are_reports_of_their_own() -> None:
     report = LoadReport(document | {"targets": [{"name": "a", **counted}, {"name": "noop", "requests": {}}]})
     assert list(report.targets) == ["a", "noop"]
     assert [each.completed for each in report.targets.values()] == [100, 0]
+
+
+def test_lateness_is_by_tenths_of_a_second_up_to_the_end_of_the_load() -> None:
+    seconds = [
+        {"t_s": 0.0, "duration_s": 1.0, "lag_max_us": [float(tenth) for tenth in range(10)]},
+        {"t_s": 1.0, "duration_s": 0.15, "lag_max_us": [3.0, 0.0, *[0.0] * 7, 40.0]},
+    ]
+    rows = LoadReport({"intervals": seconds}).lateness_frame()
+    assert rows["t_s"].tolist() == pytest.approx([*(tenth / 10 for tenth in range(10)), 1.0, 1.1, 1.9])
+    assert rows["lag_max_us"].tolist() == [*range(10), 3, 0, 40], "what left after the end is in the last"
+    assert LoadReport({"intervals": [{"t_s": 0.0, "duration_s": 1.0, "lag_max_us": None}]}).lateness_frame().empty
