@@ -231,9 +231,14 @@ class Answer:
     late: bool = False
 
     @property
+    def from_below(self) -> bool:
+        """Whether it is known from below only: what lies above was met, or the generator was late there."""
+        return self.kind != Kind.FOUND and write.known(self.low_rps) and not write.known(self.high_rps)
+
+    @property
     def known_below(self) -> bool:
-        """Whether the knee was found, or a lower bound of it because the generator was late."""
-        return self.kind == Kind.FOUND or self.late
+        """Whether the knee was found, or a lower bound of it."""
+        return self.kind == Kind.FOUND or self.from_below
 
     @property
     def width(self) -> float:
@@ -269,17 +274,18 @@ def estimate(
     higher = bool(met) and (math.isnan(knee.high) or met_above or unbounded)
     if not lower and not higher:
         return Answer(Kind.FOUND, knee.value, knee.low, knee.high, knee.high / knee.low - 1 <= precision, ceiling_rps)
-    if late and higher and not lower:
+    if not late and higher and max(met) * NEAR >= limits_rps[1]:
+        return Answer(Kind.ABOVE, nan, max(met), nan, True, ceiling_rps)
+    if higher and not lower:
         ends = (max(met), knee.low, at_least(steps, objective).knee.low)
         low_rps = min((rps for rps in ends if write.known(rps)), default=nan)
-        return Answer(Kind.ABOVE, nan, low_rps, nan, False, ceiling_rps, late=True)
-    if higher and max(met) * NEAR >= limits_rps[1]:
-        return Answer(Kind.ABOVE, nan, max(met), nan, True, ceiling_rps)
+        kind = Kind.ABOVE if late else Kind.OPEN
+        return Answer(kind, nan, low_rps, nan, False, ceiling_rps, late=bool(late))
     if lower and min(missed) <= limits_rps[0] * NEAR:
         return Answer(Kind.BELOW, nan, nan, min(missed), True, ceiling_rps)
-    both = lower == higher  # the curve has the wrong form
-    low = max(met, default=nan) if higher or both else nan
-    high = min(missed, default=nan) if lower or both else nan
+    # where neither side is known the curve has the wrong form
+    low = nan if lower and not higher else max(met, default=nan)
+    high = min(missed, default=nan)
     return Answer(Kind.OPEN, nan, low, high, ceiling_rps=ceiling_rps)
 
 
@@ -427,7 +433,8 @@ def next_rates(
     if answer.kind == Kind.OPEN and math.isnan(answer.low_rps):
         low, high = answer.high_rps / FURTHER, answer.high_rps
     elif answer.kind == Kind.OPEN and math.isnan(answer.high_rps):
-        low, high = answer.low_rps, answer.low_rps * math.sqrt(FURTHER)
+        low = max(step.rps for step in steps if step.outcome(objective) == Outcome.MET)
+        high = low * math.sqrt(FURTHER)
     else:
         found = curve(steps, objective)
         low, high = (math.log(found.quantile(share)) for share in NEXT)
@@ -643,7 +650,7 @@ def rate_interval(answer: Answer) -> str:
     """Return the knee with its interval: 21 400/s (20 900-21 900); of one known from below only its bound: above 20
     900/s.
     """
-    if answer.late:
+    if answer.from_below:
         return f"above {rounded_rate(answer.low_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.high_rps))
     return f"{rounded_rate(answer.rps)} ({write.count(low)}{write.DASH}{write.count(high)})"

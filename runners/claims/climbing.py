@@ -127,7 +127,7 @@ class Ladder:
     @cached_property
     def lower_curve(self) -> Curve | None:
         """The posterior of a lower bound of the knee, which is that of the knee unless it is known from below only."""
-        return at_least(self.rated, self.objective) if self.objective and _late(self) else self.curve
+        return at_least(self.rated, self.objective) if self.objective and _from_below(self) else self.curve
 
     @property
     def starts(self) -> int:
@@ -156,8 +156,8 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
     if known[0] is None or known[1] is None or least[0] is None or least[1] is None:
         return None
     apart = ratio(known[0], known[1])
-    low = 0.0 if _late(against) else min(apart.low, ratio(least[0], known[1]).low)
-    high = math.inf if _late(of) else max(apart.high, ratio(known[0], least[1]).high)
+    low = 0.0 if _from_below(against) else min(apart.low, ratio(least[0], known[1]).low)
+    high = math.inf if _from_below(of) else max(apart.high, ratio(known[0], least[1]).high)
     return Bounded(apart.value, low, high)
 
 
@@ -172,8 +172,8 @@ def with_rate_steps(run: Run, searched: Ladder) -> Curve:
     return curve(steps, searched.objective or Objective(latencies=(), errors=1.0))
 
 
-def _late(ladder: Ladder) -> bool:
-    return ladder.answer is not None and ladder.answer.late
+def _from_below(ladder: Ladder) -> bool:
+    return ladder.answer is not None and ladder.answer.from_below
 
 
 def _pooled(run: Run, ladder: Ladder, *, lower: bool) -> Curve | None:
@@ -376,7 +376,7 @@ def _generator(ladder: Ladder) -> Finding | None:
             f"{facts.title(ladder.steps[0])}, from {write.rate(lowest)} on, the generator did not keep up and the "
             "objective was missed: whether by the server or by the generator is not known"
         )
-        text += ", so the knee is known from below only" if _late(ladder) else ""
+        text += ", so the knee is known from below only" if _from_below(ladder) else ""
         evidence |= {"probes": len(late), "of_probes": len(ladder.points), "lowest_rps": lowest}
     elif loads:
         text = (
@@ -498,19 +498,17 @@ def ranked(run: Run, workload: str, found: Sequence[Ladder]) -> str:
         for each, apart in ratios
         if apart is not None and apart.high < 1
     ]
-    above = [_name(each) for each, answer in answered if answer.kind == Kind.ABOVE and not answer.late]
-    least = [f"{_name(each)} above {rounded_rate(answer.low_rps)}" for each, answer in answered if answer.late]
-    of = " of the others" if above or least else ""
+    least = [f"{_name(each)} above {rounded_rate(answer.low_rps)}" for each, answer in answered if answer.from_below]
+    of = " of the others" if least else ""
     knee = f"the knee of {_name(best)} is {rounded_rate(first.rps)}"
     knee = f"{_name(best)} has the highest knee{of}, {rounded_rate(first.rps)}" if others else knee
-    beyond = f"{write.listed(above)} {_are(above)} beyond all rates that were offered; " if above else ""
-    beyond += f"{write.listed(least)}, known from below only; " if least else ""
+    beyond = f"{write.listed(least)}, known from below only; " if least else ""
     text = f"{workload.upper()} over {_over(best)}: {beyond}{knee}"
     if behind:
         text += f"; below it {'lies' if len(behind) == 1 else 'lie'} {write.listed(behind)}"
     if near:
         text += f"; inconclusive against it: {write.listed(near)}"
-    lost = [_name(each) for each, answer in answered if answer.kind not in (Kind.FOUND, Kind.ABOVE)]
+    lost = [_name(each) for each, answer in answered if not answer.known_below]
     if lost:
         text += f"; the knee{'s' if len(lost) > 1 else ''} of {write.listed(lost)} {_are(lost)} not known"
     return write.sentence(text)

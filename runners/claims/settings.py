@@ -44,7 +44,7 @@ class Knee:
     @property
     def least_rps(self) -> float:
         """The knee, or the bound above which it lies."""
-        return self.answer.low_rps if self.answer.late else self.answer.rps
+        return self.answer.low_rps if self.answer.from_below else self.answer.rps
 
 
 def anchor(workload: str) -> str:
@@ -85,8 +85,8 @@ def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
     parts = [f"{knee.name} {rate_interval(knee.answer)}" for knee in order]
     over = write.connections(order[0].ladder.steps[0].record.connections)
     text = f"Knee of {workload.upper()} over {over}: {write.listed(parts)}"
-    evidence = {f"{knee.name} rps": knee.answer.rps for knee in order if not knee.answer.late}
-    evidence |= {f"{knee.name} low_rps": knee.answer.low_rps for knee in order if knee.answer.late}
+    evidence = {f"{knee.name} rps": knee.answer.rps for knee in order if not knee.answer.from_below}
+    evidence |= {f"{knee.name} low_rps": knee.answer.low_rps for knee in order if knee.answer.from_below}
     names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
     return Finding.of("E01", Severity.GOOD, text, evidence, names, anchor(workload))
 

@@ -236,7 +236,7 @@ def published_rates(evidence: Evidence) -> Answer | None:
         searches += 1
         enough.append(verdict_of(found.low_rps - max(rates), found.high_rps - max(rates)))
         late = late or found.late
-        knee = f"{'knee' if found.late else 'up to'} {rate_interval(found)}"
+        knee = f"{'knee' if found.from_below else 'up to'} {rate_interval(found)}"
         parts.append(f"{sent} {knee} of {write.rate(max(rates))}")
     if not parts:
         return None

@@ -295,10 +295,8 @@ def _knee_cell(ladder: Ladder) -> str:
     answer = ladder.answer
     if answer is None or answer.kind == Kind.FAILED:
         return "not measured"
-    if answer.kind == Kind.FOUND:
+    if answer.known_below:
         return rate_interval(answer)
-    if answer.kind == Kind.ABOVE:
-        return rate_interval(answer) if answer.late else f"above {tables.rate(answer.low_rps)}"
     if answer.kind == Kind.BELOW:
         return f"below {tables.rate(answer.high_rps)}"
     return f"not found: {climbing.bounds_of(answer)}"
@@ -382,7 +380,7 @@ def _figure(found: Ladder, floor: Step | None) -> Shown:
 
 
 KNEES_TEXT = "{search}. Bars are the estimates of the knees, lines their 95 % intervals."
-BOUNDS_TEXT = " A bar without a line is a lower bound: wherever more was missed, the generator was late."
+BOUNDS_TEXT = " A bar without a line is a lower bound: above it no step was missed that says something of the server."
 TOGETHER = "One search finds the knees of all {what}s under a load, by slices in random order, each on its own server"
 APART = "Each {what} has its own search for the knee, on a server of its own"
 
@@ -400,8 +398,8 @@ def knee_picture(run: Run, workload: str, found: Sequence[Knee]) -> style.Pictur
     A server that stores nothing is no store, so it is not in the race, nor is one whose knee is known from below only.
     """
     stores = [knee for knee in found if knee.ladder.steps[0].subject != CEILING]
-    late = [knee for knee in stores or found if knee.answer.late]
-    racing = [knee for knee in stores or found if not knee.answer.late]
+    late = [knee for knee in stores or found if knee.answer.from_below]
+    racing = [knee for knee in stores or found if not knee.answer.from_below]
     parts = [f"{style.plain(knee.name, 24)} {rate_interval(knee.answer)}" for knee in late]
     if racing:
         best = max(racing, key=lambda knee: knee.answer.rps)
@@ -412,7 +410,7 @@ def knee_picture(run: Run, workload: str, found: Sequence[Knee]) -> style.Pictur
         parts += [f"inconclusive against it: {write.listed(near)}"] if near else []
     heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
     series = [("knee, 95 % interval", style.BLUE, [knee.least_rps for knee in found])]
-    ends = [(knee.least_rps if knee.answer.late else knee.answer.low_rps, knee.answer.high_rps) for knee in found]
+    ends = [(knee.least_rps if knee.answer.from_below else knee.answer.low_rps, knee.answer.high_rps) for knee in found]
     said = {knee.least_rps: rate_interval(knee.answer) for knee in found}
     names = [knee.name for knee in found]
     return style.bars(
@@ -439,7 +437,7 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
     paired = all(searched_together(each[0].ladder, knee.ladder) for each in found.values() for knee in each)
     text = KNEES_TEXT.format(search=(TOGETHER if paired else APART).format(what=what))
-    text += BOUNDS_TEXT if any(knee.answer.late for each in found.values() for knee in each) else ""
+    text += BOUNDS_TEXT if any(knee.answer.from_below for each in found.values() for knee in each) else ""
     yield Section("knees", heading, text=text, findings=about, figures=tuple(figures))
 
 

@@ -162,7 +162,7 @@ def test_a_start_unlike_those_before_is_asked_beyond_their_knee() -> None:
     further = next_rates([*stuck, *well], OBJECTIVE, 8, closed_loop_rps=30_000)
     assert further[0] == pytest.approx(first[-1], rel=0.01) and further[-1] == pytest.approx(37_500, rel=0.01)
     worse = [replace(step(rps, 300_000), start=2) for rps in first]
-    assert next_rates([*stuck, *worse], OBJECTIVE, 8)[0] < 0.3 * first[0]
+    assert next_rates([*stuck, *worse], OBJECTIVE, 8)[0] < 0.9 * first[0]
 
 
 def test_a_server_whose_every_step_misses_has_no_knee_among_them_and_is_asked_further_down() -> None:
