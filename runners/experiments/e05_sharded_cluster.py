@@ -27,8 +27,8 @@ LADDERS = {
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
 #: Of each size, the warm-up of a server before its starts are compared, and the lengths of the loads in depth.
-LOADS = lasting(smoke=(0.5, 2.0, 2.0, 0.6), quick=(5.0, 4.0, 5.0, 2.0), full=(15.0, 60.0, 60.0, 10.0))
-STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.6), "quick": Starts(4, 0.4, 2.5, 2.5), "full": Starts(6, 2.0, 15.0, 15.0)}
+LOADS = lasting(smoke=(0.5, 2.0, 2.0, 0.6), quick=(1.0, 4.0, 5.0, 2.0), full=(15.0, 60.0, 60.0, 10.0))
+STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.6), "quick": Starts(5, 0.4, 2.5, 2.2), "full": Starts(6, 2.0, 15.0, 15.0)}
 #: Two treatments are up with the baseline and its control, four JVMs.
 AT_ONCE, MARGIN = 2, 0.05
 #: Offered, of what a closed loop reached: in depth, as a profile of locks takes a good part; and what two nodes keep.

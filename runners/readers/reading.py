@@ -67,8 +67,13 @@ def store_frames(step: Step) -> None:
 
 
 def archived_content(step: Step) -> Content:
-    """Return what an archive keeps of a step: its record, its frames and what its generator printed."""
-    frames = {**step.frames, _UNREADABLE: _unreadable(step)}
+    """Return what an archive keeps of a step: its record, its frames and what its generator printed.
+
+    The short steps of a load whose rate changes have rows of their own, so the latencies of all rates together are left
+    out.
+    """
+    mixed = {} if step.record.sweep is None else {name: frame(name) for name in ("histograms", "slices")}
+    frames = {**step.frames, **mixed, _UNREADABLE: _unreadable(step)}
     return Content(to_document(step.record), frames, step.folder.console_text())
 
 

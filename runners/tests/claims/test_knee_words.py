@@ -66,7 +66,7 @@ def found(rps: float, low: float, high: float) -> Answer:
 
 
 def lost(kind: Kind) -> Answer:
-    return Answer(kind, math.nan, 1_000.0, math.nan, False, math.inf)
+    return Answer(kind, math.nan, 1_000.0, 900.0, False, math.inf)
 
 
 def test_whose_ratio_to_the_first_may_be_one_is_not_distinguished_from_it_and_the_rest_are_behind() -> None:
@@ -82,9 +82,10 @@ def test_whose_ratio_to_the_first_may_be_one_is_not_distinguished_from_it_and_th
 def test_a_knee_that_is_not_known_is_named_and_one_beyond_all_that_was_asked_stands_first() -> None:
     settings = [known("a", found(100, 90, 120)), known("b", found(90, 80, 95)), known("c", lost(Kind.OPEN))]
     assert ranked(RUN, "put", settings).endswith("; inconclusive against it: b; the knee of c is not known.")
-    beyond = [*settings[:2], known("c", lost(Kind.ABOVE))]
-    text = "c is beyond all rates that were offered; a has the highest knee of the others, "
-    assert text in ranked(RUN, "put", beyond)
+    for kind in (Kind.ABOVE, Kind.OPEN):
+        beyond = [*settings[:2], known("c", Answer(kind, math.nan, 300.0, math.nan))]
+        text = "c above 300/s, known from below only; a has the highest knee of the others, "
+        assert text in ranked(RUN, "put", beyond)
     assert ranked(RUN, "put", [settings[2]]) == ""
 
 

@@ -14,8 +14,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from runners.analysis.interleaved import QUANTITIES, comparisons
+from runners.analysis.knee import Kind
 from runners.claims import cluster
 from runners.claims.conclude import conclude
+from runners.claims.settings import knees
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
@@ -97,25 +99,25 @@ def test_the_kept_reports_are_short_too(number: str) -> None:
     assert sum("](figures/" in line or line.count("Figure in report.html") for line in lines) <= 12
 
 
-@pytest.mark.parametrize(
-    ("number", "ahead"), [("03", "blocking-many"), pytest.param("06", "RocksDB", marks=pytest.mark.long)]
-)
-def test_a_figure_of_knees_in_a_kept_report_names_the_highest_as_its_claims_do(number: str, ahead: str) -> None:
-    page = document(*concluded(number))
-    knees = next(shown for shown in page.figures if shown.anchor == "knees-put")
-    heading = knees.picture.get_suptitle()  # others' knees are known from below only
-    assert heading.startswith("PUT: ") and f"{ahead} has the highest knee of the others, " in heading
+@pytest.mark.parametrize("number", ["03", pytest.param("06", marks=pytest.mark.long)])
+def test_a_figure_of_knees_in_a_kept_report_names_the_highest_as_its_claims_do(number: str) -> None:
+    run, *_ = of_reference = concluded(number)
+    found = [each for each in knees(run)["put"] if each.answer.kind == Kind.FOUND and each.name != "noop"]
+    shown = next(shown for shown in document(*of_reference).figures if shown.anchor == "knees-put")
+    heading = shown.picture.get_suptitle()
+    best = max(found, key=lambda each: each.answer.rps)
+    assert heading.startswith("PUT: ") and f"{best.name} has the highest knee" in heading
 
 
 @pytest.mark.long
-def test_a_ladder_of_a_kept_report_says_what_its_knee_leaves_out() -> None:
+def test_a_ladder_of_a_kept_report_says_which_steps_are_undecided() -> None:
     page = document(*concluded("04"))
     ladder, *_ = (shown for shown in page.figures if shown.anchor == "ladder-put-lsm")
     named = [text.get_text() for text in ladder.picture.legends[0].get_texts()]
-    assert "p99, left out: the machine stalled" in named
+    assert "p99, undecided: the machine stalled" in named
     table = next(table for part in page.sections for table in part.tables if "All ladders" in table.caption)
     small = next(row for row in table.rows if row[0] == "LSM PUT-SMALL")
-    assert "do not bound" in small[1] and "missed at none" not in small[1]
+    assert small[1].startswith("above ")
 
 
 def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
@@ -125,13 +127,13 @@ def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
     assert "p99" not in headings["interleaved-put-compared"] and "no p99" in headings["throughput-p99"]
     (touched,) = [touched for check, touched in page.wrong if check.name == "steady"]
     assert touched == "no answer by itself", "GET was not steady, and the answers rest on PUT"
-    assert "generator kept up (up to p90 only in" in page.well
+    assert re.search(r"generator kept up \(up to p[\d.]+ only in", page.well)
 
 
 def test_the_first_figure_joins_loads_and_starts_and_names_what_has_no_point() -> None:
     run, *_ = concluded("01")
     rows = overview.points(run)
-    assert set(rows["unit"]) == {"load", "start"} and len(set(rows["throughput_rps"].round(-2))) == 3
+    assert set(rows["unit"]) == {"load", "start"} and len(set(rows["throughput_rps"].round(-2))) >= 3
     assert overview.missing(run, rows) == []
     lost = overview.missing(run, rows[rows["treatment"] == "lsm"])
     assert lost == ["RocksDB PUT", "RocksDB GET"]
