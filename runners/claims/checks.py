@@ -529,7 +529,7 @@ def _below_knees(run: Run, pairs: list[tuple[Comparison, str, float, Ladder]]) -
         why = (
             f"JIT compilation was unfinished in {write.count(len(busy))} of {write.several(len(cores), 'closed loop')}"
         )
-        text = f"{'; '.join(parts)} ({why if busy else 'why is not known'}): compare rates within a block alone"
+        text = f"{'; '.join(parts)}; {why if busy else 'why is not known'}: compare rates within a block alone"
     return Check("closed loops and knees", not bad, write.sentence(text), tuple(names))
 
 

@@ -228,10 +228,11 @@ def least_response_us(requests: pd.DataFrame) -> Any:
     than its arrivals. So from each response time the longest lateness of its busy period so far is taken off; that of a
     request without a response is at least what it had waited.
     """
-    sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).to_numpy(float)
+    # whole nanoseconds again, so that what left together stays in its order
+    sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).round(3).to_numpy(float)
     response_us, lag_us = requests["response_us"].to_numpy(float), requests["lag_us"].to_numpy(float)
     order = np.argsort(sent_us, kind="stable")
-    ended_us = np.where(requests["fate"] == "completed", requests["t_s"] * 1e6 + response_us, math.inf)
+    ended_us = np.where(requests["fate"] == "completed", (requests["t_s"] * 1e6 + response_us).round(3), math.inf)
     before_us = np.concatenate(([-math.inf], np.maximum.accumulate(ended_us[order])[:-1]))
     period = np.cumsum(sent_us[order] > before_us)
     latest_us = np.empty(len(order))

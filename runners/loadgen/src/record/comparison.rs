@@ -265,6 +265,7 @@ mod tests {
             wait_ns: 1000,
             service_ns,
             read_ns: service_ns,
+            lag_ns: 0,
             written: 0,
             read: 0,
             target,
