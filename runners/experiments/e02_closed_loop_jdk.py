@@ -16,8 +16,7 @@ from runners.experiments.question_table import answered_by
 
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
-#: A store is filled over many connections at once: each response takes 44 ms there. The JDK's server closes idle ones
-#: beyond 200 (sun.net.httpserver.maxIdleConnections).
+#: Each response of a fill takes 44 ms, and the JDK's server closes idle connections beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
 NODELAY, DELAY = "-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.nodelay=false"
 DISPATCHER, POOL = "dispatcher", "cached-pool"
@@ -90,7 +89,9 @@ class Stage:
         for loop in self.loops:
             if loop.held > held:
                 held = loop.held
-                trials.append(self._fill(held))
+                fill = Workload("fill", SCRIPTS / "fill.lua", arguments=(str(held), "own", "1", "key"))
+                shape, label = replace(FILL_SHAPE, requests=held), f"{self.name}: fill"
+                trials.append(Trial(f"fill-{self.name}-{held}", FILL, fill, None, shape, label=label))
             length_s = published_s if loop in self.published else other_s
             trials += [self._trial(loop, each, length_s) for each in (connections[:1] if self.few else connections)]
             if loop is self.profiled and profile:
@@ -106,12 +107,6 @@ class Stage:
             Shape(connections, connections, length_s, 0.0), label=f"{self.title}: {loop.name} x {connections}",
             loop=ClosedLoop(loop.drawn, loop.held, self.output(loop, connections)),
         )  # fmt: skip
-
-    def _fill(self, keys: int) -> Trial:
-        """Write key1 to key<keys> once each."""
-        workload = Workload("fill", SCRIPTS / "fill.lua", arguments=(str(keys), "own", "1", "key"))
-        shape = replace(FILL_SHAPE, requests=keys)
-        return Trial(f"fill-{self.name}-{keys}", FILL, workload, None, shape, label=f"{self.name}: fill")
 
 
 STAGES = {stage.name: stage for stage in (
