@@ -32,8 +32,8 @@ WORKLOADS = ("put", "get")
 Analyser = Callable[[Run], Claims | None]
 #: In the order in which their findings stand.
 ANALYSERS: tuple[Analyser, ...] = (
-    cluster.analyse, faults.analyse, settings.analyse_knees, climbing.analyse, rate_steps.analyse, interleaved.analyse,
-    settings.analyse_stores, validation.analyse, closed_loop.analyse, trends.analyse, validation.analyse_hosts,
+    cluster.analyse, faults.analyse, closed_loop.analyse, settings.analyse_knees, climbing.analyse, rate_steps.analyse,
+    interleaved.analyse, settings.analyse_stores, validation.analyse, trends.analyse, validation.analyse_hosts,
 )  # fmt: skip
 
 
