@@ -48,7 +48,7 @@ def held(truth_rps: float, found: list[Bounded]) -> int:
         (0.4, 0.03, 3),
         *(
             pytest.param(bursts, spread, 40, marks=pytest.mark.long)
-            for bursts in (0.0, 0.4, 1.0, 4.0)
+            for bursts in (0.0, 0.4, 1.0, 2.0)
             for spread in (0.0, 0.03)
         ),
     ],
