@@ -20,10 +20,7 @@ from runners import report
 from runners.analysis import instrument
 from runners.analysis.facts import offered_rps
 from runners.analysis.steady_state import judge as judge_sentinel
-from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
-from runners.claims.conclusion import Conclusion
-from runners.claims.trends import Trend, trends
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed
 from runners.design.ladder import KneeSearch, Ladder
@@ -46,8 +43,12 @@ from runners.readers.history import History, open_history, sentinel_history
 from runners.readers.published import published
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
+from runners.report.concluded import Concluded
 from runners.report.flamegraph import flamegraphs
-from runners.report.tables import Concluded, draw, in_notebook
+from runners.report.tables import draw, in_notebook
+from runners.results.conclusion import Conclusion
+from runners.results.published import outputs_named
+from runners.results.trends import Trend, trends
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
 from runners.targets.lab_server import NodeHost, RunningServer
@@ -256,7 +257,7 @@ class Lab:
         measured = [step for step in steps if step.kind == RATE_STEP and step.record.ladder is not None]
         found = ladder_of(name, [step for step in measured if step.record.ladder and step.record.ladder.name == name])
         names = [output for output, _ in block.published] if isinstance(block, Ladder) else []
-        outputs = [output for _, output in rate_steps.named(names)]
+        outputs = [output for _, output in outputs_named(names)]
         draw(lambda: report.ladder(found, outputs, self._nearest_floor(found.steps[0])))
         if profiled := [step for step in steps if step.kind == PROFILED_RATE_STEP]:
             draw(lambda: report.by_rate(profiled, block.workload.name))
@@ -318,7 +319,7 @@ def _new_folder(plan: Experiment, checked: dict[str, Value], manifest: dict[str,
 
 def _shown(folder: RunFolder, conclusion: Conclusion) -> Concluded:
     print(f"report.html: {folder.report_html}\nreport.md:   {folder.report_md}")
-    return Concluded(conclusion)
+    return Concluded(conclusion, folder.report_html)
 
 
 def _flamegraph(step: Step) -> object:

@@ -24,7 +24,6 @@ from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import P99, made
 from runners.readers import write
-from runners.readers.finding import Finding, Severity
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord, to_document
 
@@ -61,22 +60,6 @@ def refusals(refused: Mapping[float, str]) -> list[str]:
 def why_of_steps(first: Step, second: Step, level: float = P99) -> str:
     """As `why`, of one measurement on each side."""
     return why(level, *_sides(first, second))
-
-
-def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
-    """Return the sentence in place of a difference in p99, where it is not that of what was measured."""
-    why = why_of_steps(first, second)
-    if not why:
-        return None
-    text = f"The p99 of {facts.title(first)} and {facts.title(second)} are not compared: {why}"
-    evidence: dict[str, write.Value] = {}
-    for step in (first, second):
-        one, value = made(step), facts.quoted(step, P99)
-        evidence[f"p99_us {step.subject}"] = value.value if value is not None else None
-        evidence[f"drift {step.subject}"] = steadiness(step).drift
-        evidence |= {f"{cause} {step.subject}": share for cause, share in (one.shares if one else {}).items()}
-    code, remedy = (UNSTEADY, LONGER) if any(map(_unsteady, _sides(first, second))) else (MACHINE, QUIETER)
-    return Finding(code, Severity.WARNING, write.sentence(text), evidence, (first.name, second.name), figure, remedy)
 
 
 def marked(found: Sequence[Row], *sides: Side) -> list[Row]:

@@ -26,7 +26,7 @@ independent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,9 +36,7 @@ import pandas as pd
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.design.block import MOST_UTILISATION
-from runners.readers import write
 from runners.readers.batch_means import mean_variance
-from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Step
 from runners.readers.samples import Samples
 
@@ -186,35 +184,3 @@ def agree(one: Undisturbed, other: Undisturbed) -> bool:
 def watched(step: Step) -> bool:
     """Return whether the witness saw the whole step."""
     return step.record.witness is not None and bool(step.record.witness.cpus)
-
-
-def findings(steps: Iterable[Step]) -> Iterator[Finding]:
-    """Tell each step's p99 without the machine's stalls, or once why there is none and how to get it."""
-    steps = tuple(steps)
-    for step in steps:
-        p99, without = facts.quoted(step, LEVELS[0]), of(step)
-        if p99 is not None and without is not None:
-            yield _without_stalls(step, p99, without)
-    refused = [step for step in steps if step.record.witness is not None and step.record.witness.note]
-    if refused:
-        assert refused[0].record.witness is not None
-        why = refused[0].record.witness.note or ""
-        text = f"No percentile is given without the machine's stalls, for none were recorded: {why}"
-        figure = Anchor.causes(refused[0].name)
-        yield Finding.of("W06", Severity.NOTE, text, {}, tuple(step.name for step in refused), figure, REMEDY)
-
-
-def _without_stalls(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
-    stalls = _of_bursts(stalls_of(step))
-    left = without.percentiles.get(LEVELS[0])
-    evidence = {"left_out": without.left_out, "stalls": len(stalls), "p99_us": p99.value}
-    out = f"{write.several(len(stalls), 'stall')} of a core, as the stall witness saw them, leave out "
-    out += f"{write.percent(without.left_out)} of the time"
-    if left is None:
-        text = f"Without the machine's stalls nothing is left of {facts.title(step)}: {out}"
-    else:
-        evidence["p99_without_stalls_us"] = left.value
-        rest = left.as_latency
-        text = f"The p99 of {facts.title(step)} is {write.latency(p99.value)}, without the machine's stalls {rest}; "
-        text += out
-    return Finding.of("W06", Severity.NOTE, text, evidence, (step.name,), Anchor.causes(step.name), None)

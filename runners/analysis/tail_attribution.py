@@ -23,18 +23,17 @@ come, and of corrections for many tests it has the false discovery rate alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import bootstrap
 
-from runners.analysis import facts, instrument, latency_spikes
+from runners.analysis import facts, latency_spikes
 from runners.analysis.intervals import Bounded
-from runners.analysis.latency_spikes import Cause, Spike, Tail
+from runners.analysis.latency_spikes import Cause, Tail
 from runners.readers import write
-from runners.readers.finding import Anchor, Finding, Severity
 from runners.readers.run import Step
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
@@ -48,124 +47,6 @@ def attribution(step: Step) -> Attribution | None:
         return None
     tail = latency_spikes.find(step.frames["slices"])
     return None if tail is None else attribute(tail, latency_spikes.causes_of(step))
-
-
-def findings(step: Step, every: Sequence[Step] = ()) -> Iterator[Finding]:
-    """Yield what can be said on the tail of a clean measurement; `every`: all steps of its run, its floor among
-    them.
-
-    A tail may be explained although the p99 of the load is the instrument's: the generator's lateness and the machine's
-    stalls are among the causes, and what of a store coincides with no spike made none.
-    """
-    if not facts.quotable(step):
-        return
-    seen = attribution(step)
-    if seen is None:
-        text = f"{facts.title(step)} has too few responses in too short a time to look for the causes of its tail: it "
-        text += f"takes {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_RESPONSES} responses each"
-        if step.frames["slices"].empty:
-            text = f"{facts.tool(step)} records no latency by tenths of a second, so the causes of the tail of "
-            text += f"{facts.title(step)} can't be looked for"
-        figure = Anchor.timeline(step.workload)
-        yield Finding.of("W03", Severity.NOTE, text, {}, (step.name,), figure, "Run a larger size.")
-        return
-    yield _spikes(step, seen, instrument.of_instrument(every, step, P99))
-    if seen.tail.spikes:
-        yield _explained(step, seen)
-        yield _slowest(step, seen)
-
-
-def _spikes(step: Step, seen: Attribution, unresolved: str) -> Finding:
-    """Return how many stretches stand out; `unresolved`: why the p99 of the load is not quoted, if it is not."""
-    tail, name = seen.tail, facts.title(step)
-    count = len(tail.spikes)
-    slow_s = sum(each.end_s - each.begin_s for each in tail.spikes)
-    evidence: dict[str, write.Value] = {
-        "slice_s": tail.slice_s, "length_s": tail.length_s, "spikes": count, "slow_s": slow_s,
-        "usual_p99_us": tail.usual_us, "threshold_us": tail.threshold_us, "slow_responses": tail.slow,
-        "excess_in_spikes": tail.inside, **{f"{share.cause.name}: events": len(share.cause) for share in seen.shares},
-    }  # fmt: skip
-    usual = f"its p99 is not resolved: {unresolved}" if unresolved else ""
-    window = f"{write.seconds(tail.slice_s)} of {write.seconds(tail.length_s)}"
-    if not count:
-        text = f"{name}: no stretch of {window} stands out; "
-        text += usual or f"their median p99 is {write.latency(tail.usual_us)}"
-        return _finding("W01", Severity.GOOD, text, evidence, step)
-    hold = "it holds" if count == 1 else "they hold"
-    text = (
-        f"{name} has {write.several(count, 'latency spike')}, {write.seconds(round(slow_s, 1))} of "
-        f"{write.seconds(tail.length_s)} in all, in which the p99 of {write.seconds(tail.slice_s)} exceeds "
-        f"{write.latency(tail.threshold_us)} ({usual or f'usual: {write.latency(tail.usual_us)}'}); "
-        f"{hold} {write.percent(tail.inside)} of what slow responses took above that"
-    )
-    return _finding("W01", Severity.NOTE, text, evidence, step)
-
-
-def _explained(step: Step, seen: Attribution) -> Finding:
-    name, tail = facts.title(step), seen.tail
-    worth = [share for share in seen.named if share.share.value >= LEAST_SHARE]
-    evidence: dict[str, write.Value] = {"unexplained": seen.unexplained, "slow_responses": tail.slow}
-    for share in seen.shares:
-        of = share.cause.name
-        evidence |= {f"{of}: share": share.share.value, f"{of}: p": share.p}
-        evidence |= {f"{of}: low": share.share.low, f"{of}: high": share.share.high}
-    which = f"{write.several(tail.slow, 'response')} above {write.latency(tail.threshold_us)}"
-    if worth:
-        sure, unsure = (
-            [f"{share.cause.name} {share.share.as_share}" for share in worth if (share.share.low > 0) == known]
-            for known in (True, False)
-        )
-        parts = [f"explained by {write.listed(sure)}"] * bool(sure)
-        parts += [f"possibly explained by {write.listed(unsure)}"] * bool(unsure)
-        rest = write.percent(seen.unexplained)
-        text = f"The tail of {name} ({which}): {write.listed(parts)}; {rest} stays unexplained"
-        return _finding("W04", Severity.NOTE, text, evidence, step)
-    text = f"The tail of {name} ({which}): no recorded cause explains it beyond chance"
-    near = [share for share in seen.shares if share.spikes and share.share.value > 0]
-    if near:
-        best = min(near, key=lambda share: share.p)
-        text += f"; nearest is {best.cause.name}, in {best.spikes} of {len(tail.spikes)} spikes "
-        text += f"(p{write.NBSP}={write.NBSP}{best.p:.2g})"
-    remedy = "A longer run would separate chance from cause." if near else None
-    return _finding("W04", Severity.NOTE, text, evidence, step, remedy)
-
-
-def _slowest(step: Step, seen: Attribution) -> Finding:
-    worst = max(seen.tail.spikes, key=lambda each: each.peak_us)
-    credit = seen.credited[seen.tail.spikes.index(worst)]
-    there = [
-        f"{one.name} ({write.latency(longest * 1000)})"
-        for one in latency_spikes.causes_of(step)
-        if (longest := _longest_in(one, worst)) > 0
-    ]
-    # a spike knows the middle of a bin, which may lie above the slowest response
-    rows = step.frames["intervals"]
-    peak_us = min([worst.peak_us, *rows[rows["kind"] == facts.RESPONSE].groupby("kind")["max_us"].max()])
-    text = f"The slowest responses of {facts.title(step)} took about {write.latency(peak_us)}, {_when(worst)}; "
-    if credit:
-        parts = [f"{name} ({write.percent(credit[name])})" for name in sorted(credit, key=lambda name: -credit[name])]
-        text += f"they are credited to {write.listed(parts)}"
-    elif there:
-        text += f"no named cause is long enough; there were {write.listed(there[:MOST_EVENTS])}"
-    else:
-        text += "nothing that was recorded happened there"
-    return _finding("W02", Severity.NOTE, text, {"peak_us": peak_us, "begin_s": worst.begin_s, **credit}, step)
-
-
-def _longest_in(one: latency_spikes.Cause, window: Spike) -> float:
-    """Return the largest capacity of a cause's events in a spike, in milliseconds; 0 without any."""
-    inside = (one.begin_s <= window.end_s) & (one.end_s >= window.begin_s)
-    return float(one.capacity_ms[inside].max()) if inside.any() else 0.0
-
-
-def _when(window: Spike) -> str:
-    return "in the first second" if window.begin_s < 1 else f"{write.seconds(round(window.begin_s, 1))} after the start"
-
-
-def _finding(
-    code: str, severity: Severity, text: str, evidence: dict[str, write.Value], step: Step, remedy: str | None = None
-) -> Finding:
-    return Finding.of(code, severity, text, evidence, (step.name,), Anchor.causes(step.name), remedy)
 
 
 TOLERANCE_S = 0.05

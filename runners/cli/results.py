@@ -235,8 +235,10 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     Figures are latencies, throughputs, and the shares of frames in profiles; one on one class of machine at a time.
     Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
     """
-    from runners.claims.trends import findings, frame_trends, trends
     from runners.readers.history import open_history
+    from runners.report.sections import trend_lines
+    from runners.results.answer import as_json as typed_json
+    from runners.results.trends import frame_trends, trends
     from runners.storage.run_folder import REFERENCE, RUNS
 
     past = open_history(roots or (RUNS, REFERENCE))
@@ -244,15 +246,15 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     measured, every = past.query("FROM measurements"), past.query("FROM runs")
     found = [*trends(measured, every), *frame_trends(past.query("FROM frame_shares"), measured, every)]
     alerts = [trend for trend in found if trend.worse_within(within)]
-    said = list(findings(found))
     looked = sum(1 for trend in found if not trend.why_not)
     summary = (
         f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
     )
     if as_json:
-        worse, findings_said = [trend.title for trend in alerts], [finding.as_json() for finding in said]
-        print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "findings": findings_said})
+        changes = [{"trend": trend.title, **typed_json(change)} for trend in found for change in trend.found]
+        worse = [trend.title for trend in alerts]
+        print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes})
     else:
-        echo("\n".join([*(finding.sentence for finding in said), summary]))
+        echo("\n".join([*trend_lines(found), summary]))
     if alerts:
         sys.exit(EXIT_PROBLEM)

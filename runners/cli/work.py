@@ -19,9 +19,7 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
-from runners.claims import interleaved
 from runners.claims.between import Compared, Judgement, compared, differing, judge, judge_runs
-from runners.claims.conclusion import Check
 from runners.design.experiment import SHARES
 from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
@@ -41,6 +39,7 @@ from runners.readers.run import Run, Step
 from runners.report.exports import comparison_page
 from runners.report.overview import cpu_us
 from runners.report.report import replace_file
+from runners.results.checks import Check, of_comparison
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
 from runners.targets.external import at_revision
@@ -182,12 +181,12 @@ class Judged:
 def judged(folder: RunFolder, limits: Sequence[ChangeLimit]) -> Judged:
     """Judge a run's comparison by limits. Raises PlanError for a run that holds none."""
     run = read_run(folder)
-    claims, found = interleaved.analyse(run), comparisons(run)
-    if claims is None or not found:
+    found = comparisons(run)
+    if not found:
         raise PlanError(str(folder.path), "it holds no comparison by one schedule", "see its report for why")
     names = found[0].treatments or ("treatment",)
     workload = next((step.workload for step in run.steps if step.name in found[0].steps), "")
-    return Judged(found[0], judge(found[0], limits), claims.checks, f"{names[0]} {workload}".strip())
+    return Judged(found[0], judge(found[0], limits), tuple(of_comparison(found[0])), f"{names[0]} {workload}".strip())
 
 
 def exported_profile(path: Path, form: str, event: str, name: str | None) -> tuple[str, bytes]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from runners.claims.question import Asked, Question
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import ROUND, Freeze, Session, Trial, in_random_order
 from runners.design.setting import Setting
 from runners.readers import write
+from runners.results.answer import Asked, Question
 
 #: Named as their drivers are; the simplest clients first.
 GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
@@ -94,17 +94,16 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the generators, and what answers it."""
-    from runners.claims.validation import OURS
-    from runners.claims.verdicts import generator_adds, generator_costs, sees_a_stall
+    from runners.results.generators import OURS, counts_a_stall, generator_adds, generator_costs
 
     reported = {"wrk2-adds": "medians of 0.6 to 1.1 ms, taken for the server's"}
     return tuple(Asked(Question(key, text, reported.get(key, "")), answer) for key, answer, text in (
         ("ours-adds", generator_adds(OURS),
          "Does the lab's load generator add to the median of the simplest client?"),
         ("wrk2-adds", generator_adds("wrk2"), "Does wrk2 add to it?"),
-        ("ours-stall", sees_a_stall("I05", OURS),
+        ("ours-stall", counts_a_stall(OURS),
          "Does the lab's generator count every request that a frozen server makes wait?"),
-        ("wrk2-stall", sees_a_stall("I06", "wrk2"), "Does wrk2 count them?"),
-        ("blocking-stall", sees_a_stall("I06", "blocking"), "Does a blocking client count them?"),
+        ("wrk2-stall", counts_a_stall("wrk2"), "Does wrk2 count them?"),
+        ("blocking-stall", counts_a_stall("blocking"), "Does a blocking client count them?"),
         ("cpu", generator_costs, "Does the lab's generator take less CPU time per request than a plain epoll loop?"),
     ))  # fmt: skip

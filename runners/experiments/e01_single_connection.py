@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.claims.question import Asked, Question, either
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import COMMON, TARGET, Experiment, Value, listed
 from runners.design.load import GET, PUT, SIZES, Starts, Workload
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.experiments.question_table import answered_by
+from runners.results.answer import Asked, Question, either
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "gc-tail")
@@ -61,25 +61,25 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report and of the stores, and what answers it."""
-    from runners.claims import answers, interleaved, verdicts
+    from runners.results import comparisons, loads, profiles, published, tails
 
     return answered_by("01", {
-        "rate": answers.reaches_published_rate(WORKLOADS),
-        "store-cpu": answers.store_is_most(WORKLOADS, "rocksdb"),
-        "sockets": answers.sockets_over_store(WORKLOADS, "rocksdb"),
-        "merge-tail": answers.tail_by("compaction", "put-rocksdb"),
-        "median": answers.published_timer(("M01",)),
-        "errors": verdicts.errors_are_the_keys,
+        "rate": published.reaches_published_rate(WORKLOADS),
+        "store-cpu": profiles.store_is_most(WORKLOADS, "rocksdb"),
+        "sockets": profiles.sockets_over_store(WORKLOADS, "rocksdb"),
+        "merge-tail": tails.tail_by("compaction", "put-rocksdb"),
+        "median": published.median_is_the_timer("put"),
+        "errors": published.errors_are_absent_keys("get"),
         "engines": either(
-            interleaved.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
-            answers.medians_apart(WORKLOADS, "rocksdb", "lsm"),
+            comparisons.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
+            loads.medians_apart(WORKLOADS, "rocksdb", "lsm"),
         ),
-        "gc-tail": answers.tail_by("GC pause", "put-rocksdb"),
+        "gc-tail": tails.tail_by("GC pause", "put-rocksdb"),
     })  # fmt: skip
 
 
 def target_questions() -> tuple[Asked, ...]:
     """Return what is asked of anybody's servers, where there are several."""
-    from runners.claims.answers import servers_apart
+    from runners.results.loads import servers_apart
 
     return (Asked(Question("servers", "Do the servers' medians differ at one rate?"), servers_apart),)

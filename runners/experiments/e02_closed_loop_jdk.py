@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from runners.claims.question import Asked
 from runners.design.block import SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import SCRIPTS, Shape, Starts, Workload, lasting, random_gets
@@ -13,6 +12,7 @@ from runners.design.objective import THROUGHPUT
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
 from runners.experiments.question_table import answered_by
+from runners.results.answer import Asked
 
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
@@ -148,17 +148,17 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, and what answers it."""
-    from runners.analysis.treatments import Verdict
-    from runners.claims import verdicts
-    from runners.claims.interleaved import differs
+    from runners.analysis.treatments import Verdict as Direction
+    from runners.results import closed_loop
+    from runners.results.comparisons import differs
 
     return answered_by("02", {
-        "more": verdicts.one_flag,
-        "executor": verdicts.executor,
-        "wait": verdicts.timer_and_tick,
-        "one-write": verdicts.one_write,
-        "jdk25": differs(("default",), "delayed", THROUGHPUT, (Verdict.LOWER,)),
-        "404": verdicts.of_the_script,
-        "mixed": verdicts.mixed,
-        "profile": verdicts.waits_idle,
+        "more": closed_loop.one_flag,
+        "executor": closed_loop.executor,
+        "wait": closed_loop.timer_and_tick,
+        "one-write": closed_loop.one_write,
+        "jdk25": differs(("default",), "delayed", THROUGHPUT, (Direction.LOWER,)),
+        "404": closed_loop.of_the_script,
+        "mixed": closed_loop.mixed,
+        "profile": closed_loop.waits_idle,
     })  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.claims.question import Asked
 from runners.design.block import Block, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
@@ -15,6 +14,7 @@ from runners.design.session import EVENTS
 from runners.design.setting import Setting
 from runners.experiments.question_table import answered_by
 from runners.readers.published import columns, with_rates
+from runners.results.answer import Asked
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
@@ -133,16 +133,16 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report and of its ways to run a request, and what answers it."""
-    from runners.claims import answers, verdicts
+    from runners.results import comparisons, knees, published
 
     return answered_by("03", {
-        "pool": answers.knees_apart("put", "blocking-one", "selector"),
-        "selectors": answers.knees_apart("put", "blocking-many", "blocking-one"),
-        "hand-over": verdicts.handed_over("cpu_us"),
-        "median": verdicts.handed_over("p50_us"),
-        "get": answers.knees_apart("get", "selector", "blocking-one"),
-        "virtual": answers.knees_apart("put", "virtual", "blocking-one"),
-        "queue": verdicts.longer_queue,
-        "errors": verdicts.misses,
-        "beyond": answers.beyond_the_knee,
+        "pool": knees.knees_apart("put", "blocking-one", "selector"),
+        "selectors": knees.knees_apart("put", "blocking-many", "blocking-one"),
+        "hand-over": comparisons.differs(("hand-over", "compare"), "blocking-one", "cpu_us"),
+        "median": comparisons.differs(("hand-over", "compare"), "blocking-one", "p50_us"),
+        "get": knees.knees_apart("get", "selector", "blocking-one"),
+        "virtual": knees.knees_apart("put", "virtual", "blocking-one"),
+        "queue": knees.longer_queue,
+        "errors": published.reads_miss(lambda: columns("report-3", "-get-")),
+        "beyond": published.beyond_the_knee,
     })  # fmt: skip

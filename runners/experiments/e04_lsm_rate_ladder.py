@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.claims.question import Asked
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, listed
 from runners.design.ladder import LADDERS, AroundTheKnee, WarmServer
@@ -16,6 +15,7 @@ from runners.design.setting import ENGINES, Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.experiments.question_table import answered_by
 from runners.readers.published import with_rates
+from runners.results.answer import Asked
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000
@@ -133,15 +133,15 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, and what answers it."""
-    from runners.claims import answers, interleaved, verdicts
+    from runners.results import comparisons, knees, profiles, published, tails
 
     return answered_by("04", {
-        "rates": verdicts.published_rates,
-        "warm": interleaved.differs((COMPARED,), f"lsm-{COLD}", "p50_us"),
-        "shares": verdicts.changes_with_rate,
-        "flush-tail": answers.tail_by("flush", "put-warm-lsm"),
-        "compaction-tail": answers.tail_by("compaction", "put-warm-lsm"),
-        "cold": verdicts.cold_start,
-        "45k": verdicts.wrong_rate,
-        "beyond": answers.beyond_the_knee,
+        "rates": knees.published_rates,
+        "warm": comparisons.differs((COMPARED,), f"lsm-{COLD}", "p50_us"),
+        "shares": profiles.changes_with_rate,
+        "flush-tail": tails.tail_by("flush", "put-warm-lsm"),
+        "compaction-tail": tails.tail_by("compaction", "put-warm-lsm"),
+        "cold": published.leaves_out_a_cold_start("put-cold"),
+        "45k": published.taken_at_another_rate,
+        "beyond": published.beyond_the_knee,
     })  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from runners.claims.question import Asked
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS, WRITES_SLICE_S, Block, FaultInjection, FixedRate, Interleaved
 from runners.design.cluster import CHANGES, NEW, OLD, PUBLISHED_KEYS, REPLICATED, REPLICATED_CONNECTIONS, SHARDED
@@ -17,6 +16,7 @@ from runners.design.setting import Setting
 from runners.experiments.question_table import answered_by
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates
+from runners.results.answer import Asked
 
 Blocks = tuple[Block, ...]
 CONNECTIONS, VALUE_BYTES = 120, 25
@@ -137,18 +137,18 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, of copies and of an outage, and what answers it."""
-    from runners.claims import answers, interleaved, verdicts
+    from runners.results import cluster, comparisons, faults, published
 
     return answered_by("05", {
-        "three-changes": interleaved.differs(("changes",), NEW, THROUGHPUT),
-        "lock": interleaved.differs(("changes",), "no-lock", THROUGHPUT),
-        "threads": interleaved.differs(("changes",), "fewer-threads", THROUGHPUT),
-        "hash": interleaved.differs(("changes",), "murmur3", THROUGHPUT),
-        "spread": verdicts.spreads,
-        "waits": verdicts.lock_waits,
-        "medians": answers.published_timer(("M13",)),
-        "async-2of3": interleaved.differs(("replication-2of3",), "async-2of3", THROUGHPUT),
-        "async-3of3": interleaved.differs(("replication-3of3",), "async-3of3", THROUGHPUT),
-        "sharded-death": verdicts.fails("sharded"),
-        "copies-death": verdicts.fails("async-2of3"),
+        "three-changes": comparisons.differs(("changes",), NEW, THROUGHPUT),
+        "lock": comparisons.differs(("changes",), "no-lock", THROUGHPUT),
+        "threads": comparisons.differs(("changes",), "fewer-threads", THROUGHPUT),
+        "hash": comparisons.differs(("changes",), "murmur3", THROUGHPUT),
+        "spread": cluster.spreads,
+        "waits": cluster.waits_for_the_lock,
+        "medians": published.medians_stay(columns("report-5", "put-ladder"), "put"),
+        "async-2of3": comparisons.differs(("replication-2of3",), "async-2of3", THROUGHPUT),
+        "async-3of3": comparisons.differs(("replication-3of3",), "async-3of3", THROUGHPUT),
+        "sharded-death": faults.fails("sharded"),
+        "copies-death": faults.fails("async-2of3"),
     })  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.claims.question import Asked, either
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, LadderSize, WarmServer
@@ -13,6 +12,7 @@ from runners.design.load import Starts, Workload, lasting, random_gets, sized_pu
 from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
 from runners.experiments.question_table import answered_by
+from runners.results.answer import Asked, either
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
@@ -104,8 +104,11 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the stores, and what answers it."""
-    from runners.claims import interleaved, verdicts
-    from runners.claims.answers import knees_apart, medians_apart
+    from runners.results import comparisons
+    from runners.results.answer import Unit
+    from runners.results.knees import knees_apart
+    from runners.results.loads import medians_apart
+    from runners.results.stores import AMPLIFICATION, MEMORY, less
 
     return answered_by("06", {
         "put": knees_apart("put", "lsm", "rocksdb"),
@@ -115,10 +118,10 @@ def questions() -> tuple[Asked, ...]:
         "files": knees_apart("put", "files", "rocksdb"),
         "tuned": knees_apart("put", "rocksdb-tuned", "rocksdb"),
         "median": either(
-            interleaved.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, "lsm"),
+            comparisons.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, "lsm"),
             medians_apart(("put", "get"), "rocksdb", "lsm"),
         ),
-        "written": verdicts.less("G02", "lsm", "rocksdb", "bytes per byte given"),
-        "room": verdicts.less("G03", "lsm", "rocksdb", "bytes per live byte"),
-        "memory": verdicts.memory,
+        "written": less("bytes written per byte given", Unit.FACTOR, lambda store: store.written, "lsm", "rocksdb", AMPLIFICATION),
+        "room": less("bytes on the disk per live byte", Unit.FACTOR, lambda store: store.room, "lsm", "rocksdb", AMPLIFICATION),
+        "memory": less("memory of its own", Unit.SIZE_BYTES, lambda store: store.rss["anon"], "lsm", "rocksdb", MEMORY),
     })  # fmt: skip

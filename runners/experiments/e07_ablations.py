@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runners.claims.question import Asked
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.load import Shape, Starts, Workload, hot_gets, lasting, random_gets, sized_puts
@@ -17,6 +16,7 @@ from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import FAULT, Session, Trial
 from runners.design.setting import AS_PUBLISHED, BLOOM, CACHE, COMPACTION, FLUSH, MIB, WAL, old_lsm
 from runners.experiments.question_table import answered_by
+from runners.results.answer import Asked
 
 VALUE_BYTES, REWRITES = 1_200, 2
 KEYS = {"smoke": 2_000, "quick": 20_000, "full": 300_000}
@@ -142,17 +142,17 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the switches, and what answers it."""
-    from runners.analysis.treatments import Verdict
-    from runners.claims import interleaved, verdicts
+    from runners.analysis.treatments import Verdict as Direction
+    from runners.results import comparisons, faults
 
-    free = (Verdict.HIGHER, Verdict.SAME)
+    free = (Direction.HIGHER, Direction.SAME)
     return answered_by("07", {
-        "size-tiered": verdicts.switch_raises("size-tiered", "compaction-size-tiered"),
-        "leveled": verdicts.switch_raises("leveled", "compaction-leveled"),
-        "bloom": verdicts.switch_raises("bloom", "bloom-10-bits"),
-        "wal-buffered": interleaved.differs(("wal",), "wal-buffered", THROUGHPUT, free),
-        "wal-sync": interleaved.differs(("wal",), "wal-sync", THROUGHPUT, free),
-        "response": interleaved.differs(("response",), "response-direct", CPU, (Verdict.LOWER,)),
-        "shared": verdicts.shared_response,
-        "costs": verdicts.costs_anything,
+        "size-tiered": comparisons.raises(THROUGHPUT, ("reads", "reads-size-tiered"), ("compaction", "compaction-size-tiered")),
+        "leveled": comparisons.raises(THROUGHPUT, ("reads", "reads-leveled"), ("compaction", "compaction-leveled")),
+        "bloom": comparisons.raises(THROUGHPUT, ("reads", "reads-bloom"), ("bloom", "bloom-10-bits")),
+        "wal-buffered": comparisons.differs(("wal",), "wal-buffered", THROUGHPUT, free),
+        "wal-sync": comparisons.differs(("wal",), "wal-sync", THROUGHPUT, free),
+        "response": comparisons.differs(("response",), "response-direct", CPU, (Direction.LOWER,)),
+        "shared": faults.shared_response,
+        "costs": comparisons.costs_anything,
     })  # fmt: skip

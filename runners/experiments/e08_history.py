@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runners.claims.question import Asked, Question
 from runners.design.experiment import Experiment, Parameter
+from runners.results.answer import Asked, Question
 
 METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
 EXPERIMENT = Experiment(
@@ -19,7 +19,7 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the runs, and what answers it."""
-    from runners.claims.verdicts import trends_change
+    from runners.results.trends import trends_change
 
     return (
         Asked(Question("servers", "Did a server's figure change its level?"), trends_change(sentinel=False)),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.claims.question import Asked, Question
 from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
 from runners.design.experiment import ONE_LOAD, Experiment, Parameter, Value, setting_of, workload_of
 from runners.design.load import SIZES, Shape
 from runners.design.objective import PRIMARIES, Until
 from runners.design.target import target_of, whole_path
 from runners.errors import PlanError
+from runners.results.answer import Asked, Question
 
 COMPARE_BLOCK = "compare"
 #: Minutes of all starts together: in the smoke size as many as tell anything at all.
@@ -75,7 +75,7 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     """Return whether the two treatments differ in a quantity: the median, then every other."""
     from runners.analysis.quantities import QUANTITIES
-    from runners.claims.verdicts import treatments_differ
+    from runners.results.comparisons import treatments_differ
 
     quantities = sorted(QUANTITIES, key=lambda each: each.name != "p50_us")
     return tuple(

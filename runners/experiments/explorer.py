@@ -243,10 +243,16 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
     return HTML(f"<table>{''.join(lines)}</table>")  # type: ignore[no-untyped-call]
 
 
+#: Answers of a run on the index.
+MOST_ANSWERS = 3
+
+
 def _answer(folder: RunFolder) -> str:
     try:
-        return str(json.loads(folder.conclusions.read_text(encoding="utf-8")).get("answer") or "")
-    except (OSError, ValueError):
+        kept = json.loads(folder.conclusions.read_text(encoding="utf-8"))
+        decided = [one for one in kept["answers"] if one["verdict"] != "inconclusive"]
+        return " ".join(f"{one['question']} {one['verdict']}." for one in decided[:MOST_ANSWERS])
+    except (OSError, ValueError, KeyError):
         return ""
 
 

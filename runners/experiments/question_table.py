@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from runners.claims.question import Answering, Asked, Question, Verdict
 from runners.errors import LabError
+from runners.results.answer import Answering, Asked, Question, Verdict
 from runners.storage.run_folder import REFERENCE
 
 TABLE = Path(__file__).with_name("questions.toml")
@@ -40,8 +40,13 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     width: float
     design: Design
     text: str = ""
-    reported: str = ""
+    claim: str = ""
+    line: int = 0
     cores: int = 1
+    yes: str = ""
+    no: str = ""
+    means: str = ""
+    overturned_by: str = ""
 
     @property
     def decides(self) -> Criterion:
@@ -61,10 +66,13 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
     """Return the questions of an experiment as the table has them, in the order of what answers each by its key."""
     own = criteria()[number]
-    asked = [
-        (Question(key, own[key].text, own[key].reported, own[key].cores), answer) for key, answer in answering.items()
-    ]
-    return tuple(Asked(question, answer) for question, answer in asked)
+    return tuple(Asked(_question(key, own[key]), answer) for key, answer in answering.items())
+
+
+def _question(key: str, row: Criterion) -> Question:
+    return Question(
+        key, row.text, row.claim, row.line, row.cores, row.yes, row.no, row.means, row.overturned_by
+    )  # fmt: skip
 
 
 NOT_ASKED, NOT_MEASURED = "not asked", "not measured"

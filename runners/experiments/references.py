@@ -12,19 +12,17 @@ from typing import Any
 
 from runners import report
 from runners.audit.audit import audit
-from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
-from runners.claims.question import Asked
 from runners.design.experiment import Experiment
 from runners.design.load import Workload
 from runners.experiments.registry import EXPERIMENTS, plan_of
-from runners.readers.console_report import ConsoleReport
 from runners.readers.outputs import find_in
 from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
-from runners.readers.run import Run
 from runners.report.report import IN_README
+from runners.report.sentences import effect_words
+from runners.results.answer import Asked
+from runners.results.conclusion import Conclusion, conclude
 from runners.storage.archive import copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
 
@@ -35,20 +33,22 @@ def _reference(workload: Workload) -> str:
     return name if name.rpartition("/")[2] == workload.name else f"{name}/{workload.name}"
 
 
-def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
-    """Return a run as its folder holds it, what it says, and the published outputs that it is compared with."""
+def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
+    """Return what a run says, from its folder and the published outputs that it is compared with."""
     run = read_run(folder)
     foreign = (run.manifest.get("parameters") or {}).get("target")  # nothing was published of anybody's server
     workloads = () if foreign else plan_of(str(run.manifest["experiment"])).workloads
     references = {_reference(w): published(w.published) for w in workloads if w.published}
-    return run, conclude(run, references, questions), references
+    return conclude(run, references, questions)
 
 
 def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: bool = True) -> Conclusion:
     """Write report.html (where wanted), report.md, their figures and conclusions.json, from the run folder alone."""
-    run, conclusion, references = concluded(folder, questions)
-    report.render(run, conclusion, references, with_html)
-    write_json(folder.conclusions, conclusion.as_json())
+    conclusion = concluded(folder, questions)
+    report.render(conclusion, with_html)
+    kept = conclusion.as_json()
+    kept["effects"] = {one.question.key: effect_words(one) for one in conclusion.answers}
+    write_json(folder.conclusions, kept)
     return conclusion
 
 
@@ -101,8 +101,8 @@ def readme_findings(folder: RunFolder, link: str) -> str:
     facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(manifest)}"
     rows = [["question", "verdict", "effect (95 %)"], ["---", "---", "---"]]
     for each in kept["answers"]:
-        question = each["question"] + (f" (the report: {each['reported']})" if each["reported"] else "")
-        rows.append([cell.replace("|", "\\|") for cell in (question, f"**{each['verdict']}**", each["effect"])])
+        effect = kept["effects"][each["key"]]
+        rows.append([cell.replace("|", "\\|") for cell in (each["question"], f"**{each['verdict']}**", effect)])
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     size = manifest["size"]
     picture = ""
@@ -138,7 +138,10 @@ def _answer(plan: Experiment, root: Path, link: str) -> str:
     reference = RunFolder.open(folder)
     manifest = reference.manifest()
     report = f"[{manifest['size']}, {_day(manifest)}]({link}/{plan.number}/report.md)"
-    return f"{_short(str(_kept(reference)['answer']))} {report}".replace("|", "\\|")
+    kept = _kept(reference)
+    decided = [one for one in kept["answers"] if one["verdict"] != "inconclusive"]
+    answers = " ".join(f"{one['question']} **{one['verdict']}**: {kept['effects'][one['key']]}." for one in decided)
+    return f"{_short(answers)} {report}".replace("|", "\\|")
 
 
 def _kept(folder: RunFolder) -> dict[str, Any]:

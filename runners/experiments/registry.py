@@ -11,11 +11,11 @@ from pkgutil import iter_modules
 from typing import Any
 
 from runners import experiments
-from runners.claims.question import Asked
 from runners.design.experiment import Experiment
 from runners.errors import PlanError
 from runners.experiments.commands import COMMANDS, TARGET_COMPARE
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
+from runners.results.answer import Asked
 
 _MODULES: tuple[Any, ...] = tuple(
     import_module(f"{experiments.__name__}.{found.name}")

@@ -7,11 +7,11 @@ holds them, so within this package a module's other names are imported from its 
 
 from runners.report.closed_loop import loop_curves, loop_rates, probes
 from runners.report.comparison import interleaved
+from runners.report.cpu_time import by_rate
 from runners.report.flamegraph import differential, flamegraph
 from runners.report.ladder import knees_of as knees
 from runners.report.ladder import ladder
 from runners.report.latency import spectrum, timeline
-from runners.report.overview import by_rate
 from runners.report.report import render
 from runners.report.sections import history, outage
 from runners.report.validation import floors, staircase, stall

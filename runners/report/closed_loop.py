@@ -12,8 +12,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from runners.analysis import facts, instrument, loops
 from runners.analysis.loops import Loop
 from runners.analysis.quantities import factor
-from runners.claims import closed_loop as claims
-from runners.claims.conclusion import Conclusion
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
@@ -23,7 +21,7 @@ from runners.report.latency import spectrum
 from runners.report.tables import Section, Shown, Table, with_spectra
 
 
-def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
+def curve_section(run: Run) -> Section | None:
     """Where the responses lie: at the timer, or a hundred times below it."""
     chosen = curves_of(loops.of_run(run))
     if not chosen:
@@ -34,12 +32,11 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
         "Where the responses lie",
         "A connection sends its next request when the response to the last one has come. What is late is late by the "
         "timer of the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits.",
-        conclusion.about(loops.CURVES),
         (with_spectra(loops.CURVES, loop_curves(steps, instrument.floor_before(run.steps)), steps),),
     )
 
 
-def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
+def rate_section(run: Run) -> Section | None:
     """Return requests per second of every stage over connections."""
     found = loops.of_run(run)
     if not found:
@@ -59,12 +56,11 @@ def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
         "rates-of-loops",
         "Threads, connections, executors",
         "A loop that waits completes one request per wait on each connection, whatever the server's threads do.",
-        conclusion.about(loops.RATES),
         (Shown(loops.RATES, picture, data),),
     )
 
 
-def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
+def counter_section(run: Run) -> Section | None:
     """Return what the kernel counted in each stage, a request."""
     found = [loop for loop in loops.of_run(run) if write.known(loop.a_request("DelayedACKs"))]
     if not found:
@@ -88,9 +84,7 @@ def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
         loops.COUNTERS,
         "The kernel's evidence",
         "A packet capture would show each lone acknowledgement. The kernel counts them, and anyone may read that.",
-        conclusion.about(loops.COUNTERS),
-        (),
-        (Table("Counters of TCP", head, rows, note),),
+        tables=(Table("Counters of TCP", head, rows, note),),
     )
 
 
@@ -99,11 +93,8 @@ def _a_request(loop: Loop, counter: str) -> str:
     return write.number(value) if write.known(value) else tables.NONE
 
 
-def error_section(run: Run, conclusion: Conclusion) -> Section | None:
+def error_section(run: Run) -> Section | None:
     """404s by the script, here and as published."""
-    about = conclusion.about(loops.ERRORS)
-    if not about:
-        return None
     rows = [
         (
             f"{loop.title}: {name_of(loop.name)} x {loop.connections}",
@@ -115,15 +106,15 @@ def error_section(run: Run, conclusion: Conclusion) -> Section | None:
         if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
     ]
     head = ("loop", "requests", "404", "by the script's numbers")
-    shown = (Table("GET on a store with and without the keys", head, tuple(rows)),) if rows else ()
+    if not rows:
+        return None
+    shown = (Table("GET on a store with and without the keys", head, tuple(rows)),)
     return Section(
         loops.ERRORS,
         "Where the errors come from",
         "Nothing seeds LuaJIT's random numbers, so every thread of every run draws the same, and how many of them ask "
         "for an absent key is known before the server is started.",
-        about,
-        (),
-        shown,
+        tables=shown,
     )
 
 
@@ -141,7 +132,7 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
     return "; ".join(parts) or tables.NONE
 
 
-def published_section(run: Run, conclusion: Conclusion) -> Section | None:
+def published_section(run: Run) -> Section | None:
     """Return every published run with its reproduction."""
     found = loops.of_run(run)
     outputs = published_of(loops.REPORT)
@@ -167,7 +158,7 @@ def published_section(run: Run, conclusion: Conclusion) -> Section | None:
     )
     table = Table("Every published run", head, tuple(rows), note, numeric=False)
     title = "Published, reproduced, and what the authors missed"
-    return Section(loops.TABLE, title, "", (), (), (table,)) if here else None
+    return Section(loops.TABLE, title, tables=(table,)) if here else None
 
 
 def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: float) -> str:
@@ -218,6 +209,17 @@ def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Pictu
     return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
 
 
+def per_connection(found: Sequence[Loop]) -> str:
+    """Return requests per second and connection: of the loops that wait, and of the others."""
+    parts = []
+    for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
+        rates = [loop.rate_rps / loop.connections for loop in found if loop.waits == waits and loop.rate_rps > 0]
+        if rates:
+            low, high = (f"{rps:.1f}/s" if rps < 100 else write.rate(rps) for rps in (min(rates), max(rates)))
+            parts.append(f"{low if low == high else f'{low} to {high}'} for {what}")
+    return write.listed(parts) or "nothing was measured"
+
+
 @style.styled
 def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None = None) -> style.Picture:
     """Draw requests per second over connections, a panel a kind of request, a line a stage; published as crosses."""
@@ -247,7 +249,7 @@ def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None
     panels[0].set_ylabel("requests per second (log)")
     panels[0].set_ylim(bottom=10)
     style.legend(figure, 3, 8)
-    heading = f"Requests per second and connection: {claims.per_connection(found)}"
+    heading = f"Requests per second and connection: {per_connection(found)}"
     return figure.headed(heading, f"Requests per second over connections, in closed loop. {heading}.")
 
 

@@ -25,13 +25,12 @@ from runners.analysis.interleaved import (
     comparisons,
 )
 from runners.analysis.quantities import Floats, Row, Verdict, absolute, signed
-from runners.claims.conclusion import Conclusion
-from runners.claims.interleaved import anchor
 from runners.design.objective import CPU, THROUGHPUT
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style
 from runners.report.tables import Section, Shown, Table
+from runners.results.comparisons import figure_of as anchor
 
 #: By quantity and treatment, the ratio to the baseline in each start.
 Dots = Mapping[tuple[str, str], Sequence[float]]
@@ -302,7 +301,7 @@ def offered_rps(found: Comparison, steps: Sequence[Step]) -> float:
     return float(np.median(known)) if known else math.nan
 
 
-def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
+def interleaved_sections(run: Run) -> Iterator[Section]:
     """Yield a section a comparison."""
     said: set[str] = set()
     for found in comparisons(run):
@@ -316,7 +315,6 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
                 f"{place}-section",
                 f"Treatments {FORMS[found.form]}: {found.name}",
                 " ".join(fresh),
-                conclusion.about(place),
                 figures,
                 tables=(interleaved_table(found, rate_rps, MOST_ROWS),),
             )

@@ -1,22 +1,24 @@
-"""Compose a report: questions with their answers, findings, two figures, validity, sections, limits."""
+"""Compose a report: a summary, a section a question with its evidence in it, then latency, profiles and conditions."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from runners.analysis import facts
-from runners.claims.conclusion import MEANINGS, RULES, Check, Conclusion
-from runners.claims.question import Answered, Verdict
 from runners.readers import write
-from runners.readers.console_report import ConsoleReport
-from runners.readers.finding import Finding
 from runners.readers.run import Run
-from runners.report import overview
+from runners.report import sentences
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
-from runners.report.fixed_rate import latency_sections, profile_sections, published_sections, tail_sections
+from runners.report.cpu_time import by_rate_sections
+from runners.report.fixed_rate import (
+    latency_section,
+    loads_table,
+    published_section,
+    tail_section,
+    where_section,
+)
 from runners.report.flamegraph import FlameGraph
 from runners.report.ladder import knee_sections, ladder_section
 from runners.report.notices import notices
@@ -28,29 +30,40 @@ from runners.report.sections import (
     shared_response_sections,
     store_sections,
 )
-from runners.report.tables import MOST_MORE, Section, Shown, Table, once
+from runners.report.tables import Section, Shown, Table
 from runners.report.validation import BUILDERS as INSTRUMENT
-from runners.report.validity import failed_checks, figures_and_prose, passed_checks, question_numbers
+from runners.report.validity import failed_checks, marks_of, validity_line
+from runners.results.answer import Answered, Verdict
+from runners.results.conclusion import Conclusion
 
-MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
-MOST_NEXT, MOST_COMMANDS = 5, 6
+MOST_ROWS = 18
+MOST_COMMANDS = 6
+MOST_SUMMARY = 3  # answers of a summary
 BUSY = "M-BUSY"
-#: Where a finding is shown whose own figure the report does not draw, by the first word of its figure's anchor.
-SECTION_OF = {
-    "spectrum": "latency", "timeline": "latency", "shares": "where", "byrate": "where", "differential": "where",
-    "causes": "tail", "comparison": "published", "rates": "published", "ladder": "ladders", "knees": "ladders",
-    "ablation": "own", "ablations": "own", "checks": "validity",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Highlight:
-    """A finding of the report: question, evidence and meaning. `more` names where the same holds."""
+class QuestionPart:
+    """A question with its answer and the evidence that is shown first here.
 
-    finding: Finding
-    question: str
-    meaning: str
-    more: int = 0
+    `elsewhere` is the place of the evidence where an earlier question shows it. `marks` are failed checks that touch
+    the answer.
+    """
+
+    number: int
+    answered: Answered
+    claim: str
+    verdict: str
+    evidence: str
+    rests_on: str
+    needed: str
+    shown: Section
+    elsewhere: str | None
+    marks: tuple[str, ...]
+
+    @property
+    def anchor(self) -> str:
+        return f"question-{self.answered.question.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,155 +72,152 @@ class Document:
 
     run: Run
     conclusion: Conclusion
-    answers: tuple[Answered, ...]
-    findings: tuple[Highlight, ...]
-    first: tuple[Shown, ...]
-    wrong: tuple[tuple[Check, str], ...]
-    well: str
+    summary: tuple[str, ...]
+    loads: Table | None
+    questions: tuple[QuestionPart, ...]
+    valid: str
+    wrong: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     limits: tuple[str, ...]
-    next_steps: tuple[Finding, ...]
+    appendix: tuple[Section, ...]
     commands: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
 
     @property
+    def parts(self) -> tuple[Section, ...]:
+        """Every section that shows something, in order."""
+        return (*(question.shown for question in self.questions), *self.sections, *self.appendix)
+
+    @property
     def figures(self) -> tuple[Shown, ...]:
         """Every figure except flame graphs, in order."""
-        return (*self.first, *(shown for section in self.sections for shown in section.figures))
+        return tuple(shown for part in self.parts for shown in part.figures)
 
     @property
     def graphs(self) -> tuple[FlameGraph, ...]:
-        """Every flame graph of one profile."""
-        return tuple(graph for section in self.sections for graph in section.graphs if graph.other is None)
-
-    @property
-    def prose(self) -> str:
-        """All that it says of its figures in words and tables."""
-        return " ".join(
-            [
-                *(each.answer.effect for each in self.answers),
-                *(item.finding.sentence for item in self.findings),
-                *(finding.sentence for part in self.sections for finding in part.findings),
-                *(part.text for part in self.sections),
-                *(cell for part in self.sections for table in part.tables for row in table.rows for cell in row),
-            ]
-        )
+        """Every flame graph, in order."""
+        return tuple(graph for part in self.parts for graph in part.graphs)
 
     @property
     def warnings(self) -> tuple[tuple[str, str], ...]:
-        """What was unusual before the run, with its code; of other work, whether the loads were disturbed by any."""
-        quiet = any(check.name == "machine" and check.ok for check in self.conclusion.checks)
-        found = []
-        for each in self.run.manifest.get("warnings") or ():
-            calmed = each["code"] == BUSY and quiet
-            rest = "during the loads it was no more than may be" if calmed else each.get("remedy")
-            found.append((" ".join(write.sentence(str(text)) for text in (each["text"], rest) if text), each["code"]))
-        return tuple(found)
+        """What was unusual before the run, with its code; other work that was over before the loads is left out."""
+        quiet = any(check.about.value == "quiet machine" and check.ok for check in self.conclusion.checks)
+        unusual = self.run.manifest.get("warnings") or ()
+        return tuple(
+            (write.sentence(str(warning["text"])), str(warning["code"]))
+            for warning in unusual
+            if not (quiet and warning["code"] == BUSY)
+        )
 
     @property
     def anchors(self) -> set[str]:
         """The places that can be linked to."""
         places = {shown.anchor for shown in self.figures} | {graph.anchor for graph in self.graphs}
-        return places | {part.anchor for part in self.sections} | {f"finding-{t.finding.code}" for t in self.findings}
+        return places | {part.anchor for part in self.parts}
 
     def place(self, anchor: str | None) -> str | None:
-        """Return the place that shows what an anchor stands for: itself, or the section that it belongs to."""
-        if not anchor:
-            return None
-        known = self.anchors | {"validity", "limits"}
-        for each in (anchor, f"{anchor}-figure", f"{anchor}-section", SECTION_OF.get(anchor.partition("-")[0], "")):
-            if each in known:
-                return each
-        return None
-
-    def shown(self, anchor: str | None) -> str | None:
-        """Return the figure or finding that an anchor of a cell stands for; none where only a section would be left."""
-        place = self.place(anchor)
-        return None if place in {part.anchor for part in self.sections} else place
-
-    def link(self, answered: Answered) -> str | None:
-        """Where the evidence of an answer stands."""
-        finding = answered.answer.finding
-        by_rule = f"finding-{finding.code}" if finding is not None else ""
-        return self.place(answered.answer.link) or (by_rule if by_rule in self.anchors else None)
+        """Return the place of an anchor, or None where the report does not show it."""
+        return anchor if anchor in self.anchors else None
 
 
-def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Document:
-    """Compose the report of a run from its conclusion; a figure that would be beyond the limits is left out."""
-    first = tuple(overview.figures(run))
-    findings = _findings(conclusion)
-    named = {each.finding.code for each in findings}
-    own = _limited((_not_yet_named(part, named) for part in sections(run, conclusion)), MOST_OWN)
-    parts = [
-        *latency_sections(run, conclusion, published),
-        *own,
-        *profile_sections(run),
-        *tail_sections(run, conclusion),
-        *published_sections(run, conclusion),
-    ]
-    left = MOST_FIGURES - len(first) - sum(graph.other is None for part in parts for graph in part.graphs)
-    parts = _limited(parts, left)
-    left -= sum(len(part.figures) for part in parts)
-    if sum(graph.other is not None for part in parts for graph in part.graphs) > left:
-        # the figure of the frames that changed shows the same difference
-        parts = [replace(part, graphs=tuple(one for one in part.graphs if one.other is None)) for part in parts]
-    made = Document(
-        run,
+def document(conclusion: Conclusion) -> Document:
+    """Compose the report of a run from its conclusion."""
+    results = conclusion.results
+    pool = [*latency_and_tail(conclusion), *own_sections(results.run), where_section(results)]
+    questions, pool = _questions(conclusion, pool)
+    whole = {"latency", "where"}
+    main = [part for part in pool if part.anchor in whole and not part.empty]
+    rest = [part for part in pool if part.anchor not in {*whole, "tail"} and not part.empty]
+    published = published_section(results)
+    return Document(
+        results.run,
         conclusion,
-        conclusion.answers,
-        findings,
-        first,
-        (),
-        "",
-        tuple(parts),
-        tuple(_limits(run, conclusion)),
-        once(conclusion.next_steps)[:MOST_NEXT],
-        tuple(_commands(run)),
-        tuple(notices(run, has_sections=bool(own))),
+        tuple(_summary(conclusion)),
+        loads_table(results),
+        questions,
+        validity_line(conclusion.checks),
+        tuple(failed_checks(conclusion)),
+        tuple([*main, *([] if published.empty else [published])]),
+        tuple(_limits(results.run, conclusion)),
+        tuple(_short(part) for part in rest),
+        tuple(_commands(results.run)),
+        tuple(notices(results.run, has_sections=bool(rest) or bool(questions))),
     )
-    checks = (*conclusion.checks, figures_and_prose(made.figures, made.prose, run))
-    return replace(made, wrong=tuple(failed_checks(checks, conclusion)), well=passed_checks(checks))
 
 
-def _not_yet_named(part: Section, named: set[str]) -> Section:
-    """Return a section without what the findings at the head of the report say already, and with few more."""
-    return replace(part, findings=once(f for f in part.findings if f.code not in named)[:MOST_MORE])
+def latency_and_tail(conclusion: Conclusion) -> list[Section]:
+    """Return the sections of loads at one rate; a load over time that an answer shows with its causes stands there."""
+    return [latency_section(conclusion.results), tail_section(conclusion.results)]
 
 
-def _limited(parts: Iterable[Section], most: int) -> list[Section]:
-    """Sections with no more figures than may be in all; a section that has nothing left goes."""
-    kept = []
-    for part in parts:
-        figures = part.figures[: max(0, most)]
-        most -= len(figures)
-        cut = replace(part, figures=figures, tables=tuple(map(_short, part.tables)))
-        if figures or cut.tables or cut.graphs or cut.findings or (cut.text and not part.figures):
-            kept.append(cut)  # a text that introduces figures goes with them
-    return kept
+def _questions(conclusion: Conclusion, pool: Sequence[Section]) -> tuple[tuple[QuestionPart, ...], list[Section]]:
+    """Return a part a question, each figure or table in the first question that it answers, and what is left."""
+    left, parts, shown_in = list(pool), list[QuestionPart](), dict[str, str]()
+    for number, answered in enumerate(conclusion.answers, 1):
+        anchor = answered.answer.figure
+        section, left = _taken(anchor, left)
+        place = f"question-{answered.question.key}"
+        elsewhere = shown_in.get(anchor or "")
+        if anchor and not section.empty:
+            shown_in[anchor] = place
+        parts.append(
+            QuestionPart(
+                number, answered, _claim(answered), sentences.verdict_words(answered),
+                sentences.effect_words(answered), sentences.basis_words(answered.answer),
+                sentences.needed_words(answered.answer), replace(_short(section), anchor=place), elsewhere,
+                tuple(marks_of(number, conclusion)),
+            )
+        )  # fmt: skip
+    return tuple(parts), left
 
 
-def _short(table: Table) -> Table:
+def _taken(anchor: str | None, pool: Sequence[Section]) -> tuple[Section, list[Section]]:
+    """Take what an anchor names out of the sections: one figure, or the tables of the section that bears it."""
+    nothing = Section("", "")
+    if anchor is None:
+        return nothing, list(pool)
+    for place, part in enumerate(pool):
+        own = tuple(shown for shown in part.figures if shown.anchor == anchor)
+        if own or (part.anchor == anchor and part.tables):
+            rest = replace(part, figures=tuple(shown for shown in part.figures if shown.anchor != anchor))
+            tables = () if own and len(part.figures) > 1 else part.tables
+            tables = () if part.anchor in ("where", "latency") else tables
+            rest = replace(rest, tables=() if tables else rest.tables)
+            return Section("", "", part.text if tables else "", own, tables), [*pool[:place], rest, *pool[place + 1 :]]
+    return nothing, list(pool)
+
+
+def _claim(answered: Answered) -> str:
+    """Return what the original report says, with its line where it is known; empty where it says nothing."""
+    question = answered.question
+    if not question.claim:
+        return ""
+    return f"The report (line {question.line}): {question.claim}" if question.line else f"The report: {question.claim}"
+
+
+def _summary(conclusion: Conclusion) -> Iterator[str]:
+    """Yield what was measured on what, then the answers that matter most: the first that are decided."""
+    run = conclusion.results.run
+    machine = run.manifest.get("machine") or {}
+    counted = [one.answer.verdict for one in conclusion.answers]
+    parts = [f"{counted.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in counted]
+    asked = f"{write.several(len(counted), 'question')}: {write.listed(parts)}" if counted else "No question is asked"
+    where = f", on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
+    yield write.sentence(f"{asked}{where}")
+    decided = [one for one in conclusion.answers if one.answer.verdict != Verdict.INCONCLUSIVE]
+    for one in decided[:MOST_SUMMARY]:
+        yield f"{one.question.text} {sentences.verdict_words(one)} {write.sentence(sentences.effect_words(one))}"
+
+
+def _short(part: Section) -> Section:
+    return replace(part, tables=tuple(map(_shortened, part.tables)))
+
+
+def _shortened(table: Table) -> Table:
     if len(table.rows) <= MOST_ROWS:
         return table
     more = write.several(len(table.rows) - MOST_ROWS, "more row")
-    note = f"{table.note} {more}: see conclusions.json and the data of the figures."
-    return replace(table, rows=table.rows[:MOST_ROWS], note=note.strip())
-
-
-def _findings(conclusion: Conclusion) -> tuple[Highlight, ...]:
-    """At most ten: those that answers rest on, then those of the rules that mean most; one of each rule."""
-    by_code = facts.grouped((*conclusion.missed, *conclusion.findings), lambda finding: finding.code)
-    if any(each.evidence.get("quantity") == "p99_us" for each in by_code.get("C01", []) + by_code.get("C02", [])):
-        by_code.pop("L02", None)  # one run of each says nothing more where starts were compared
-    used = [each.answer.finding.code for each in conclusion.answers if each.answer.finding is not None]
-    order = [code for code in dict.fromkeys([*used, *MEANINGS]) if code in by_code and code in MEANINGS]
-    answers = {
-        each.answer.finding.code: each.answer.finding for each in reversed(conclusion.answers) if each.answer.finding
-    }
-    return tuple(
-        Highlight(answers.get(code, by_code[code][0]), RULES[code], MEANINGS[code], len(by_code[code]) - 1)
-        for code in order[:MOST_FINDINGS]
-    )
+    return replace(table, rows=table.rows[:MOST_ROWS], note=f"{table.note} {more} in the data of the figures.".strip())
 
 
 def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
@@ -219,33 +229,36 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
         parts = [f"one {what}", machine.get("cpu_model"), f"{machine.get('cores')} cores", memory, machine.get("os")]
         text = ", ".join(str(part) for part in [*parts, f"kernel {machine.get('kernel')}"])
         yield f"Hardware: {text}; server and generator share it, with no network between."
-    yield from (check.text for check in conclusion.checks if check.name == "resolution")
     if tools:
         yield f"Software: {', '.join(_version(name, text) for name, text in tools.items() if 'sources' not in name)}."
-    if (placed := next((s.record for s in run.steps if s.record.server.cpus), None)) is not None:
-        sides = [side.cpus or () for side in (placed.server, placed.generator)]
-        server, generator = (write.listed(map(str, cpus)) or "any" for cpus in sides)
-        yield f"Placement: server on CPU {server}, generator on CPU {generator}."
-    stored = [each for s in run.steps if (each := s.record.store_after.disk_bytes)]
+    for placement in _placements(run):
+        yield placement
+    stored = [size for step in run.steps if (size := step.record.store_after.disk_bytes)]
     if stored and machine.get("memory_bytes"):
         most = write.size(float(max(stored)))
         yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
-    durable = {str(s.record.server.ready.get("durability")) for s in run.steps} - {"None", ""}
+    durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
         yield f"Durability: {write.listed(sorted(durable))}."
     # what is empty or zero was left to the lab
     parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
     if parameters:
-        given = (
-            f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
-        )
+        given = (f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items())
         yield f"Parameters: {', '.join(given)}; all others as the lab chooses."
-    for finding in once(f for f in conclusion.findings if f.code == "R02"):
-        yield f"Not tested: {finding.sentence}"
-    undecided = [each for each in conclusion.answers if each.answer.verdict == Verdict.INCONCLUSIVE]
-    if undecided:
-        yield f"Not decided by this run: {question_numbers(undecided, conclusion)}."
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
+
+
+def _placements(run: Run) -> Iterator[str]:
+    """Yield on which cores servers and generators ran, once for every arrangement, with what ran so."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for step in run.steps:
+        if step.record.server.command and step.kind != "sentinel":
+            sides = (step.record.server.cpus or (), step.record.generator.cpus or ())
+            server, generator = (write.listed(map(str, cpus)) or "any" for cpus in sides)
+            seen.setdefault((server, generator), []).append(step.kind)
+    for (server, generator), kinds in seen.items():
+        what = f" ({write.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
+        yield f"Placement{what}: server on CPU {server}, generator on CPU {generator}."
 
 
 def _version(name: str, text: object) -> str:
@@ -270,20 +283,20 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
             return
 
 
-Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
+Builder = Callable[[Run], Section | Iterable[Section] | None]
 
 #: In the order in which the sections stand in a report.
 BUILDERS: tuple[Builder, ...] = (
     interleaved_sections, outage_section, knee_sections, ladder_section, client_lock_section, keys_section,
-    store_sections, shared_response_sections, *INSTRUMENT, *CLOSED_LOOP, history_section,
+    store_sections, shared_response_sections, by_rate_sections, *INSTRUMENT, *CLOSED_LOOP, history_section,
 )  # fmt: skip
 
 
-def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:
-    """Return the sections that this run has something for."""
-    found: list[Section] = []
+def own_sections(run: Run) -> list[Section]:
+    """Return the sections that this run has something for, besides those of loads at one rate."""
+    made: list[Section] = []
     for builder in BUILDERS:
-        built = builder(run, conclusion)
+        built = builder(run)
         if built is not None:
-            found += [built] if isinstance(built, Section) else built
-    return tuple(found)
+            made += [built] if isinstance(built, Section) else built
+    return made

@@ -24,7 +24,6 @@ from runners.audit.audit import Audit, page
 from runners.audit.listing import highest_rate_lines, written
 from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
 from runners.claims.between import Compared, Judgement, Outcome
-from runners.claims.conclusion import Check
 from runners.design.objective import ERRORS
 from runners.readers import write
 from runners.readers.output import Output
@@ -33,6 +32,8 @@ from runners.report import report, style
 from runners.report.comparison import drawn, interleaved_table
 from runners.report.tables import ICONS, Shown, Table, bold, escape, fenced
 from runners.report.tables import table as as_table
+from runners.report.validity import check_words
+from runners.results.checks import Check
 
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
 _WIDTH = 49  # characters of the axis; odd, so that no change lies in the middle
@@ -50,8 +51,8 @@ def comment(found: Comparison, judgements: Sequence[Judgement], checks: Sequence
         )
         lines += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
     lines += [fenced(picture(found, judgements)), "", as_table(interleaved_table(found, most=MOST_VALUES)), ""]
-    weak = [check for check in checks if not check.ok]
-    lines += [f"- {bold(check.name)}: {escape(check.text)}" for check in weak[:MOST_WARNINGS]]
+    weak = [check for check in checks if check.failed]
+    lines += [f"- {escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
     if not weak:
         lines.append(escape("All checks passed: starts, control, utilisation, carry-over."))
     return "\n".join(lines) + "\n"

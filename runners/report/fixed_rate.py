@@ -1,212 +1,196 @@
-"""Build the sections of loads at one rate: latency, where the time goes, why the tail, published and reproduced."""
+"""Sections of loads at one rate: latency, where the time goes, published and reproduced side by side."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import permutations
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
 from runners.analysis import facts, instrument
-from runners.claims import profile
-from runners.claims.climbing import ladders
-from runners.claims.conclusion import Comparison, Conclusion
-from runners.claims.published import UNRESOLVED
+from runners.analysis.quantities import of_step
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
-from runners.readers.finding import Anchor
 from runners.readers.run import Run, Step
-from runners.report import overview, style, tables
-from runners.report.flamegraph import differential, flamegraph
+from runners.report import style, tables
+from runners.report.cpu_time import LEAST_SHARE, cpu_figure
+from runners.report.flamegraph import FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
-from runners.report.latency import attribution_of, spectrum, timeline, timeline_data
-from runners.report.tables import MOST_MORE, Section, Shown, Table, once, with_spectra
+from runners.report.latency import spectrum, timeline, timeline_data
+from runners.report.tables import Section, Shown, Table, with_spectra
+from runners.results import profiles
+from runners.results.results import Results
 
-MOST_SHARES, MOST_COMPARED = 6, 2
+MOST_SHARES = 6
 FEWEST_SAMPLES = 30  # of a figure
-LEVELS = (0.5, 0.99)  # of a table of loads
-NOT_RESOLVED = f"{UNRESOLVED} not resolved, so neither a headline nor compared."
-MOST_PUBLISHED = 4  # published rates of a table
-EVENT = facts.CPU
-EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes"}
+LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
+PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
+MOST_GRAPHS = 6
+UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
+NOTE = f"Response time counts from the intended start of a request. {UNRESOLVED} too fast for this instrument."
+EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
 
-def latency_sections(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Iterator[Section]:
-    """Yield the latency of the loads: a spectrum a workload, percentiles, and the least steady over time."""
-    by_workload = {name.rpartition("/")[2]: report for name, report in published.items()}
-    shown, found, listed = list[Shown](), list[tuple[str, ...]](), list[Step]()
-    loads = [step for step in run.find(kind="load", profiled=False) if facts.quotable(step)]
-    compared = {one.workload for one in conclusion.comparison[:MOST_COMPARED]}
+def percentile(step: Step, run: Run, level: float) -> str:
+    """Return a percentile of a load as a cell: with its interval, marked where it is the instrument's, or why not."""
+    value = facts.quoted(step, level)
+    if value is None:
+        return facts.why_not(step) or tables.NONE
+    return facts.written(value) + (UNRESOLVED if instrument.unresolved(run.steps, step, level) else "")
+
+
+def loads_table(results: Results) -> Table | None:
+    """Return the loads at one rate in one table: rate, errors, percentiles, CPU; None without any."""
+    loads = list(results.clean_loads())
+    if not loads:
+        return None
+    rows = tuple(
+        (
+            facts.title(step), write.rate(facts.achieved_rps(step)), write.count(sum(facts.errors(step).values())),
+            *(percentile(step, results.run, level) for level in LEVELS), write.latency(of_step(step)["cpu_us"]),
+        )
+        for step in loads
+    )  # fmt: skip
+    head = ("load", "rate", "errors", *map(write.level, LEVELS), "CPU per request")
+    return Table("Loads at one rate", head, rows, NOTE)
+
+
+def latency_section(results: Results) -> Section:
+    """Return the latency of the loads: a spectrum and the latency over time of each workload."""
+    run, shown = results.run, list[Shown]()
+    loads = [step for step in results.clean_loads() if facts.quotable(step)]
     for workload in dict.fromkeys(step.workload for step in loads):
         own = [step for step in loads if step.workload == workload and facts.samples(step) >= FEWEST_SAMPLES]
-        floor = instrument.nearest_floor(run.steps, own[0]) if own else None
         if not own:
             continue
-        picture = spectrum(*own, published=by_workload.get(workload), floor=floor, heading=_heading(own, run))
+        floor = instrument.nearest_floor(run.steps, own[0])
+        output = results.published_output(workload)
+        picture = spectrum(*own, published=output[1] if output else None, floor=floor, heading=_heading(own, run))
         drawn = [*own, *([floor] if floor is not None else [])]
-        shown.append(with_spectra(Anchor.spectrum(workload), picture, drawn))
-        if workload not in compared:  # else it stands in the table with the published output
-            found += [_row(step, run) for step in own]
-            listed += own
-    timed = [step for step in loads if not step.frames["intervals"].empty]
-    if timed and not any(map(attribution_of, loads)):  # else its causes are drawn with it, see tail_sections
-        worst = max(timed, key=_tail_of)
-        picture = timeline(worst, floor=instrument.nearest_floor(run.steps, worst))
-        shown.append(Shown(Anchor.timeline(worst.workload), picture, timeline_data(worst)))
-    if shown:
-        head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU per request, all threads", "samples")
-        note = _note(listed, run, found)
-        table = (Table("Loads at a fixed rate", head, tuple(found), note),) if found else ()
-        yield Section("latency", "Latency", figures=tuple(shown), tables=table)
+        shown.append(with_spectra(f"spectrum-{workload}", picture, drawn))
+        timed = [step for step in own if not step.frames["intervals"].empty]
+        if timed:
+            data = pd.concat([timeline_data(step).assign(step=step.name) for step in timed], ignore_index=True)
+            shown.append(Shown(f"timeline-{workload}", timeline(*timed[:2], floor=floor), data))
+    return Section("latency", "Latency", figures=tuple(shown))
 
 
-def _note(loads: Sequence[Step], run: Run, rows: Iterable[Sequence[str]]) -> str:
-    """Return what the marks in a table of these loads mean."""
-    cells = [cell for row in rows for cell in row]
-    note = "Response time counts from the intended start of a request."
-    if any(cell.endswith(UNRESOLVED) for cell in cells):
-        why = [why for step in loads for level in LEVELS if (why := instrument.unresolved(run.steps, step, level))]
-        note += f" {NOT_RESOLVED[:-1]}{': ' * bool(why)}{', or '.join(dict.fromkeys(why))}."
-    return note + (" ? stands for a bound that the load is too short to give." if any("?" in c for c in cells) else "")
+def tail_section(results: Results) -> Section:
+    """Return the latency of single loads over time, with the causes of their tails in lanes below."""
+    run, shown = results.run, list[Shown]()
+    for step in results.clean_loads():
+        if facts.quotable(step) and not step.frames["slices"].empty:
+            picture = timeline(step, floor=instrument.nearest_floor(run.steps, step))
+            shown.append(Shown(f"causes-{step.name}", picture, timeline_data(step)))
+    return Section("tail", "Why the tail", figures=tuple(shown))
 
 
-def _heading(own: list[Step], run: Run) -> str:
-    """Return the loads with what may be a headline of all: p99, else the median, else CPU time, else the achieved
-    rate.
-    """
-    parts = []
-    resolved = (p for p in (0.99, 0.5) if not any(instrument.unresolved(run.steps, step, p) for step in own))
+def _heading(own: Sequence[Step], run: Run) -> str:
+    """Return the loads with what may be a headline of all: p99, else the median."""
+    levels = (0.99, 0.5)
+    resolved = (level for level in levels if not any(instrument.unresolved(run.steps, step, level) for step in own))
     level = next(resolved, None)
-    for step in own:
-        value = facts.at(step, level) if level is not None else None
-        cpu_us = overview.cpu_us(step)
-        if level is not None and value is not None:
-            least = "at least " if value.at_least else ""
-            parts.append(f"{style.engine_name(step.subject)} {write.level(level)} {least}{write.latency(value.value)}")
-        elif write.known(cpu_us):
-            parts.append(f"{style.engine_name(step.subject)} {write.latency(cpu_us)} of CPU per request in all threads")
-        else:
-            parts.append(f"{style.engine_name(step.subject)} {write.rate(facts.achieved_rps(step))}")
     rates = {facts.offered_rps(step) for step in own}
     at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
-    return f"{style.plain(own[0].workload.upper(), 12)}{at}: {', '.join(parts)}"
+    heading = f"{style.plain(own[0].workload.upper(), 12)}{at}"
+    if level is None:
+        return f"{heading}: response time by percentile, too fast for this instrument"
+    values = [(step, value) for step in own if (value := facts.at(step, level)) is not None]
+    parts = [f"{style.engine_name(step.subject)} {facts.written(value)}" for step, value in values]
+    return f"{heading}: {write.level(level)} {', '.join(parts)}"
 
 
-def _tail_of(step: Step) -> float:
-    value = facts.at(step, 0.99)
-    return value.value if value is not None else 0.0
+def where_section(results: Results) -> Section:
+    """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
+    profiled = facts.shown_profiles(results.steps)
+    graphs = chosen_graphs(profiled)
+    figure = cpu_figure(results.run)
+    figures = (figure,) if figure is not None else ()
+    return Section("where", "Where the time goes", "", figures, tuple(_shares(profiled)), graphs)
 
 
-def _row(step: Step, run: Run) -> tuple[str, ...]:
-    def cell(level: float) -> str:
-        value = facts.quoted(step, level)
-        text = facts.written(value) if value else write.DASH
-        return text + (UNRESOLVED if instrument.unresolved(run.steps, step, level) else "")
-
-    cpu_us, samples = write.latency(overview.cpu_us(step)), write.count(facts.samples(step))
-    return (facts.title(step), write.rate(facts.offered_rps(step)), *map(cell, LEVELS), cpu_us, samples)
-
-
-def profile_sections(run: Run) -> Iterator[Section]:
-    """Where the time goes: flame graphs of the lowest and the highest rate, their difference, and shares."""
-    profiled = facts.shown_profiles(run.steps)
-    if not profiled:
-        return
-    ends = facts.profile_ends(profiled)
-    graphs = [flamegraph(step, EVENT) for step in ends]
-    text, figures = "", list[Shown]()
-    if len(graphs) == 2:
-        same = len({(step.subject, step.workload) for step in ends}) == 1
-        text = f"Flame graphs of {'the lowest and the highest profiled rate' if same else 'two treatments'}, "
-        if (pair := facts.compared_profiles(profiled)) is None:
-            text += "whose stores share no code, so their frames are not compared"
-        else:
-            seen = differential(*pair, EVENT)
-            figures.append(Shown(f"{seen.anchor}-figure", seen.picture(), seen.data))
-            graphs += seen.graphs
-            text += f"and their difference. {seen.title}"
-    yield Section(
-        "where", "Where the time goes", write.sentence(text) if text else "", figures=tuple(figures),
-        tables=tuple(_shares(profiled)), graphs=tuple(graphs), pages=tuple(_pages(ends, run)),
-    )  # fmt: skip
-
-
-def _pages(ends: Sequence[Step], run: Run) -> Iterator[tuple[str, str]]:
-    """Title and path of the profiler's own pages that the run folder holds of these steps; an archive holds none."""
-    pages = {f"heat map of {step.name}": step.folder.heat_map(EVENT) for step in ends}
-    for own, other in permutations(ends, 2):
-        pages[f"{own.name} against {other.name}"] = own.folder.difference(EVENT, other.name)
-    return ((title, page.relative_to(run.folder.path).as_posix()) for title, page in pages.items() if page.exists())
+def chosen_graphs(profiled: Sequence[Step]) -> tuple[FlameGraph, ...]:
+    """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, and lock where its
+    threads wait; of a ladder, cpu at the lowest and at the highest rate.
+    """
+    chosen = list[FlameGraph]()
+    for workload in dict.fromkeys(step.workload for step in profiled):
+        own = [step for step in profiled if step.workload == workload]
+        first = [step for step in own if step.subject == own[0].subject]
+        by_rate = sorted(first, key=lambda step: rate if math.isfinite(rate := facts.offered_rps(step)) else 0.0)
+        for step in dict.fromkeys((by_rate[0].name, by_rate[-1].name)):
+            graphs = flamegraphs(next(one for one in by_rate if one.name == step))
+            chosen += [graph for graph in graphs if graph.event == facts.CPU or step == by_rate[-1].name]
+    return tuple(chosen[:MOST_GRAPHS])
 
 
 def _shares(profiled: list[Step]) -> Iterator[Table]:
-    """Yield shares of CPU time and of allocations with their intervals, a column a profiled step."""
+    """Yield shares of CPU time, allocations and waiting with their intervals, a column a profiled step."""
     last = {(step.subject, step.workload): step for step in profiled}
-    for event in ("cpu", "alloc"):
+    for event in EVENT_TITLES:
         steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
         shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
         every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)
-        weight = every.sum()[every.max() >= overview.LEAST_SHARE]
-        counts = zip(steps, shown, strict=True)
+        weight = every.sum()[every.max() >= LEAST_SHARE]
         heads = (
-            f"{style.name_of(step)}: {tables.count(rows['samples'].sum())} samples{profile.own(step, event)}"
-            for step, rows in counts
+            f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)"
+            for step, rows in zip(steps, shown, strict=True)
         )
         body = [
             (str(name), *(_share(rows, str(name)) for rows in shown))
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
         ]
-        note = f"Share of {profile.EVENT_NAMES[event]} with its 95 % interval and the number of samples behind it."
-        if event == EVENT:
-            note += f" Where the store's share is named, it is that of {write.listed(profile.STORE)} together."
-        yield Table(f"{EVENT_TITLES[event]}: shares by category", ("category", *heads), tuple(body), note)
+        note = f"Share of {profiles.EVENT_NAMES[event]} with its 95 % interval."
+        if event == facts.CPU:
+            note += f" The store is {write.listed(profiles.STORE)} together."
+        yield Table(f"{EVENT_TITLES[event]} by category", ("category", *heads), tuple(body), note)
 
 
 def _share(rows: pd.DataFrame, category: str) -> str:
     if category not in rows.index:
         return tables.NONE
     row = rows.loc[category]
-    return f"{tables.share_interval(row['share'], row['low'], row['high'])}\nn = {tables.count(row['samples'])}"
+    return tables.share_interval(row["share"], row["low"], row["high"])
 
 
-def tail_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """Yield why the tail: the load whose tail is longest, with its causes."""
-    loads = [step for step in run.find(kind="load", profiled=False) if attribution_of(step) is not None]
-    own = [step for step in loads if not instrument.of_instrument(run.steps, step, 0.99)]
-    if not own:
-        about = once(f for step in loads for f in conclusion.about(Anchor.causes(step.name)))
-        yield from [Section("tail", "Why the tail", findings=about[:MOST_MORE])] * bool(about)
-        return
-    step = max(own, key=_tail_of)
-    picture = timeline(step, floor=instrument.nearest_floor(run.steps, step))
-    shown = Shown(Anchor.causes(step.name), picture, timeline_data(step))
-    yield Section(
-        "tail", "Why the tail", findings=conclusion.about(Anchor.causes(step.name))[:MOST_MORE], figures=(shown,)
+def published_section(results: Results) -> Section:
+    """Return published and reproduced side by side: loads at one rate, and the rates of ladders."""
+    shown = []
+    for workload in dict.fromkeys(step.workload for step in results.clean_loads()):
+        output = results.published_output(workload)
+        loads = [step for step in results.clean_loads() if step.workload == workload]
+        if output is not None:
+            shown.append(_against(results.run, workload, output[1], loads))
+    of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
+    text = PUBLISHED_TEXT if of_ladders else ""
+    return Section("published", "Published and reproduced", text, tables=(*shown, *of_ladders))
+
+
+def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:
+    """Return one workload: the published output and the clean load of each engine."""
+
+    def row(name: str, stated: float | None, unit: Callable[[float], str], own: Callable[[Step], float]) -> tuple[str, ...]:
+        return (name, tables.NONE if stated is None else unit(stated), *(unit(own(step)) for step in loads))
+
+    def level_row(level: float) -> tuple[str, ...]:
+        stated = published.latencies.at(level)
+        cells = (percentile(step, run, level) for step in loads)
+        return (write.level(level), tables.NONE if stated is None else write.latency(stated), *cells)
+
+    rows = (
+        row("offered rate", published.rate_rps, write.rate, facts.offered_rps),
+        row("achieved rate", published.requests_per_s, write.rate, facts.achieved_rps),
+        *map(level_row, PUBLISHED_LEVELS),
+        row("samples", published.latencies.count, write.count, facts.samples),
+        row("errors", published.errors, write.count, lambda step: sum(facts.errors(step).values())),
+        row("duration", published.duration_s, write.seconds, lambda step: facts.number(step, "elapsed_s")),
+        ("generator", published.tool or tables.NONE, *map(facts.tool, loads)),
     )
-
-
-def published_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """Published and reproduced, side by side, and what limits the comparison."""
-    shown = [_compared(run, one) for one in conclusion.comparison[:MOST_COMPARED]]
-    differs = dict.fromkeys(text for one in conclusion.comparison for text in one.differs)
-    rates = [one for ladder in ladders(run) if (one := against_published(ladder)) is not None][:2]
-    shown += [replace(one, rows=one.rows[:MOST_PUBLISHED], note=one.note if one is rates[-1] else "") for one in rates]
-    if shown:
-        text = " ".join(differs) or PUBLISHED_TEXT
-        yield Section("published", "Published and reproduced", text=text, tables=tuple(shown))
-
-
-def _compared(run: Run, one: Comparison) -> Table:
-    """Return a published output and the loads of its workload: all that a report says of them in numbers."""
-    loads = {style.engine_name(step.subject): step for step in run.find(kind="load", profiled=False)
-             if step.workload == one.workload}  # fmt: skip
-    used = (overview.cpu_us(loads[name]) if name in loads else math.nan for name in one.columns[1:])
-    rows = list(one.rows)
-    before = next((place for place, row in enumerate(rows) if row[0] == "samples"), len(rows))
-    rows.insert(before, ("CPU per request, all threads", "not stated", *map(tables.latency, used)))
-    title = f"{one.workload.upper()}: published and reproduced"
-    return Table(title, ("", *one.columns), tuple(rows), _note(list(loads.values()), run, rows))
+    head = (workload.upper(), "published", *(facts.engine_name(step.subject) for step in loads))
+    note = (
+        f"{UNRESOLVED} too fast for this instrument. The published machine is not named, so shapes and causes can be "
+        "compared, absolute figures can't."
+    )
+    return Table(f"{workload.upper()}: published and reproduced", head, rows, note)

@@ -26,21 +26,24 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts
-from runners.claims.profile import EVENT_NAMES, Change, changes, overhead_note
 from runners.design.session import EVENTS
 from runners.errors import UNPRINTABLE
 from runners.readers import write
-from runners.readers.finding import Anchor
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
 from runners.report import style, tables
+from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_share
 
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
 SCALE = 100_000  # of the whole: places and widths in a page are whole numbers
 LEAST_SHARE, LEAST_STILL = 0.001, 0.003  # narrower frames are left out of a page, and of a picture
 MOST_LEVELS = 26  # of a picture
 #: Of the small SVG: narrower frames are left out; its units, and how many of them an inch of 7-point letters takes.
-STILL_SHARE, STILL_LEVELS, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.006, 48, 1000, 13, 105
+STILL_SHARE, STILL_LEVELS, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.002, None, 1000, 13, 105
+#: Of a file that stands alone: its letters.
+FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
+#: A branch wider than TOWER counts by its parts, where these hold nearly all of it; narrower parts are no towers.
+MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
 SAME = 0.03  # of the larger share: a smaller change has no colour
 TOP_BARS, NOTE_WIDTH = 14, 7.0  # of a figure: bars, and inches of the text below them
@@ -205,15 +208,51 @@ class FlameGraph:
         drawn = UNPRINTABLE.sub("", "".join([*parts, "</svg>"]))
         return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
 
-    def picture(self) -> style.Picture:
-        """Return the graph as a still picture."""
-        return picture(self.step.frames["stacks"], self.event, style.name_of(self.step))
+    def drawing(self) -> str:
+        """Return the graph as an SVG file that is read without scripts: full depth, frames under STILL_SHARE left out."""
+        return self.still().replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
+
+    @property
+    def towers(self) -> list[Tower]:
+        """The widest towers, the three widest first."""
+        return towers(tree(stacks_of(self.step, self.event)))[:MOST_TOWERS]
+
+    @property
+    def words(self) -> str:
+        """The widest towers in a line: the frame, what owns it, and its share."""
+        event = EVENT_NAMES.get(self.event, self.event)
+        parts = [f"{short(tower.frame)} ({tower.category}) {write.percent(tower.share)}" for tower in self.towers]
+        return f"Widest towers of the {event}: {', '.join(parts)}. Frames under {write.given_share(STILL_SHARE)} are left out."
 
     def _repr_html_(self) -> str:
         return str(self.iframe())
 
     def __repr__(self) -> str:
         return f"FlameGraph({self.step.name!r}, {self.event!r}, samples={self.samples})"
+
+
+@dataclass(frozen=True, slots=True)
+class Tower:
+    """A branch of a flame graph: the frame at its foot, the category of most of its samples, its share of the whole."""
+
+    frame: str
+    category: str
+    share: float
+
+
+def towers(root: Node) -> list[Tower]:
+    """Return the branches of a tree of calls, widest first: where a branch that holds more than TOWER of the whole
+    splits, its parts count in its place.
+    """
+    standing, branches = [root], list[Node]()
+    while standing:
+        node = standing.pop()
+        parts = [child for child in node.children.values() if child.share >= LEAST_TOWER]
+        splits = node is root or (node.share > TOWER and sum(part.share for part in parts) >= SPLITS * node.share)
+        standing += parts if splits else []
+        branches += [] if splits else [node]
+    named = [Tower(node.name, max(node.categories, key=lambda name: node.categories[name]), node.share) for node in branches]
+    return sorted(named, key=lambda tower: (-tower.share, tower.frame))
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
@@ -322,7 +361,7 @@ class Differential:
 
     @property
     def anchor(self) -> str:
-        return Anchor.differential(self.second.workload, self.second.subject)
+        return f"differential-{self.second.workload}-{self.second.subject}"
 
     @property
     def graphs(self) -> tuple[FlameGraph, FlameGraph]:
@@ -339,7 +378,8 @@ class Differential:
         points = f"{100 * abs(each.change.value):.3g} percentage points {'more' if each.change.value > 0 else 'less'}"
         frame = style.plain(short(each.frame), 40)
         text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
-        return text + (overhead_note(self.first, self.second) if self.event == facts.CPU else "")
+        most = max(own_share(self.first, self.event), own_share(self.second, self.event))
+        return text + (f"; the profiler's own frames are up to {write.percent(most)} of the samples" if most > MUCH else "")
 
     @property
     def data(self) -> pd.DataFrame:

@@ -15,10 +15,8 @@ from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts, instrument
 from runners.analysis.knee import Answer, Kind, Met, Outcome, Point, rate_interval, rounded_rate
-from runners.claims import climbing, rate_steps
+from runners.claims import climbing
 from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, searched_together
-from runners.claims.conclusion import Conclusion
-from runners.claims.rate_steps import taken_at_rps
 from runners.claims.settings import Knee, anchor, knees
 from runners.design.setting import CEILING
 from runners.readers import write
@@ -27,6 +25,7 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach
 from runners.report.tables import Linked, Section, Shown, Table
+from runners.results.published import of_setting, taken_at_rps
 
 ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
@@ -355,18 +354,16 @@ def _judged_rates(met: Sequence[float], missed: Sequence[float]) -> str:
     return f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
 
 
-def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
+def ladder_section(run: Run) -> Section | None:
     """Return all ladders of a run, or None."""
     found = ladders(run)
     if not found:
         return None
-    anchors = [each.anchor for each in found]
     searched = [each for each in found if each.search is not None]
     alone = (searched or found) if not knees(run) else []  # knees side by side are drawn once, together
     return Section(
         ANCHOR,
         "The knee" if searched else "The ladder",
-        findings=conclusion.about(*anchors),
         figures=tuple(
             _figure(each, instrument.nearest_floor(run.steps, each.steps[0])) for each in alone[:MOST_IN_ANSWER]
         ),
@@ -375,7 +372,7 @@ def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def _figure(found: Ladder, floor: Step | None) -> Shown:
-    outputs = [output for _, output in rate_steps.of_setting(found)]
+    outputs = [output for _, output in of_setting(found)]
     return Shown(found.anchor, ladder(found, outputs, floor), data(found))
 
 
@@ -425,20 +422,18 @@ def knees_of(steps: Sequence[Step], run: Run) -> style.Picture:
     return knee_picture(run, steps[0].workload, known) if known else style.empty("no knee was found")
 
 
-def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
+def knee_sections(run: Run) -> Iterator[Section]:
     """Yield the knees of a run's settings, side by side; none for a run of one setting."""
     found = knees(run)
     if not found:
         return
     figures = [Shown(anchor(work), knee_picture(run, work, each), knee_data(each)) for work, each in found.items()]
-    anchors = {shown.anchor for shown in figures}
-    about = conclusion.about(*anchors)
     engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
     paired = all(searched_together(each[0].ladder, knee.ladder) for each in found.values() for knee in each)
     text = KNEES_TEXT.format(search=(TOGETHER if paired else APART).format(what=what))
     text += BOUNDS_TEXT if any(knee.answer.from_below for each in found.values() for knee in each) else ""
-    yield Section("knees", heading, text=text, findings=about, figures=tuple(figures))
+    yield Section("knees", heading, text=text, figures=tuple(figures))
 
 
 LATE = "generator late"
@@ -452,7 +447,7 @@ def against_published(ladder: Ladder) -> Table | None:
     if ladder.base is None:
         return None
     rows = []
-    for name, output in rate_steps.of_setting(ladder):
+    for name, output in of_setting(ladder):
         rate = output.offered_rps
         if not rate:
             continue
@@ -474,7 +469,7 @@ def against_published(ladder: Ladder) -> Table | None:
 
 def _rate(published_rps: float, output: Output) -> str:
     """Return the rate as published, and the one at which the output was taken where that is another."""
-    taken = rate_steps.taken_at_rps(output)
+    taken = taken_at_rps(output)
     text = tables.rate(published_rps)
     return text if taken == published_rps else f"{text} (taken at {tables.rate(taken)})"
 

@@ -28,21 +28,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from runners.claims.conclusion import Conclusion
-from runners.claims.question import Verdict
 from runners.errors import UNPRINTABLE
 from runners.readers import write
-from runners.readers.console_report import ConsoleReport
-from runners.readers.run import Run
 from runners.report import style, tables
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
 from runners.report.tables import Shown
+from runners.results.conclusion import Conclusion
 
 LIMIT_BYTES, MOST_LINES = 2_000_000, 300
 MARGIN_BYTES = 50_000
-#: So many figures an archive keeps, one of each kind before a second; report.html has all of them.
-KEPT_FIGURES = 6
+#: So many figures an archive keeps besides its flame graphs; report.html has all of them.
+KEPT_FIGURES = 12
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
 IN_README = {"00": "instrument-stall", "01": "spectrum-put"}
 
@@ -65,60 +62,48 @@ DIETS = (
 )
 
 
-def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport], with_html: bool = True) -> None:
+def render(conclusion: Conclusion, with_html: bool = True) -> None:
     """Write report.html, report.md and figures/ into the run folder, each file whole or not at all.
 
-    `published` maps the full name of a published output, e.g. `report-1/put`, to what it says; the last part of the
-    name is the workload that it is drawn with. An archive gets few figures and no raw output with its report.
+    An archive gets the figures of its questions and its flame graphs, without data and raw output.
 
     Raises OSError when the folder can't be written.
     """
-    page = document(run, conclusion, published)
+    page = document(conclusion)
+    folder = page.run.folder
     drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in page.figures}
-    if run.folder.archived:
-        kept = kept_figures(page)
-        write_kept_figures(run, page, {name: drawn[name] for name in kept})
-        replace_file(run.folder.report_md, to_markdown(page, kept).encode())
-    else:
-        write_figures(run.folder.figures_path, page, drawn)
-        replace_file(run.folder.report_md, to_markdown(page).encode())
+    kept = kept_figures(page) if folder.archived else None
+    write_figures(folder.figures_path, page, drawn, kept)
+    replace_file(folder.report_md, to_markdown(page, kept).encode())
     if with_html:
-        replace_file(run.folder.report_html, to_html(page, drawn).encode())
+        replace_file(folder.report_html, to_html(page, drawn).encode())
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Choose the figures that an archive keeps, by anchor: one of each kind first, in the order of the report."""
-    seen: Counter[str] = Counter()
-    ranked: list[tuple[int, int, str]] = []
-    for shown in page.figures:
-        kind = shown.anchor.partition("-")[0]
-        ranked.append((seen[kind], len(ranked), shown.anchor))
-        seen[kind] += 1
-    shown_in_readme = IN_README.get(str(page.run.manifest.get("experiment")))
-    ranked.sort(key=lambda each: (each[2] != shown_in_readme, each))
-    return frozenset(anchor for _, _, anchor in ranked[:KEPT_FIGURES])
+    """Choose the figures that an archive keeps, by anchor: those of the questions, then those of the sections."""
+    anchors = [shown.anchor for part in page.parts for shown in part.figures]
+    in_readme = IN_README.get(str(page.run.manifest.get("experiment")))
+    anchors.sort(key=lambda anchor: anchor != in_readme)
+    return frozenset(anchors[:KEPT_FIGURES])
 
 
-def write_kept_figures(run: Run, page: Document, drawn: dict[str, str]) -> None:
-    """figures/ of an archive: SVG, and the one that README.md shows as PNG."""
-    contents = {f"{name}.svg": svg.encode() for name, svg in drawn.items()}
-    shown_in_readme = IN_README.get(str(run.manifest.get("experiment")))
-    for shown in page.figures:
-        if shown.anchor == shown_in_readme:
-            contents[f"{shown.anchor}.png"] = style.png(shown.picture)
-    _replace_files(run.folder.figures_path, contents.items())
+def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
+    """Write figures/: each figure as SVG and its data as CSV, each flame graph as SVG. Those of an earlier report go.
 
-
-def write_figures(folder: Path, page: Document, drawn: dict[str, str]) -> None:
-    """figures/: each figure as PNG, SVG and CSV, each flame graph as PNG. Figures of an earlier report go."""
+    Of an archive those that are `kept`, without data, and as PNG the one that README.md shows.
+    """
+    in_readme = IN_README.get(str(page.run.manifest.get("experiment")))
 
     def contents() -> Iterator[tuple[str, bytes]]:
         for shown in page.figures:
-            yield f"{shown.anchor}.png", style.png(shown.picture)
-            yield f"{shown.anchor}.svg", drawn[shown.anchor].encode()
-            yield f"{shown.anchor}.csv", csv(shown.data)
+            if kept is None or shown.anchor in kept:
+                yield f"{shown.anchor}.svg", drawn[shown.anchor].encode()
+            if kept is None:
+                yield f"{shown.anchor}.csv", csv(shown.data)
+            if shown.anchor == in_readme or kept is None:
+                yield f"{shown.anchor}.png", style.png(shown.picture)
         for graph in page.graphs:
-            yield f"{graph.anchor}.png", style.png(graph.picture())
+            yield f"{graph.anchor}.svg", graph.drawing().encode()
 
     _replace_files(folder, contents())
 
@@ -158,11 +143,10 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     templates.finalize = tables.escape
     templates.globals.update(
         path=tables.path,
-        table=lambda given: tables.table(given, page.shown),
+        table=lambda given: tables.table(given, page.place),
         fenced=tables.fenced,
         bold=tables.bold,
         italic=tables.italic,
-        findings=tables.findings,
         figure=lambda shown: tables.figure(shown.anchor, shown.picture.alt, kept),
         archived=kept is not None,
     )
@@ -184,7 +168,6 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
         html = template.render(
             **_context(page),
             svg={name: Markup(text) for name, text in drawn.items()},  # noqa: S704 - made by matplotlib, which escapes
-            icons=tables.ICONS,
             face=face,
             curves=live,
             diet=diet,
@@ -222,16 +205,9 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 
 def _context(page: Document) -> dict[str, Any]:
     return {
-        "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "headline": _headline(page),
-        "when": tables.when, "sentence": lambda text: write.sentence(str(text or "")),
+        "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "when": tables.when,
+        "sentence": lambda text: write.sentence(str(text or "")),
     }  # fmt: skip
-
-
-def _headline(page: Document) -> str:
-    """Return how the questions were answered, in a sentence."""
-    counted = Counter(each.answer.verdict for each in page.answers)
-    parts = [f"{counted[verdict]} {verdict.value}" for verdict in Verdict if counted[verdict]]
-    return f"{write.several(len(page.answers), 'question')}: {write.listed(parts)}." if parts else ""
 
 
 def source(name: str) -> Markup:

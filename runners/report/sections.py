@@ -12,17 +12,18 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from runners.analysis import facts, instrument, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import signed
-from runners.claims import cluster, faults
-from runners.claims.conclusion import Conclusion
-from runners.claims.faults import Outage
-from runners.claims.settings import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores, times, verdict
-from runners.claims.trends import Trend, analyse, trends_of
 from runners.design.session import FAULT
+from runners.design.setting import CEILING
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import latency_of, timeline
 from runners.report.tables import Section, Shown, Table
+from runners.results import cluster, faults
+from runners.results.faults import Outage
+from runners.results.results import Results
+from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference
+from runners.results.trends import Trend, trends_of
 
 DEATH_TEXT = (
     "Three processes; the load goes to the first, the third is killed (SIGKILL) and started again on its port and its "
@@ -46,7 +47,7 @@ def outage_title(each: Outage) -> str:
     if not asked:
         return f"{name}: no whole second without the node"
     share = f"{tables.share(bad / asked)} of the responses fail" if bad else "no response fails"
-    return f"{name}: {share} {each.wholly}"
+    return f"{name}: {share} in the {write.several(len(each.part('without')), 'second')} wholly without the node"
 
 
 def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
@@ -81,7 +82,7 @@ def outage_table(found: Sequence[Outage]) -> Table:
     return Table("Before, while and after a node is away", head, tuple(rows), note)
 
 
-def outage_section(run: Run, conclusion: Conclusion) -> Section | None:
+def outage_section(run: Run) -> Section | None:
     """Return the deaths of a run, or None."""
     found = faults.outages(run.steps)
     if not found:
@@ -89,11 +90,10 @@ def outage_section(run: Run, conclusion: Conclusion) -> Section | None:
     steps = [each.step for each in found]
     rows = [latency_of(s, latency_spikes.tenths(s.frames["slices"])).assign(step=s.name) for s in steps]
     shown = Shown(faults.OUTAGES, outage(steps, instrument.nearest_floor(run.steps, steps[0])), pd.concat(rows))
-    about = conclusion.about(faults.OUTAGES)
-    return Section("outages-section", "A node dies", DEATH_TEXT, about, (shown,), (outage_table(found),))
+    return Section("outages-section", "A node dies", DEATH_TEXT, (shown,), (outage_table(found),))
 
 
-def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
+def keys_section(run: Run) -> Section | None:
     """Return the section of a run whose status tells where requests were served; None for any other."""
     loads = cluster.clusters(run)
     if cluster.topology(loads) is None:
@@ -112,12 +112,10 @@ def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
     )  # fmt: skip
     note = "Calls to the node that was asked most, over the server's whole life: in closed loop and at the common rate."
     table = Table("What the first node passes on", head, rows, note)
-    return Section(
-        "keys-section", "Where the keys lie", KEYS_TEXT, conclusion.about(cluster.KEYS_ANCHOR), tables=(table,)
-    )
+    return Section("keys-section", "Where the keys lie", KEYS_TEXT, tables=(table,))
 
 
-def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
+def client_lock_section(run: Run) -> Section | None:
     """Return the section of a run whose lock waits were profiled; None for any other."""
     found = cluster.of_run(run)
     if not found:
@@ -133,10 +131,10 @@ def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
     head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
     table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
     place = cluster.LOCK_ANCHOR
-    return Section(place, "The lock around the client", LOCK_TEXT, conclusion.about(place), tables=(table,))
+    return Section(place, "The lock around the client", LOCK_TEXT, tables=(table,))
 
 
-def shared_response_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
+def shared_response_sections(run: Run) -> Iterator[Section]:
     """Heads of responses by their number, where all requests share one response object."""
     for step in run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
@@ -149,7 +147,7 @@ def shared_response_sections(run: Run, conclusion: Conclusion) -> Iterator[Secti
         table = Table("Responses of one connection, in their order", ("response", "head", "fields in it"), rows)
         place = faults.SHARED_RESPONSE
         outage_title = f"The fault of {facts.engine_name(step.subject)}"
-        yield Section(place, outage_title, findings=conclusion.about(place), tables=(table,))
+        yield Section(place, outage_title, tables=(table,))
 
 
 AMPLIFICATION_TEXT = (
@@ -163,6 +161,25 @@ MEMORY_TEXT = (
 )
 TABLE_TEXT = "The gain is how far the knee lies above or below, with its 95 % interval."
 MB = 1e6
+
+
+def times(value: float) -> str:
+    """Return a ratio: 1.04."""
+    return f"{value:.2f}" if write.known(value) else write.UNKNOWN
+
+
+def standing(store: Store, against: Store) -> str:
+    """Say in a few words whether a store is ahead of the reference, behind it, or inconclusive, by workload."""
+    if store.subject == against.subject:
+        return "baseline"
+    parts = []
+    for workload in dict.fromkeys([*against.knees, *store.knees]):
+        more = gain(store, against, workload)
+        if more is not None:
+            word = "ahead" if more.low > 0 else "behind" if more.high < 0 else "inconclusive"
+            parts.append(f"{workload.upper()} {word}")
+    text = ", ".join(parts) or "knee not known"
+    return f"stores nothing: {text}" if store.subject == CEILING else text
 
 
 def store_data(found: Sequence[Store]) -> pd.DataFrame:
@@ -217,7 +234,7 @@ def store_table(found: Sequence[Store]) -> Table:
             *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
             *(times(ratio) if write.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]),
-            verdict(store, against),
+            standing(store, against),
         )
         for store in found
     )
@@ -236,20 +253,19 @@ def _gain(more: Bounded | None, store: Store, workload: str) -> str:
     return f"{signed(more.value)} ({signed(more.low)} to {signed(more.high)})"
 
 
-def store_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
+def store_sections(run: Run) -> Iterator[Section]:
     """Amplification, memory and the table; none for a run of other things."""
-    found = stores(run)
+    found = Results(run).stores
     if not found:
         return
     rows = store_data(found)
     if any(store.on_disk for store in found):
         shown = (Shown(AMPLIFICATION, amplification(found), rows),)
-        about = conclusion.about(AMPLIFICATION)
-        yield Section("amplification", "What is written, and what it takes", AMPLIFICATION_TEXT, about, shown)
+        yield Section("amplification", "What is written, and what it takes", AMPLIFICATION_TEXT, shown)
     if any(write.known(store.rss["anon"]) for store in found):
         shown = (Shown(MEMORY, memory(found), rows),)
-        yield Section("memory", "Memory", MEMORY_TEXT, conclusion.about(MEMORY), shown)
-    yield Section(TABLE, "All in one table", TABLE_TEXT, conclusion.about(TABLE), tables=(store_table(found),))
+        yield Section("memory", "Memory", MEMORY_TEXT, shown)
+    yield Section(TABLE, "All in one table", TABLE_TEXT, tables=(store_table(found),))
 
 
 TRENDS = "trends"
@@ -335,6 +351,25 @@ def _panel(axes: Axes, trend: Trend) -> None:
     axes.set_title(trend.title.replace(", experiment", "\nexperiment"), fontsize=8.5)
 
 
+def trend_lines(found: Sequence[Trend]) -> list[str]:
+    """Return each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
+    changes = [(trend, change) for trend in found for change in trend.found]
+    lines = []
+    for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
+        row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
+        sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
+        by = write.percent_interval(abs(1 - change.ratio), *sizes)
+        text = f"{trend.title} became {'higher' if change.ratio > 1 else 'lower'} by {by} with run {row['run']}: "
+        text += f"{trend.written(change.before)} before, {trend.written(change.after)} after"
+        commits = [str(commit)[:12] for commit in (last["git_commit"], row["git_commit"]) if isinstance(commit, str)]
+        text += f" (commits {commits[0]} and {commits[1]})" if len(set(commits)) == 2 else ""
+        lines.append(write.sentence(text))
+    disturbed = sorted({str(run) for trend in found for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
+    if disturbed:
+        lines.append(f"The machine was not as usual, by its sentinel, in {write.listed(disturbed)}.")
+    return lines
+
+
 def trend_table(found: Sequence[Trend]) -> Table:
     """Return every trend in a row: how many runs, the last figure, the median, and what changed."""
 
@@ -354,18 +389,16 @@ def trend_table(found: Sequence[Trend]) -> Table:
     return Table("Trends", head, tuple(map(row, found)), numeric=False)
 
 
-def history_section(run: Run, _: Conclusion) -> Section | None:
+def history_section(run: Run) -> Section | None:
     """Return the trends of a run of experiment 08, which holds the history in frames of its own."""
     found = trends_of(run)
     if found is None:
         return None
     data = pd.concat([trend.frame.assign(trend=trend.title) for trend in found], ignore_index=True) if found else None
-    claims = analyse(run)
     return Section(
         "history",
         "Trends by machine class",
         text="Only figures of one machine class, experiment, size, setting and about the same rate make one trend.",
-        findings=claims.findings if claims else (),
         figures=(Shown(TRENDS, history(found), data if data is not None else pd.DataFrame({"run": []})),),
         tables=(trend_table(found),) if found else (),
     )

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pandas as pd
 
-from runners.analysis import facts
-from runners.claims.conclusion import Conclusion
-from runners.errors import UNPRINTABLE, printable
+from runners.errors import UNPRINTABLE
 from runners.readers import write
-from runners.readers.finding import Finding, Severity
 from runners.readers.run import Step
 
 if TYPE_CHECKING:
@@ -28,8 +25,6 @@ if TYPE_CHECKING:
     from runners.report.style import Picture
 
 NONE = write.DASH
-MOST_MORE = 3  # findings of a section besides those at the head of a report
-GRAVITY = (Severity.NOTE, Severity.GOOD, Severity.WARNING, Severity.ERROR)
 
 
 def value(number: Any) -> float:
@@ -96,30 +91,22 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: its heading, text, findings, figures, flame graphs and tables, in this order.
+    """A part of a report: its heading, text, figures, flame graphs and tables, in this order.
 
-    `anchor` is the place that findings link to, besides those of the figures. `text` is one plain paragraph, or empty.
-    `pages` are raw output that is linked to: title, and path in the run folder.
+    `anchor` is the place that answers link to, besides those of the figures. `text` is one plain paragraph, or empty.
     """
 
     anchor: str
     title: str
     text: str = ""
-    findings: tuple[Finding, ...] = ()
     figures: tuple[Shown, ...] = ()
     tables: tuple[Table, ...] = ()
     graphs: tuple[FlameGraph, ...] = ()
-    pages: tuple[tuple[str, str], ...] = ()
 
-
-def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the gravest finding of each rule, with how many more there are of its kind."""
-    by_code = facts.grouped(findings, lambda finding: finding.code)
-    return tuple(
-        replace(first, sentence=f"{first.sentence} ({len(each) - 1} more of this kind.)") if len(each) > 1 else first
-        for each in by_code.values()
-        for first in [max(each, key=lambda one: GRAVITY.index(one.severity))]
-    )
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to look at."""
+        return not (self.figures or self.tables or self.graphs)
 
 
 def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd.DataFrame) -> Shown:
@@ -128,7 +115,6 @@ def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd
     return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])
 
 
-ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
 _BULLET = re.compile(r"^(\s*)([-+=])")
 _NUMBERED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
@@ -193,59 +179,17 @@ def path(target: str) -> Markdown:
     return Markdown(quote(target, safe="/-._~#"))
 
 
-def findings(given: Iterable[Finding]) -> Markdown:
-    """Return a list, one finding a line, with what to do about it and its rule."""
-    lines = []
-    for finding in given:
-        icon = ICONS.get(finding.severity.value, "")
-        line = f"- {icon} {escape(finding.sentence)}" if icon not in ("", "•") else f"- {escape(finding.sentence)}"
-        if finding.remedy:
-            line += f" *{escape(finding.remedy)}*"
-        lines.append(f"{line} <sub>{escape(finding.code)}</sub>")
-    return Markdown("\n".join(lines))
-
-
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return a figure of figures/ with a link to its drawing that scales and to its data, on one line.
+    """Return a figure of figures/, on one line: its drawing, and where all figures are kept its data.
 
-    Where few are `kept`, the drawing alone, or for the others what is drawn in report.html.
+    Where only some are `kept` (an archive), a figure that is not says where it is drawn.
     """
     place = path(anchor)
-    if kept is not None:
-        shown = f"![{escape(alt)}](figures/{place}.svg)" if anchor in kept else f"Figure in report.html: {escape(alt)}"
-        return Markdown(f'<a id="{place}"></a>{shown}')
-    picture = f"[![{escape(alt)}](figures/{place}.png)](figures/{place}.svg)"
-    return Markdown(f'<a id="{place}"></a>{picture} [data](figures/{place}.csv)')
-
-
-@dataclass(frozen=True, slots=True)
-class Concluded:
-    """The answer, the findings, what the authors missed and what to try next."""
-
-    conclusion: Conclusion
-
-    def _parts(self) -> list[tuple[str, tuple[Finding, ...]]]:
-        whole = self.conclusion
-        parts = [
-            ("", whole.findings),
-            ("What the authors missed", whole.missed),
-            ("What to try next", whole.next_steps),
-        ]
-        return [(head, findings) for head, findings in parts if findings]
-
-    def _repr_markdown_(self) -> str:
-        out = [f"### {escape(self.conclusion.title)}", f"**{escape(self.conclusion.answer)}**"]
-        for head, found in self._parts():
-            out += [f"#### {escape(head)}"] if head else []
-            out.append(findings(found))
-        return "\n\n".join(out)
-
-    def __repr__(self) -> str:
-        lines = [self.conclusion.title, self.conclusion.answer]
-        for head, findings in self._parts():
-            lines += [head] if head else []
-            lines += [f"{ICONS[finding.severity.value]} {finding.sentence}" for finding in findings]
-        return printable("\n".join(lines))
+    if kept is not None and anchor not in kept:
+        return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')
+    picture = f"![{escape(alt)}](figures/{place}.svg)"
+    data = f" [data](figures/{place}.csv)" if kept is None else ""
+    return Markdown(f'<a id="{place}"></a>{picture}{data}')
 
 
 def in_notebook() -> bool:

@@ -16,20 +16,19 @@ from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
 from runners.audit.rules.timing import TimerFit, fitted_line
-from runners.claims import validation as claims
-from runners.claims.conclusion import Conclusion
-from runners.claims.validation import OURS, ordered
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.tables import Section, Shown, Table, with_spectra
+from runners.results import generators
+from runners.results.generators import OURS, ordered
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
 
-def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
+def floor_section(run: Run) -> Section | None:
     """Return what every generator reads of a server that does nothing."""
     found = instrument.floors(run.steps)
     if not instrument.points(found):
@@ -43,19 +42,18 @@ def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
         }
         for floor in found for step in floor.good
     ]  # fmt: skip
-    shown = Shown(claims.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
+    shown = Shown(generators.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
     return Section(
         "floors",
         "The floor of each generator",
         "The same GET at the same rate against a handler that does nothing, by one generator after the other, round by "
         "round. The simplest honest client shows what the machine costs; what another reads above it is its own part. "
         "A value over rounds is their median; a difference is taken within each round.",
-        conclusion.about(claims.FLOORS),
         (shown,),
     )
 
 
-def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
+def staircase_section(run: Run) -> Section | None:
     """wrk2's tick in its own spectrum, here or as published."""
     steps = run.find(kind="round")
     if not steps:
@@ -63,7 +61,7 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
     drawn = chosen(steps)
     output = published(PUBLISHED)
     there = output.spectrum_frame().assign(step="published")
-    shown = with_spectra(claims.STAIRCASE, staircase(steps, output), drawn, there)
+    shown = with_spectra(generators.STAIRCASE, staircase(steps, output), drawn, there)
     here = any(facts.tool(step) == "wrk2" for step in drawn)
     text = (
         "On linear axes a timer shows as a straight climb: requests that leave on a tick of 1 ms are late by anything "
@@ -75,22 +73,21 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
         text += "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence"
     if (line := fitted_line(output.spectrum_frame())) is not None:
         text += f", which climbs over {write.latency(line.width_us)} at {write.rate(output.rate_rps)}"
-    return Section("timer", "The timer", write.sentence(text), conclusion.about(claims.STAIRCASE), (shown,))
+    return Section("timer", "The timer", write.sentence(text), (shown,))
 
 
-def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
+def stall_section(run: Run) -> Section | None:
     """Return what each generator says of a server that stalled."""
     steps = run.find(kind="stall")
     seen = stalls(steps)
     if not seen:
         return None
-    shown = with_spectra(claims.STALL, stall(steps), steps)
+    shown = with_spectra(generators.STALL, stall(steps), steps)
     return Section(
         "stall",
         "The stall",
         "The server's process was stopped in the middle of the load and again before its end. The schedule says how "
         "many requests had to wait how long: the broad line. A distribution that lacks them describes another server.",
-        conclusion.about(claims.STALL),
         (shown,),
     )
 
@@ -99,7 +96,7 @@ def _place(floor: Floor) -> tuple[int, float | None]:
     return floor.connections, None if floor.closed else floor.rate_rps
 
 
-def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
+def cpu_section(run: Run) -> Section | None:
     """Return what the generators themselves cost."""
     found = [floor for floor in instrument.floors(run.steps) if floor.good]
     if not found:
@@ -120,7 +117,7 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
         "clients count the recorded window; of wrk2 and wrk it is the whole process over all of its requests."
     )
     table = Table("CPU seconds per million requests", ("generator", *head), rows, note)
-    return Section(claims.CPU, "What a generator costs", "", conclusion.about(claims.CPU), (), (table,))
+    return Section(generators.CPU, "What a generator costs", tables=(table,))
 
 
 BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)

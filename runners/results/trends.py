@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from runners.analysis import facts
 from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, changes, usual_before
-from runners.claims.conclusion import Claims
 from runners.design.load import SENTINEL
 from runners.readers import write
-from runners.readers.finding import Finding, Severity
 from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict
 
+if TYPE_CHECKING:
+    from runners.results.results import Results
+
+#: Where a report draws the trends.
+FIGURE = "trends"
 KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "connections", "metric")
 #: Latencies under rates that are further apart than this are not one series.
 SAME_RATE = 1.25
@@ -155,32 +160,6 @@ def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
     return judged
 
 
-def findings(history: Sequence[Trend]) -> Iterator[Finding]:
-    """Yield a sentence for each change of level, largest first, then one for the disturbed runs."""
-    points = [(trend, change) for trend in history for change in trend.found]
-    for trend, change in sorted(points, key=lambda pair: -abs(pair[1].ratio - 1)):
-        row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
-        sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
-        direction = "higher" if change.ratio > 1 else "lower"
-        moved = f"{trend.title} became {direction} by {write.percent_interval(abs(1 - change.ratio), *sizes)}"
-        text = (
-            f"{moved} with run {row['run']}: {trend.written(change.before)} before, {trend.written(change.after)} after"
-        )
-        evidence: dict[str, write.Value] = {"ratio": change.ratio, "low": change.low, "high": change.high}
-        evidence |= {"p_value": change.p_value, "runs": len(trend.frame)}
-        commits = [str(c)[:12] for c in (last["git_commit"], row["git_commit"]) if isinstance(c, str)]
-        remedy = f"Compare the commits {commits[0]} and {commits[1]}." if len(set(commits)) == 2 else None
-        severity = Severity.WARNING if trend.worse(change) else Severity.GOOD
-        yield Finding("H01", severity, write.sentence(text), evidence, (str(row["run"]),), "trends", remedy)
-    marked = sorted({str(run) for trend in history for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
-    if marked:
-        text = (
-            f"In {write.count(len(marked))} of the runs the sentinel lay outside its usual range, so the machine was "
-            f"not as usual; they are drawn hollow and take no part in changes: {write.listed(marked)}"
-        )
-        yield Finding("H04", Severity.WARNING, write.sentence(text), {"runs": len(marked)}, tuple(marked), "trends")
-
-
 def trends_of(run: Run) -> list[Trend] | None:
     """Return the trends in a run that looked at the history; None for any other run."""
     if not {"measurements", "runs"} <= set(run.frames):
@@ -189,22 +168,23 @@ def trends_of(run: Run) -> list[Trend] | None:
     return trends(run.frames["measurements"], run.frames["runs"], asked.split(","))
 
 
-def analyse(run: Run) -> Claims | None:
-    """Return the history's own answer and findings."""
-    found = trends_of(run)
-    if found is None:
-        return None
-    every = run.frames["runs"]
-    classes = every["machine_class"].nunique()
-    looked = [trend for trend in found if not trend.why_not]
-    moved = [trend for trend in looked if trend.found]
-    if not looked:
-        what = "no figure was measured often enough to tell a change from noise"
-    elif not moved:
-        what = f"none of the {write.count(len(looked))} trends that are long enough changed level"
-    else:
-        names = write.listed(trend.title for trend in moved[:3])
-        what = f"{write.count(len(moved))} of {write.count(len(looked))} trends changed level, among them {names}"
-    machines = "one class of machine" if classes == 1 else f"{write.count(classes)} classes of machine"
-    answer = write.sentence(f"In {write.count(len(every))} runs on {machines}, {what}")
-    return Claims(answer, tuple(findings(found)))
+
+def trends_change(*, sentinel: bool) -> Answering:
+    """Answer: did trends change their level: those of the machine's sentinel, or those of the servers?"""
+
+    def wanted(trend: Trend) -> bool:
+        return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
+
+    def answer(results: Results) -> Answer | None:
+        series = [trend for trend in results.trends or () if wanted(trend)]
+        if not series:
+            return None
+        looked = [trend for trend in series if not trend.why_not]
+        changed = [trend for trend in looked if trend.found]
+        evidence = (Measure("trends that changed level", len(changed), Unit.COUNT).out_of(len(looked)),)
+        runs = max(len(trend.frame) for trend in series)
+        if not looked:
+            return Answer(Verdict.INCONCLUSIVE, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE)
+        return Answer(Verdict.YES if changed else Verdict.NO, evidence, Basis.TRENDS, runs, figure=FIGURE)
+
+    return answer

@@ -1,4 +1,4 @@
-"""Conclude on clusters: changes one at a time, copies by client, what a node passes on, waits for its lock.
+"""A cluster: on which node a key lies, which requests a node passes on, how long its threads wait for its lock.
 
 On which node a key lies is computed for many ids at once as the server computes it for one. Murmur3 is A. Appleby's
 MurmurHash3_x86_32 (public domain, 2010); a node's weight for a key is that of the key, seeded with that of the node's
@@ -8,130 +8,24 @@ the key makes, so hardly any key changes the order of the nodes.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.claims import climbing, profile
-from runners.claims.conclusion import Claims
-from runners.claims.rate_steps import named
-from runners.design.cluster import CHANGES, NEW, NEW_THREADS, OLD, OLD_THREADS, PUBLISHED_KEYS
-from runners.readers import write
-from runners.readers.finding import Finding, Severity
-from runners.readers.published import columns, published_outputs
+from runners.design.cluster import CHANGES, OLD, PUBLISHED_KEYS
 from runners.readers.run import Run, Step
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
 
-TICK_US = 1_000.0  # wrk2's
-_POOL = re.compile(r"--pool-threads=(\d+)")
-REPORT = "report-5"
-
-
-def analyse(run: Run) -> Claims | None:
-    """Claim what a run of experiment 05 tells besides its comparisons; None for any other."""
-    loads = [step for step in run.steps if step.subject in CHANGES]
-    if not loads:
-        return None
-    findings = (*passed_on(clusters(run)), *_threads(loads), *lock_waits(of_run(run)))
-    return Claims(findings=findings, missed=tuple(_missed(run)))
-
-
-def _threads(loads: Sequence[Step]) -> Iterator[Finding]:
-    """Yield how the published numbers of threads were scaled to this machine."""
-    pools = {}
-    for name in (OLD, NEW):
-        flags = next((" ".join(step.record.server.command) for step in loads if step.subject == name), "")
-        if match := _POOL.search(flags):
-            pools[name] = int(match[1])
-    if len(pools) < 2 or (pools[OLD], pools[NEW]) == (OLD_THREADS, NEW_THREADS):
-        return
-    text = (
-        f"The pools are scaled to this machine's cores: {pools[OLD]} and {pools[NEW]} threads a node in place of the "
-        f"published {OLD_THREADS} and {NEW_THREADS}, in the same ratio"
-    )
-    evidence: dict[str, write.Value] = {"old_threads": pools[OLD], "new_threads": pools[NEW]}
-    yield Finding.of("H05", Severity.NOTE, text, evidence, (), KEYS_ANCHOR)
-
-
-def _missed(run: Run) -> Iterator[Finding]:
-    """Yield what the published figures show, or do not, and their authors did not say."""
-    named_here = published_outputs("report-5/put-ladder")[0].changes
-    text = (
-        f"Between its two PUT tables the report changes {write.count(len(named_here))} things "
-        f"({'; '.join(named_here)}); one more, the pool, was changed before the first"
-    )
-    yield Finding.of(
-        "M11",
-        Severity.ERROR,
-        text,
-        {"changes": len(named_here) + 1},
-        ("report-5/put-12000-pool", "report-5/put-ladder"),
-        None,
-        "Change one thing at a time, in interleaved rounds.",
-    )
-    given = list(named([*columns(REPORT, "put-ladder"), *columns(REPORT, "get-ladder")]))
-    silent = [name for name, output in given if output.report.requests_per_s is None]
-    if silent:
-        text = (
-            f"{write.count(len(silent))} of {write.count(len(given))} published rates stand without the achieved rate "
-            "and without the number of errors; a full queue of the report's server refuses with 503, which is a fast "
-            "response"
-        )
-        yield Finding.of(
-            "M12",
-            Severity.WARNING,
-            text,
-            {"rates": len(silent)},
-            tuple(silent),
-            None,
-            "Keep the whole output.",
-        )
-    yield from _tick(run)
-
-
-def _tick(run: Run) -> Iterator[Finding]:
-    """Yield a median that stays while the rate grows is the generator's."""
-    flat = [
-        (output.offered_rps, us)
-        for _, output in named(columns(REPORT, "put-ladder"))
-        if output.offered_rps and (us := output.report.latencies.at(0.5)) and us > TICK_US
-    ]
-    own = [
-        (facts.offered_rps(step), value.value)
-        for ladder in climbing.ladders(run)
-        if ladder.base is not None
-        for step in ladder.steps
-        if (value := facts.quoted(step, 0.5)) is not None and step.workload == "put"
-    ]
-    if len(flat) < 2 or not own:
-        return
-    rates, medians = [rate for rate, _ in flat], sorted(us for _, us in flat)
-    middle = medians[len(medians) // 4], medians[-len(medians) // 4 - 1]
-    low, high = min(own), max(own)
-    text = (
-        f"From {write.rate(min(rates))} to {write.rate(max(rates))} half of the published PUT medians lie between "
-        f"{write.latency(middle[0])} and {write.latency(middle[1])}: wrk2 wakes by the millisecond, and that is "
-        f"what they show. Timed without a tick, the median here "
-    )
-    ends = [f"{write.latency(us)} at {write.rate(rps)}" for rps, us in (low, high)]
-    text += f"is {ends[0]}" if low == high else f"goes from {ends[0]} to {ends[1]}"
-    evidence = {
-        "published_low_us": medians[0], "published_high_us": medians[-1], "own_low_us": low[1], "own_high_us": high[1],
-    }  # fmt: skip
-    remedy = "Use a generator that is paced finer than what it measures."
-    yield Finding.of("M13", Severity.WARNING, text, evidence, columns(REPORT, "put-ladder"), None, remedy)
-
+if TYPE_CHECKING:
+    from runners.results.results import Results
 
 KEYS_ANCHOR = "keys"
-AGREE = 0.02  # measured and computed shares this close are one
-
-
 @dataclass(frozen=True, slots=True)
 class Passed:
     """One setting over all its steps: requests that the loaded node served itself and passed on, and the calls' time.
@@ -200,32 +94,6 @@ def topology(loads: Sequence[Step]) -> tuple[str, ...] | None:
     return next((tuple(sorted(map(str, step.record.cluster_after["topology"]))) for step in loads), None)
 
 
-def passed_on(loads: Sequence[Step]) -> Iterator[Finding]:
-    """Yield how each hash spreads the report's keys, and what was passed on."""
-    nodes = topology(loads)
-    if nodes is not None:
-        old = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS)
-        new = shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
-        text = (
-            f"Of the {write.count(PUBLISHED_KEYS)} ids that the report wrote, the old hash (Objects.hash) puts "
-            f"{write.percent(max(old))} on one of these nodes; rendezvous hashing with murmur3 puts "
-            f"{write.span(new, write.percent)} on each"
-        )
-        evidence: dict[str, write.Value] = {"most_old": max(old), "least_new": min(new), "most_new": max(new)}
-        yield Finding.of("H02", Severity.WARNING, text, evidence, (), KEYS_ANCHOR)
-    found = by_treatment(loads)
-    parts = [
-        f"{write.percent(one.share)} in {facts.engine_name(one.name)} (its hash says {write.percent(one.expected)})"
-        for one in found
-    ]
-    if found:
-        agree = all(not write.known(one.expected) or abs(one.share - one.expected) <= AGREE for one in found)
-        text = f"Of its requests the loaded node passes on {write.listed(parts)}"
-        evidence = {f"{one.name} share": one.share for one in found}
-        evidence |= {f"{one.name} expected": one.expected for one in found}
-        yield Finding.of("H03", Severity.NOTE if agree else Severity.WARNING, text, evidence, (), KEYS_ANCHOR)
-
-
 LOCK_ANCHOR = "client-lock"
 #: The frame that takes the lock around a call, and what it calls for that; a lock further in is the client library's.
 CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
@@ -272,39 +140,6 @@ def of_run(run: Run) -> list[Waited]:
     last = {step.subject: step for step in run.steps if step.profiled and step.subject in CHANGES}
     found = (waited(step) for step in last.values())
     return [one for one in found if one is not None]
-
-
-def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
-    """Yield the settings that wait for the client's lock, then what the others wait."""
-    with_it = [one for one in found if one.client_s > 0]
-    without = [one for one in found if not one.client_s]
-    if not with_it:
-        return
-    parts = []
-    for one in with_it:
-        share = one.share.as_share if one.share else write.UNKNOWN
-        parts.append(
-            f"in {one.name} threads wait {write.seconds(one.all_s)} for locks in each second, all together, {share} of "
-            "it for the lock around the client between nodes"
-        )
-    text = write.listed(parts)
-    if without:
-        rest = write.listed(f"{write.seconds(one.all_s)} in {one.name}" for one in without)
-        text += f"; without that lock they wait {rest}"
-    text += profile.overhead_note(*(one.step for one in found))
-    evidence: dict[str, write.Value] = {f"{one.name} client_s": one.client_s for one in found}
-    evidence |= {f"{one.name} all_s": one.all_s for one in found}
-    evidence["least_held"] = least = min(facts.achieved_share(one.step) for one in found)
-    if least < facts.LEAST_ACHIEVED:
-        text += f"; no evidence: a profiled load kept {write.percent(least)} of its offered rate"
-    yield Finding.of(
-        "H08",
-        Severity.NOTE if least >= facts.LEAST_ACHIEVED else Severity.WARNING,
-        text,
-        evidence,
-        tuple(one.step.name for one in found),
-        LOCK_ANCHOR,
-    )
 
 
 RENDEZVOUS, OBJECTS_HASH = "rendezvous", "objects-hash"
@@ -397,3 +232,37 @@ def _mixed(word: Words) -> Words:
 def _rotated(word: Words, by: int) -> Words:
     rotated: Words = (word << np.uint32(by)) | (word >> np.uint32(32 - by))
     return rotated
+
+
+def spreads(results: Results) -> Answer | None:
+    """Answer: did the old hash spread the keys over the nodes?"""
+    loads = clusters(results.run)
+    nodes = topology(loads)
+    if nodes is None:
+        return None
+    old, new = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS), shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
+    measures = (
+        Measure("ids on the fullest node by Objects.hash", max(old), Unit.SHARE),
+        Measure("on every node by murmur3", sum(new) / len(new), Unit.SHARE, min(new), max(new)),
+    )
+    verdict = Verdict.NO if max(old) > 0.5 else Verdict.YES
+    return Answer(verdict, measures, Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
+
+
+def waits_for_the_lock(results: Results) -> Answer | None:
+    """Answer: do threads wait for the lock around the client?
+
+    Inconclusive where a load did not keep its rate while it was profiled: what waits beyond the knee is a queue.
+    """
+    profiled = of_run(results.run)
+    before = next((one for one in profiled if one.step.subject == OLD), None)
+    if before is None:
+        return None
+    measure = Measure("wait for the client's lock", before.client_s, Unit.TIME_S).out_of(before.all_s)
+    least_kept = min(facts.achieved_share(one.step) for one in profiled)
+    verdict, needed = (Verdict.YES if before.client_s > 0 else Verdict.NO), None
+    if least_kept < facts.LEAST_ACHIEVED:
+        verdict, needed = Verdict.INCONCLUSIVE, Needed.RATE_KEPT
+    measures = (measure, Measure("least share of a rate that was kept", least_kept, Unit.SHARE))
+    steps = tuple(one.step.name for one in profiled)
+    return Answer(verdict, measures, Basis.PROFILES, len(profiled), needed, steps=steps, figure=LOCK_ANCHOR)

@@ -1,0 +1,36 @@
+"""Show a conclusion in a notebook or a terminal: the questions with their answers, and where the report lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.errors import printable
+from runners.report.sentences import effect_words, needed_words
+from runners.report.tables import Markdown, Table, bold, table
+from runners.results.conclusion import Conclusion
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """The answers of a run, and its report."""
+
+    conclusion: Conclusion
+    report: Path
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        rows = []
+        for one in self.conclusion.answers:
+            needed = needed_words(one.answer)
+            effect = effect_words(one) + (f"; it would take {needed}" if needed else "")
+            rows.append((one.question.text, one.answer.verdict.value, effect))
+        return rows
+
+    def _repr_markdown_(self) -> str:
+        rows = tuple((question, bold(verdict), effect) for question, verdict, effect in self._rows())
+        shown = table(Table("", ("question", "answer", "effect (95 %)"), rows, numeric=False))
+        return Markdown(f"### {self.conclusion.title}\n\n{shown}\n\n[{self.report.name}]({self.report})")
+
+    def __repr__(self) -> str:
+        lines = [self.conclusion.title, *(f"{question} {verdict}: {effect}" for question, verdict, effect in self._rows())]
+        return printable("\n".join([*lines, f"Report: {self.report}"]))

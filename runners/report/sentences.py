@@ -1,0 +1,232 @@
+"""Sentences of answers: every typed value of an answer in words. The only place where an answer becomes English.
+
+`words_of` writes one piece of evidence, by its type; a type of an experiment's own registers its words with
+`words_of.register`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import singledispatch
+
+from runners.analysis import facts
+from runners.analysis.knee import Answer as KneeAnswer
+from runners.analysis.knee import rate_interval
+from runners.analysis.quantities import Row, absolute, changed, signed
+from runners.analysis.treatments import Verdict as Direction
+from runners.readers import write
+from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
+from runners.results.comparisons import Cost, Difference
+from runners.results.generators import AtRate
+from runners.results.knees import KneeRatio, PublishedRate
+from runners.results.profiles import ChangeWithRate
+from runners.results.tails import Explained
+
+MOST_NAMED = 3  # categories or causes of one sentence
+
+
+def _factor(value: float) -> str:
+    return f"{value:.3g}" if write.known(value) else write.UNKNOWN
+
+
+_VALUE: dict[Unit, Callable[[float], str]] = {
+    Unit.LATENCY_US: write.latency,
+    Unit.RATE_RPS: write.rate,
+    Unit.SHARE: write.percent,
+    Unit.CHANGE: signed,
+    Unit.COUNT: write.count,
+    Unit.SIZE_BYTES: write.size,
+    Unit.TIME_S: write.seconds,
+    Unit.FACTOR: _factor,
+}
+
+
+def value_of(measure: Measure) -> str:
+    """Return a number with its interval and unit: 24.2 % (22.2 to 26.6)."""
+    written = _VALUE[measure.unit]
+    if measure.bound != Bound.EXACT:
+        return f"{measure.bound.value} {written(measure.value)}"
+    if not (math.isfinite(measure.low) and math.isfinite(measure.high)) or measure.low == measure.high:
+        return written(measure.value)
+    if measure.unit == Unit.LATENCY_US and measure.low <= measure.value <= measure.high:
+        return write.latency_interval(measure.value, measure.low, measure.high)
+    if measure.unit == Unit.SHARE:
+        return write.percent_interval(measure.value, measure.low, measure.high)
+    return f"{written(measure.value)} ({written(measure.low)} to {written(measure.high)})"
+
+
+@singledispatch
+def words_of(evidence: object) -> str:
+    """Return one piece of an answer's evidence in words. Raises TypeError for a type that has none."""
+    raise TypeError(f"no words for {type(evidence).__name__}: register them with words_of.register")
+
+
+@words_of.register
+def _(measure: Measure) -> str:
+    text = f"{measure.label} {value_of(measure)}".strip()
+    if measure.other is None:
+        return text
+    if measure.relation == Relation.OF:
+        return f"{text} of {value_of(measure.other)}"
+    return f"{text} against {value_of(measure.other)} {f'({measure.other.label})' if measure.other.label else ''}".strip()
+
+
+@words_of.register
+def _(at: AtRate) -> str:
+    return f"{words_of(at.measure)} at {write.rate(at.rate_rps)} on {write.connections(at.connections)}"
+
+
+@words_of.register
+def _(difference: Difference) -> str:
+    row = difference.row
+    label = f"{difference.label} {row.quantity.label}".strip()
+    if row.machine:
+        return f"{label} is not compared: {row.machine}"
+    text = f"{label} {row.change}: {row.pair(named=True)}"
+    if row.verdict == Direction.SAME:
+        text = f"{label} is the same within {write.given_share(difference.margin)}: {row.change}"
+    if row.spill_over:
+        text += ", by the loads alone, which the shared schedule contradicts"
+    if difference.all_threads is not None:
+        text += f"; in all threads {difference.all_threads.change}"
+    if difference.busy_starts:
+        text += f"; the generator was at its limit in {write.several(difference.busy_starts, 'start')}, so the higher "
+        text += "rate is a lower bound"
+    return text
+
+
+@words_of.register
+def _(cost: Cost) -> str:
+    worst = cost.worst.row
+    text = f"{cost.quantity.label} is worse in {write.count(cost.count)} of {write.count(cost.gaining)}"
+    return f"{text}, most with {facts.engine_name(worst.treatment)}: {worst.change}"
+
+
+@words_of.register
+def _(ratio: KneeRatio) -> str:
+    first, second = (f"{name} {knee_words(knee)}" for name, knee in zip(ratio.names, ratio.knees, strict=True))
+    change = ratio.change
+    text = f"{first} against {second}"
+    if change is not None:
+        text = f"knee {changed(change.value, change.low, change.high)}: {text}"
+    if ratio.contradicted_by:
+        rates = write.listed(write.rate(rate_rps) for rate_rps in ratio.contradicted_by)
+        text += f"; loads at {rates}, offered again, contradict these knees"
+    return text
+
+
+def knee_words(knee: KneeAnswer) -> str:
+    """Return a knee with its interval, or what is known of it."""
+    return rate_interval(knee) if knee.known_below else "unknown"
+
+
+@words_of.register
+def _(rate: PublishedRate) -> str:
+    name, wanted = rate.workload.upper(), write.rate(rate.published_rps)
+    if rate.knee is None:
+        return f"{name} {write.rate(rate.closed_loop_rps)} in closed loop of {wanted}"
+    return f"{name} {knee_words(rate.knee)} of {wanted}"
+
+
+@words_of.register
+def _(change: ChangeWithRate) -> str:
+    name = f"{facts.engine_name(change.subject)} {change.workload.upper()}"
+    rates = f"from {write.rate(change.low_rps)} to {write.rate(change.high_rps)}"
+    parts = [f"{category} {a.as_share} to {b.as_share}" for category, a, b in change.moved[:MOST_NAMED]]
+    if not parts:
+        return f"{name} {rates}: no category changes by more than {write.percent(change.most)}"
+    return f"{name} {rates}: {write.listed(parts)}"
+
+
+@words_of.register
+def _(tail: Explained) -> str:
+    parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
+    explained = f"the tail is explained by {write.listed(parts)}; " if parts else "no recorded cause explains the tail; "
+    return f"{explained}{write.percent(tail.unexplained)} stays unexplained"
+
+
+@words_of.register
+def _(row: Row) -> str:
+    return f"{row.quantity.label} {row.change}: {absolute(row.quantity, row.treatment_value)}"
+
+
+def evidence_of(answer: Answer) -> str:
+    """Return all evidence of an answer in one line; empty where there is none."""
+    return "; ".join(filter(None, map(words_of, answer.evidence)))
+
+
+_NEEDED: dict[Needed, str] = {
+    Needed.STARTS: "about {count} starts of each",
+    Needed.SAMPLES: "more samples of the profile",
+    Needed.ROUNDS: "{count} rounds",
+    Needed.LONGER_LOAD: "a longer load on a quieter machine",
+    Needed.LONGER_SEARCH: "a longer search (more minutes)",
+    Needed.LARGER_SIZE: "a larger size, or parameters that include it",
+    Needed.INTERLEAVED: "interleaved trials (lab compare)",
+    Needed.REFERENCE_TARGET: "a server that does nothing in the same schedule (lab compare)",
+    Needed.QUIETER_MACHINE: "a quieter machine",
+    Needed.GENERATOR_CORES: "more cores for the generator, which was late",
+    Needed.SERVER_CORES: "{count} cores for the server, and one for the generator",
+    Needed.RATE_KEPT: "profiled loads that keep their rate",
+    Needed.EVENTS: "a load long enough to hold such events",
+    Needed.WARM_SERVER: "a longer warm-up, until JIT compilation is done",
+    Needed.MORE_RUNS: "{count} undisturbed runs",
+}
+_BASIS: dict[Basis, str] = {
+    Basis.STARTS_BY_REQUEST: "{count} fresh starts of each, one schedule shared request by request",
+    Basis.STARTS_BY_SLICE: "{count} fresh starts of each, slices in random order",
+    Basis.STARTS_OF_SEARCH: "one search of both, {count} fresh starts",
+    Basis.ROUNDS: "{count} interleaved rounds",
+    Basis.FREEZES: "one load, frozen at known times",
+    Basis.OUTAGES: "one load with a killed node",
+    Basis.FILLS: "one fill each, counted",
+    Basis.TRENDS: "{count} runs at most",
+    Basis.COMPUTED: "computed for {count} keys",
+    Basis.NOTHING: "",
+}
+
+
+def needed_words(answer: Answer) -> str:
+    """Return what an inconclusive answer would take; empty for any other."""
+    if answer.needed is None:
+        return ""
+    count = write.count(answer.needed_count) if answer.needed_count else "more"
+    return _NEEDED[answer.needed].format(count=count)
+
+
+def basis_words(answer: Answer) -> str:
+    """Return what an answer rests on: 6 fresh starts of each, 2 published outputs."""
+    if answer.basis in _BASIS:
+        return _BASIS[answer.basis].format(count=write.count(answer.count))
+    return write.several(answer.count, answer.basis.value) if answer.count else ""
+
+
+def why_unknown(answered: Answered) -> str:
+    """Return why a question has no evidence; empty where it has."""
+    if not answered.measured:
+        return "not measured in this run"
+    if answered.answer.needed == Needed.SERVER_CORES:
+        return f"not answerable on this machine: {evidence_of(answered.answer)} core for the server"
+    return ""
+
+
+_VERDICT = {Verdict.YES: "Yes.", Verdict.NO: "No.", Verdict.INCONCLUSIVE: "Inconclusive."}
+
+
+def verdict_words(answered: Answered) -> str:
+    """Return the verdict in a word and, where the question has one, the plain sentence that goes with it."""
+    verdict = answered.answer.verdict
+    lead = {Verdict.YES: answered.question.yes, Verdict.NO: answered.question.no}.get(verdict, "")
+    return f"{_VERDICT[verdict]} {lead}".strip()
+
+
+def effect_words(answered: Answered) -> str:
+    """Return what was measured, in one line, for tables and other reports."""
+    return why_unknown(answered) or evidence_of(answered.answer)
+
+
+__all__ = [
+    "basis_words", "effect_words", "evidence_of", "knee_words", "needed_words", "value_of", "verdict_words",
+    "why_unknown", "words_of",
+]  # fmt: skip

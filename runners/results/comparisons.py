@@ -1,0 +1,169 @@
+"""Answers by interleaved trials: whether a treatment differs from its baseline, and what a gain costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runners.analysis.interleaved import NO_REFERENCE, REQUESTS, Comparison
+from runners.analysis.quantities import Quantity, Row
+from runners.analysis.treatments import Verdict as Direction
+from runners.results.answer import (
+    ANY_PART,
+    Answer,
+    Answering,
+    Basis,
+    Measure,
+    Needed,
+    Unit,
+    Verdict,
+    either,
+    first_of,
+)
+
+if TYPE_CHECKING:
+    from runners.results.results import Results
+
+DIFFERS = (Direction.HIGHER, Direction.LOWER)
+#: By how much a load of one kind may have more or less of a treatment before that matters.
+MEDIAN = "p50_us"
+
+
+def figure_of(name: str) -> str:
+    """Return the place of a report that draws a comparison."""
+    return f"interleaved-{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A treatment against its baseline in one quantity. `label`: which load or part of the question it is of.
+
+    `margin`: the relative change that would matter. `all_threads`: the CPU time of all threads, where it does not come
+    out as that of the threads that respond. `busy_starts`: of `starts`, those in whose closed loops the generator may
+    have been the limit, so that the higher rate is a lower bound.
+    """
+
+    row: Row
+    margin: float
+    label: str = ""
+    all_threads: Row | None = None
+    busy_starts: int = 0
+
+
+def difference_of(comparison: Comparison, row: Row, label: str = "") -> Difference:
+    """Return a row of a comparison with what has to be known to read it."""
+    busy = len(comparison.busy) if row.quantity.name == comparison.primary else 0
+    return Difference(row, comparison.margin, label, comparison.contradicting(row), busy)
+
+
+def differs(
+    blocks: Sequence[str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
+) -> Answering:
+    """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?"""
+
+    def answer(results: Results) -> Answer | None:
+        for comparison in results.comparisons:
+            row = comparison.row(quantity, treatment) if comparison.name in blocks else None
+            if row is not None:
+                return answer_of(comparison, row, yes)
+        return None
+
+    return answer
+
+
+def answer_of(comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "") -> Answer:
+    """Answer whether a treatment differs from the baseline in a quantity, in one of these ways."""
+    direction = Direction.INCONCLUSIVE if row.machine else row.verdict
+    verdict = Verdict.YES if direction in yes else Verdict.NO
+    needed, count = None, 0
+    if direction == Direction.INCONCLUSIVE:
+        verdict, needed = Verdict.INCONCLUSIVE, Needed.QUIETER_MACHINE
+        if row.machine == NO_REFERENCE:
+            needed = Needed.REFERENCE_TARGET
+        elif row.starts_needed is not None and not row.machine:
+            needed, count = Needed.STARTS, row.starts_needed
+    basis = Basis.STARTS_BY_REQUEST if comparison.form == REQUESTS else Basis.STARTS_BY_SLICE
+    evidence = (difference_of(comparison, row, label),)
+    return Answer(
+        verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name)
+    )  # fmt: skip
+
+
+def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
+    """Answer: does a treatment differ from the baseline in p50, in any of these blocks? `blocks` maps a block's name to
+    what it is called in the answer.
+
+    No only where it is the same in all that were measured.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        rows = [
+            (comparison, row, blocks[comparison.name])
+            for comparison in results.comparisons
+            if comparison.name in blocks and (row := comparison.row(MEDIAN, treatment)) is not None
+        ]
+        answers = [answer_of(comparison, row, DIFFERS, label) for comparison, row, label in rows]
+        if not answers:
+            return None
+        verdict = first_of(ANY_PART, (given.verdict for given in answers))
+        decides = next(given for given in answers if given.verdict == verdict)
+        return Answer(
+            verdict, tuple(difference for given in answers for difference in given.evidence), decides.basis,
+            min(given.count for given in answers), decides.needed, decides.needed_count,
+            tuple(name for given in answers for name in given.steps), decides.figure,
+        )  # fmt: skip
+
+    return answer
+
+
+def treatments_differ(quantity: Quantity) -> Answering:
+    """Answer: do the two treatments of the first comparison differ in a quantity?"""
+
+    def answer(results: Results) -> Answer | None:
+        for comparison in results.comparisons:
+            if (row := comparison.row(quantity.name)) is not None:
+                return answer_of(comparison, row)
+        return None
+
+    return answer
+
+
+def raises(quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answering:
+    """Answer: does a setting raise a quantity, in the factorial design or alone? Both as block and treatment."""
+    return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Treatments that gain and are worse in a quantity: how many of `gaining`, and the worst of them."""
+
+    quantity: Quantity
+    count: int
+    gaining: int
+    worst: Difference
+
+
+def costs_anything(results: Results) -> Answer | None:
+    """Answer: does any treatment that gains in its primary quantity cost something else?"""
+    gains = [
+        (comparison, row)
+        for comparison in results.comparisons
+        for row in comparison.rows
+        if row.quantity.name == comparison.primary and row.better
+    ]
+    gained = Measure("treatments that gain", len(gains), Unit.COUNT)
+    if not gains:
+        return Answer(Verdict.INCONCLUSIVE, (gained,), Basis.STARTS_BY_SLICE, 0, Needed.STARTS)
+    by_quantity: dict[str, list[Difference]] = {}
+    for comparison, row in gains:
+        for worse in comparison.costs(row.treatment):
+            by_quantity.setdefault(worse.quantity.name, []).append(difference_of(comparison, worse))
+    costs = tuple(
+        Cost(rows[0].row.quantity, len(rows), len(gains), max(rows, key=lambda cost: abs(cost.row.ratio - 1)))
+        for rows in by_quantity.values()
+    )
+    steps = tuple(dict.fromkeys(name for comparison, _ in gains for name in comparison.steps))
+    verdict, figure = (Verdict.YES if costs else Verdict.NO), figure_of(gains[0][0].name)
+    starts = min(row.starts for _, row in gains)
+    return Answer(verdict, (gained, *costs), Basis.STARTS_BY_SLICE, starts, steps=steps, figure=figure)

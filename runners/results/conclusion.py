@@ -1,0 +1,48 @@
+"""The conclusion of a run: its questions answered from its results, and the checks that those rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Run
+from runners.results.answer import Answered, Asked, answered
+from runners.results.checks import Check, checks
+from runners.results.results import Results
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a run says: the answers to its questions in their order, the checks, and the results that both are from."""
+
+    results: Results
+    answers: tuple[Answered, ...]
+    checks: tuple[Check, ...]
+
+    @property
+    def title(self) -> str:
+        run = self.results.run
+        return str(run.manifest.get("title") or run.name)
+
+    def touched(self, check: Check) -> tuple[int, ...]:
+        """Return the numbers of the answers, from 1 on, that rest on a step of a check."""
+        steps = set(check.steps)
+        return tuple(place for place, one in enumerate(self.answers, 1) if steps.intersection(one.answer.steps))
+
+    def as_json(self) -> dict[str, object]:
+        """Return plain JSON values, as kept in the run folder."""
+        return {
+            "title": self.title,
+            "answers": [one.as_json() for one in self.answers],
+            "checks": [check.as_json() for check in self.checks],
+        }
+
+
+def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
+    """Answer the questions of a run with the published outputs, named as in data/published (`report-1/put`).
+
+    Any run can be given: interrupted, with failed or missing steps, or made with another generator.
+    """
+    results = Results(run, published)
+    return Conclusion(results, answered(questions, results), checks(results))

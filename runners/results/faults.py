@@ -1,0 +1,146 @@
+"""Faults: a node that dies under load and comes back, and a response object that all requests share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from runners.analysis import facts
+from runners.design.session import FAULT, OUTAGE
+from runners.readers import write
+from runners.readers.run import Step
+from runners.readers.stacks import wilson
+from runners.results.answer import Answer, Answering, Basis, Measure, Unit, Verdict
+
+if TYPE_CHECKING:
+    from runners.results.results import Results
+
+OUTAGES, SHARED_RESPONSE = "outages", "ablation-fault"
+SETTLED_S = 1.0  # after the node responds: by then it has been probed and is used again
+EVENTS = ("killed", "started", "responds")
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """One load in which a node died. Times in seconds from the start of the recorded window; NaN: never."""
+
+    step: Step
+    killed_s: float
+    started_s: float
+    back_s: float
+
+    @property
+    def name(self) -> str:
+        return self.step.subject
+
+    @property
+    def events(self) -> list[tuple[float, str]]:
+        """What happened and when."""
+        times = (self.killed_s, self.started_s, self.back_s)
+        return [(at, word) for at, word in zip(times, EVENTS, strict=True) if write.known(at)]
+
+    @property
+    def seconds(self) -> pd.DataFrame:
+        """The whole seconds of the load."""
+        return facts.per_second(self.step)
+
+    def part(self, which: str) -> pd.DataFrame:
+        """Select whole seconds: `before` the death, `without` the node, `after` its return, or all `between`.
+
+        Seconds `between` hold those in which the node died and in which it was back but not yet used again; in a share
+        of failures they would count responses of a whole cluster.
+        """
+        rows = self.seconds
+        back_s = self.back_s if write.known(self.back_s) else math.inf
+        before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
+        without = (rows["t_s"] >= self.killed_s) & (rows["t_s"] + 1 <= back_s)
+        return rows[{"before": before, "without": without, "after": after, "between": ~before & ~after}[which]]
+
+    def failed(self, which: str) -> tuple[float, float]:
+        """Return responses that failed in a part of the load, and all responses in it."""
+        rows = self.part(which)
+        return float(rows["errors"].sum()), float(rows["completed"].sum())
+
+    def p99_us(self, which: str) -> float:
+        """Return the median of the seconds' p99; NaN without any."""
+        return float(self.part(which)["p99_us"].median())
+
+
+def outages(steps: Sequence[Step]) -> list[Outage]:
+    """Return the loads in which a node was killed; one that ended before is none."""
+    found = []
+    for step in steps:
+        about = step.record.outage
+        if step.kind != OUTAGE or about is None or not about.start_unix_us or step.frames["intervals"].empty:
+            continue
+        if about.killed_unix_us:
+            events = (about.killed_unix_us, about.launched_unix_us, about.ready_unix_us)
+            times = [((at_us or math.nan) - about.start_unix_us) / 1e6 for at_us in events]
+            found.append(Outage(step, *times))
+    return found
+
+
+
+def fails(subject: str) -> Answering:
+    """Answer: do requests fail in the seconds that are wholly without a node?"""
+
+    def answer(results: Results) -> Answer | None:
+        outage = next((one for one in results.outages if one.name == subject), None)
+        if outage is None:
+            return None
+        failed, ended = outage.failed("without")
+        if not ended:
+            return None
+        share = failed / ended
+        measure = Measure("failed responses", share, Unit.SHARE, *wilson(share, int(ended))).out_of(ended, Unit.COUNT)
+        verdict = Verdict.YES if failed else Verdict.NO
+        away = Measure("node away for", outage.back_s - outage.killed_s, Unit.TIME_S)
+        return Answer(verdict, (measure, away), Basis.OUTAGES, 1, steps=(outage.step.name,), figure=OUTAGES)
+
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingHead:
+    """The head of a response object that all requests share: of the first and of the last response that was read.
+
+    `unread`: responses that a closed loop on a server of its own could not read, NaN where none was tried.
+    """
+
+    step: Step = field(repr=False)
+    first_bytes: int
+    last_bytes: int
+    last_number: int
+    fields_added: float
+    read: float
+    unread: float
+
+
+def growing_head(results: Results) -> GrowingHead | None:
+    """Return what an object that all responses share does to them; None where none was shared."""
+    for step in results.run.find(kind=FAULT):
+        heads = step.record.fault.heads if step.record.fault else ()
+        if len(heads) >= 2:
+            first, last = heads[0], heads[-1]
+            added = (last["fields"] - first["fields"]) / (last["number"] - first["number"])
+            return GrowingHead(
+                step, first["bytes"], last["bytes"], last["number"], added, facts.number(step, "completed"),
+                facts.number(step, "parse_errors"),
+            )  # fmt: skip
+    return None
+
+
+def shared_response(results: Results) -> Answer | None:
+    """Answer: can one response object be shared by all requests?"""
+    head = growing_head(results)
+    if head is None:
+        return None
+    first = Measure("head of the first response", head.first_bytes, Unit.SIZE_BYTES)
+    last = Measure("head of the last", head.last_bytes, Unit.SIZE_BYTES)
+    evidence = (first, last, Measure("responses", head.last_number, Unit.COUNT))
+    verdict = Verdict.NO if head.last_bytes > head.first_bytes else Verdict.YES
+    return Answer(verdict, evidence, Basis.LOADS, 1, steps=(head.step.name,), figure=SHARED_RESPONSE)

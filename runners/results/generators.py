@@ -1,0 +1,175 @@
+"""Load generators: what one adds to the median, what it sees of a frozen server, what it costs; hosts of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runners.analysis import facts, instrument
+from runners.analysis.instrument import Stall
+from runners.analysis.intervals import Bounded
+from runners.readers.run import Run, Step
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
+from runners.storage.schema import ShareRecord
+
+if TYPE_CHECKING:
+    from runners.results.results import Results
+
+OURS = "truepace"
+FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
+ALL = ("blocking", "epoll", "truepace", "wrk2", "wrk")
+STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
+#: Of the requests that the schedule makes wait, how many more or fewer may be counted.
+WHOLE = 0.05
+
+
+def generator_adds(tool: str) -> Answering:
+    """Answer: does a generator add to the median of the simplest client, in interleaved rounds?
+
+    Yes where it does at one rate at least, no where it does at none.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
+        for connections, rate_rps in instrument.points(results.floors):
+            point = instrument.at_point(results.floors, connections, rate_rps)
+            floor, reference = point.get(tool), instrument.reference_of(point)
+            added = instrument.added(floor, reference, instrument.MEDIAN) if floor and reference else None
+            if floor is None or reference is None or added is None:
+                continue
+            added_us.append(added)
+            measure = Measure("", added.value, Unit.LATENCY_US, added.low, added.high)
+            measures.append(AtRate(measure, rate_rps, connections))
+            rounds.append(min(len(floor.good), len(reference.good)))
+            steps += [step.name for step in floor.good]
+        if not measures:
+            return None
+        low, high = max(added.low for added in added_us), max(added.high for added in added_us)
+        verdict = Verdict.YES if low > 0 else verdict_of(low, high)
+        needed = Needed.ROUNDS if verdict == Verdict.INCONCLUSIVE else None
+        return Answer(
+            verdict, tuple(measures), Basis.ROUNDS, min(rounds), needed, instrument.ENOUGH_ROUNDS if needed else 0,
+            tuple(steps), FLOORS,
+        )  # fmt: skip
+
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class AtRate:
+    """A number of an answer at an offered rate on so many connections."""
+
+    measure: Measure
+    rate_rps: float
+    connections: int
+
+
+def counts_a_stall(tool: str) -> Answering:
+    """Answer: does a generator count every request that a frozen server makes wait?"""
+
+    def answer(results: Results) -> Answer | None:
+        stall = next((one for one in results.stalls if one.tool == tool), None)
+        if stall is None or not (expected := stall.expected_above(stall.long_s)) > 0:
+            return None
+        share = stall.counted_above(stall.long_s) / expected
+        verdict = Verdict.YES if abs(share - 1) <= WHOLE else Verdict.NO
+        evidence = (Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT),)
+        return Answer(verdict, evidence, Basis.FREEZES, 1, steps=(f"stall-{tool}",), figure=STALL)
+
+    return answer
+
+
+def generator_costs(results: Results) -> Answer | None:
+    """Answer: does our generator take less CPU time per request than a plain epoll loop?"""
+    paced = [floor for floor in results.floors if not floor.closed and floor.good]
+    if not paced:
+        return None
+    top = max(paced, key=lambda floor: floor.rate_rps)
+    point = instrument.at_point(paced, top.connections, top.rate_rps)
+    ours, plain = (point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll"))
+    if ours is None or plain is None:
+        return None
+    measure = Measure(OURS, ours.value, Unit.TIME_S, ours.low, ours.high)
+    measure = measure.against(Measure("epoll loop", plain.value, Unit.TIME_S, plain.low, plain.high))
+    verdict, needed = Verdict.INCONCLUSIVE, Needed.ROUNDS
+    if ours.apart_from(plain):
+        verdict, needed = (Verdict.YES if ours.value < plain.value else Verdict.NO), None
+    steps = tuple(step.name for step in point[OURS].good)
+    evidence = (AtRate(measure, top.rate_rps, top.connections),)
+    return Answer(verdict, evidence, Basis.ROUNDS, len(steps), needed, steps=steps, figure=CPU)
+
+
+def ordered(stalls: Sequence[Stall]) -> list[Stall]:
+    """Ours, those that it would take the place of, then the simplest clients."""
+    return sorted(stalls, key=lambda one: STALL_ORDER.index(one.tool) if one.tool in STALL_ORDER else math.inf)
+
+
+#: From this share of the median on, the network is part of the answer.
+NETWORK_SHARE = 0.2
+#: Where no latency may be quoted, a round trip of so long is named all the same.
+FAR_US = 1_000.0
+#: Segments sent again, as a share of those sent; TCP sends some again that were only late, so a few prove nothing.
+LOSS, FEWEST_REPEATED = 0.001, 10
+#: Cores that stall for this share of the time make a tail of their own.
+STALLED_SHARE = 0.005
+#: A generator that begins so much later than agreed does not load with the others, but after them.
+LATE_US = 10_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostNetwork:
+    """What a generator's host showed during a load: its round trip to the servers, what TCP sent again, how far its
+    clock was off, and how long its cores stalled. Each is None where it does not matter to the load's figures.
+    """
+
+    step: Step
+    host: str
+    round_trip_us: float | None
+    repeated_share: float | None
+    off_us: float | None
+    stalled_share: float | None
+
+    @property
+    def matters(self) -> bool:
+        """Whether any of it has to be known to read the load's figures."""
+        seen = (self.round_trip_us, self.repeated_share, self.off_us, self.stalled_share)
+        return any(value is not None for value in seen)
+
+
+def host_networks(run: Run) -> list[HostNetwork]:
+    """Return what each host of each load's generators showed; none for a run whose loads came from one generator."""
+    shared = [step for step in run.steps if any(share.clock is not None for share in step.record.shares)]
+    return [_of_share(step, share) for step in shared for share in step.record.shares]
+
+
+def round_trip_us(share: ShareRecord) -> float | None:
+    """Return the median round trip of a host to the servers; None where it was not measured."""
+    found = sorted(share.network.round_trips_us)
+    return found[len(found) // 2] if found else None
+
+
+def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
+    median, trip_us = facts.quoted(step, instrument.MEDIAN), round_trip_us(share)
+    least_us = FAR_US if median is None else NETWORK_SHARE * median.value
+    sent, repeated = share.network.sent_segments or 0, share.network.repeated_segments or 0
+    lost = repeated >= FEWEST_REPEATED and repeated >= LOSS * sent
+    off_us = None
+    if share.clock is not None and (share.clock.stepped_us or abs(share.began_us) > LATE_US):
+        off_us = share.clock.stepped_us or share.began_us
+    cores = len(share.witness.cpus) if share.witness is not None else 0
+    window_ms = (step.record.duration_s or 0.0) * 1e3
+    stalled = share.stalled_ms / (cores * window_ms) if share.stalled_ms and cores and window_ms else 0.0
+    return HostNetwork(
+        step, share.host, trip_us if trip_us is not None and trip_us >= least_us else None,
+        repeated / sent if lost and sent else None, off_us, stalled if stalled >= STALLED_SHARE else None,
+    )  # fmt: skip
+
+
+def began_together(step: Step) -> tuple[bool, float]:
+    """Return whether the generators of a load began at the agreed instant, and by how many microseconds at most not."""
+    shares = [share for share in step.record.shares if share.clock is not None]
+    off_us = max((abs(share.began_us) for share in shares), default=0.0)
+    stepped = any(share.clock.stepped_us for share in shares if share.clock is not None)
+    return off_us <= LATE_US and not stepped, off_us

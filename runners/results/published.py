@@ -1,0 +1,255 @@
+"""What published outputs show and their authors did not say, beside the same load here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from runners.analysis import facts, instrument
+from runners.analysis.intervals import Bounded, expected_hits
+from runners.audit.rules.timing import fitted_line
+from runners.claims.climbing import Ladder
+from runners.errors import ReadError
+from runners.readers.output import Output
+from runners.readers.published import published_outputs
+from runners.readers.run import Step
+from runners.results.answer import Answer, Answering, Basis, Bound, Measure, Unit, Verdict
+
+if TYPE_CHECKING:
+    from runners.results.results import Results
+
+KEYS = 10_000  # report 1's GET asks for random(1..10000)
+#: wrk2 wakes by the millisecond (its event loop's timer, ae.c), and leaves the first ten seconds out of its percentiles.
+TICK_US, SKIPS_S = 1_000.0, 10.0
+QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
+
+
+def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
+    """Yield the outputs of these names that this lab holds, with their names."""
+    for name in names:
+        try:
+            outputs = published_outputs(name)
+        except ReadError:
+            continue
+        if len(outputs) == 1:
+            yield name, outputs[0]
+
+
+def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
+    """Yield the published outputs of a ladder's own setting: those of which the index names another are left out."""
+    for name, output in outputs_named(ladder.published):
+        if (output.entry or {}).get("treatment") in (None, ladder.steps[0].subject):
+            yield name, output
+
+
+def taken_at_rps(output: Output) -> float | None:
+    """Return the rate at which an output was really taken, as the folder's index says."""
+    ran = (output.entry or {}).get("ran_at_rps")
+    return float(ran) if isinstance(ran, (int, float)) else output.offered_rps
+
+
+def latencies_us(output: Output) -> list[float]:
+    """Return the mean, median and p99 of an output, as far as it has them, in microseconds."""
+    report = output.report
+    values = [report.latency.mean if report.latency else None, report.latencies.at(0.5), report.latencies.at(0.99)]
+    return [value for value in values if value is not None]
+
+
+def keeps_its_rate(output: Output) -> bool:
+    """Return whether an output achieved its rate, as far as it tells, without latencies that only a queue has."""
+    offered, achieved = output.offered_rps, output.report.requests_per_s
+    if offered and achieved and achieved < facts.LEAST_ACHIEVED * offered:
+        return False
+    return max(latencies_us(output), default=0.0) <= QUEUE_US
+
+
+def reaches_published_rate(workloads: Sequence[str]) -> Answering:
+    """Answer: does a closed loop on as many connections as published reach the published rate here?"""
+
+    def answer(results: Results) -> Answer | None:
+        measures, enough, steps = [], [], []
+        for workload in workloads:
+            output = results.published_output(workload)
+            probes = results.run.find(kind="probe", workload=workload)
+            valid = [step for step in probes if step.valid and facts.achieved_rps(step) > 0]
+            if output is None or not output[1].rate_rps or not valid:
+                continue
+            probe = next(step for step in reversed(valid) if step.subject == valid[0].subject)
+            published_rps, here_rps = output[1].rate_rps, facts.achieved_rps(probe)
+            enough.append(here_rps >= published_rps)
+            measures.append(Measure(workload.upper(), here_rps, Unit.RATE_RPS).out_of(published_rps))
+            steps.append(probe.name)
+        if not measures:
+            return None
+        verdict = Verdict.YES if all(enough) else Verdict.NO
+        return Answer(verdict, tuple(measures), Basis.CLOSED_LOOPS, len(steps), steps=tuple(steps))
+
+    return answer
+
+
+def median_is_the_timer(workload: str) -> Answering:
+    """Answer: is the published median that of the server? No, where its spectrum is that of a millisecond timer."""
+
+    def answer(results: Results) -> Answer | None:
+        output = results.published_output(workload)
+        if output is None:
+            return None
+        name, report = output
+        spectrum = report.spectrum_frame()
+        line = fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
+        median_us = report.latencies.at(0.5)
+        if line is None or median_us is None or not line.is_millisecond_timer:
+            return None
+        measures = [Measure("published median", median_us, Unit.LATENCY_US)]
+        measures.append(Measure("its percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US))
+        own = _without_tick(results, workload)
+        if own is not None:
+            measures.append(median_measure("timed without a tick", own, results))
+        steps = (name, *((own.name,) if own is not None else ()))
+        return Answer(Verdict.NO, tuple(measures), Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
+
+    return answer
+
+
+def _without_tick(results: Results, workload: str) -> Step | None:
+    """Return the first load here whose spectrum is not that of a timer, or None."""
+    for step in results.run.find(workload=workload, profiled=False):
+        rows = step.frames["spectrum"]
+        line = fitted_line(rows[rows["kind"] == facts.RESPONSE])
+        quoted = facts.quoted(step, 0.5) is not None
+        if quoted and facts.tool(step) == "truepace" and line is not None and not line.is_millisecond_timer:
+            return step
+    return None
+
+
+def median_measure(label: str, step: Step, results: Results) -> Measure:
+    """Return the median of a load as a number of an answer: an upper bound where it lies within the floor."""
+    value = facts.quoted(step, 0.5) or Bounded(float("nan"))
+    if instrument.unresolved(results.steps, step, 0.5):
+        return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
+    return Measure(label, value.value, Unit.LATENCY_US, value.low, value.high)
+
+
+def medians_stay(names: Sequence[str], workload: str) -> Answering:
+    """Answer: are the published medians of a ladder those of the server? No, where they stay above a tick of the
+    generator's timer while the rate grows.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        medians = [
+            (output.offered_rps, median_us)
+            for _, output in outputs_named(names)
+            if output.offered_rps and (median_us := output.report.latencies.at(0.5)) and median_us > TICK_US
+        ]
+        ladders = [ladder for ladder in results.ladders if ladder.base is not None]
+        here = [
+            (facts.offered_rps(step), value.value)
+            for ladder in ladders
+            for step in ladder.steps
+            if step.workload == workload and (value := facts.quoted(step, 0.5)) is not None
+        ]
+        if len(medians) < 2 or not here:
+            return None
+        published_us = sorted(median_us for _, median_us in medians)
+        own_us = sorted(median_us for _, median_us in here)
+        measures = (
+            Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
+            Measure("timed without a tick", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
+        )
+        return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(medians), steps=tuple(names))
+
+    return answer
+
+
+def errors_are_absent_keys(workload: str) -> Answering:
+    """Answer: do the published errors say that the server failed? Not where they agree with a number of absent keys.
+
+    So many equally likely draws hit one absent key of KEYS as often as a binomial variable says; no other number of
+    absent keys may agree.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        output = results.published_output(workload)
+        if output is None or not output[1].errors or not output[1].requests:
+            return None
+        name, report = output
+        draws, errors = report.requests or 0, report.errors
+        keys = max(1, round(errors * KEYS / draws))
+        one_less, exact, one_more = (expected_hits(draws, KEYS, absent) for absent in (keys - 1, keys, keys + 1))
+        if not exact.low <= errors <= exact.high or errors <= one_less.high or errors >= one_more.low:
+            return None
+        measures = (
+            Measure("published errors", errors, Unit.COUNT).out_of(draws),
+            Measure("absent keys", keys, Unit.COUNT).out_of(KEYS),
+            Measure("errors that they make", exact.value, Unit.COUNT, exact.low, exact.high),
+        )
+        return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=(name,))
+
+    return answer
+
+
+def reads_miss(names: Callable[[], Sequence[str]]) -> Answering:
+    """Answer: are the published errors the server's? Not where the same share of reads misses at every rate."""
+
+    def answer(results: Results) -> Answer | None:
+        shares = {
+            name: output.report.errors / output.report.requests
+            for name, output in outputs_named(names())
+            if output.report.errors and output.report.requests
+        }
+        if not shares:
+            return None
+        low, high = min(shares.values()), max(shares.values())
+        measure = Measure("reads of keys that were never written", (low + high) / 2, Unit.SHARE, low, high)
+        return Answer(Verdict.NO, (measure,), Basis.OUTPUTS, len(shares), steps=tuple(shares))
+
+    return answer
+
+
+def beyond_the_knee(results: Results) -> Answer | None:
+    """Answer: are the latencies published at the highest rates response times? No, where only a queue is that long."""
+    names = dict.fromkeys(name for ladder in results.ladders for name in ladder.published)
+    outputs = list(outputs_named(list(names)))
+    queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
+    if not queues:
+        return None
+    longest_us = max(max(latencies_us(output), default=0.0) for output in queues.values())
+    measures = (
+        Measure("rates beyond the knee", len(queues), Unit.COUNT).out_of(len(outputs)),
+        Measure("longest wait in a queue", longest_us, Unit.LATENCY_US),
+    )
+    return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(queues), steps=tuple(queues))
+
+
+def taken_at_another_rate(results: Results) -> Answer | None:
+    """Answer: were the percentiles taken at the rate that they are published under? As the folder's index says."""
+    names = dict.fromkeys(name for ladder in results.ladders for name in ladder.published)
+    for name, output in outputs_named(list(names)):
+        ran_rps = taken_at_rps(output)
+        if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:
+            measure = Measure("taken at", ran_rps, Unit.RATE_RPS)
+            measure = measure.against(Measure("published under", output.offered_rps, Unit.RATE_RPS))
+            return Answer(Verdict.NO, (measure,), Basis.OUTPUTS, 1, steps=(name,))
+    return None
+
+
+def leaves_out_a_cold_start(workload: str) -> Answering:
+    """Answer: does the published cold run hold its cold start? No: wrk2 leaves the first seconds out."""
+
+    def answer(results: Results) -> Answer | None:
+        cold = facts.only(results.run.find(workload=workload, profiled=False))
+        if cold is None or not facts.quotable(cold):
+            return None
+        seconds = facts.per_second(cold)
+        early = seconds[seconds["t_s"] < SKIPS_S]
+        if early.empty:
+            return None
+        measures = (
+            Measure("wrk2 leaves out the first", SKIPS_S, Unit.TIME_S),
+            Measure("slowest response in them here", float(early["max_us"].max()), Unit.LATENCY_US),
+            Measure("p99 of the first second", float(early["p99_us"].iloc[0]), Unit.LATENCY_US),
+        )
+        figure = f"timeline-{workload}"
+        return Answer(Verdict.NO, measures, Basis.LOADS, 1, steps=(cold.name,), figure=figure)
+
+    return answer

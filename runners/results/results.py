@@ -1,0 +1,98 @@
+"""The results of a run, each worked out once: what its answers, its checks and its report are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from runners.analysis import facts, instrument, loops
+from runners.analysis.instrument import Floor, Stall
+from runners.analysis.interleaved import Comparison, comparisons
+from runners.analysis.loops import Loop
+from runners.claims.climbing import Ladder, ladders
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Run, Step
+from runners.results.faults import Outage, outages
+from runners.results.stores import Store, stores
+from runners.results.trends import Trend, trends_of
+
+
+@dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
+class Results:
+    """The results of one run. `published`: the outputs that it is compared with, by name (`report-1/put`)."""
+
+    run: Run
+    published: Mapping[str, ConsoleReport] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.run.steps
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """The interleaved comparisons, in the order in which they were measured."""
+        return tuple(comparisons(self.run))
+
+    @cached_property
+    def ladders(self) -> tuple[Ladder, ...]:
+        """Loads at several rates, and searches for a knee."""
+        return ladders(self.run)
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """The closed loops of experiment 02."""
+        return tuple(loops.of_run(self.run))
+
+    @cached_property
+    def floors(self) -> tuple[Floor, ...]:
+        """What each generator reads of a server that does nothing, by rate and connections."""
+        return tuple(instrument.floors(self.steps))
+
+    @cached_property
+    def stalls(self) -> tuple[Stall, ...]:
+        """What each generator reads of a server that was frozen at known times."""
+        return tuple(instrument.stalls(self.run.find(kind="stall")))
+
+    @cached_property
+    def outages(self) -> tuple[Outage, ...]:
+        """Loads in which a node was killed."""
+        return tuple(outages(self.steps))
+
+    @cached_property
+    def stores(self) -> tuple[Store, ...]:
+        """Stores that were filled, with what they wrote and take."""
+        return tuple(stores(self))
+
+    @cached_property
+    def trends(self) -> tuple[Trend, ...] | None:
+        """Series over many runs, of a run that looked at the history; None for any other."""
+        found_trends = trends_of(self.run)
+        return None if found_trends is None else tuple(found_trends)
+
+    @cached_property
+    def server_cores(self) -> int:
+        """The most cores that a server of this run was kept to; 0 where one was kept to none, or where there was none.
+
+        A block whose question is one of parallelism gives its servers all cores, whatever the other blocks do.
+        """
+        kept = [len(step.record.server.cpus or ()) for step in self.steps if step.record.server.command]
+        return max(kept, default=0) if all(kept) else 0
+
+    def searched(self, workload: str, subject: str) -> Ladder | None:
+        """Return the search for the knee of a treatment under a workload, or None."""
+        for ladder in self.ladders:
+            first = ladder.steps[0]
+            named = subject in (first.subject, facts.engine_name(first.subject))
+            if named and first.workload == workload and ladder.search is not None and ladder.answer is not None:
+                return ladder
+        return None
+
+    def published_output(self, workload: str) -> tuple[str, ConsoleReport] | None:
+        """Return the name and the published output that a workload reproduces, or None."""
+        named = (item for item in self.published.items() if item[0].rpartition("/")[2] == workload)
+        return next(named, None)
+
+    def clean_loads(self) -> Iterator[Step]:
+        """Yield the loads at one rate without a profiler."""
+        yield from self.run.find(kind="load", profiled=False)
