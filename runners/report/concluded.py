@@ -32,5 +32,8 @@ class Concluded:
         return Markdown(f"### {self.conclusion.title}\n\n{shown}\n\n[{self.report.name}]({self.report})")
 
     def __repr__(self) -> str:
-        lines = [self.conclusion.title, *(f"{question} {verdict}: {effect}" for question, verdict, effect in self._rows())]
+        lines = [
+            self.conclusion.title,
+            *(f"{question} {verdict}: {effect}" for question, verdict, effect in self._rows()),
+        ]
         return printable("\n".join([*lines, f"Report: {self.report}"]))

@@ -243,7 +243,9 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     # what is empty or zero was left to the lab
     parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
     if parameters:
-        given = (f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items())
+        given = (
+            f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
+        )
         yield f"Parameters: {', '.join(given)}; all others as the lab chooses."
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
 

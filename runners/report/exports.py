@@ -30,7 +30,7 @@ from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
 from runners.report.comparison import drawn, interleaved_table
-from runners.report.tables import ICONS, Shown, Table, bold, escape, fenced
+from runners.report.tables import ICONS, Shown, Table, escape, fenced
 from runners.report.tables import table as as_table
 from runners.report.validity import check_words
 from runners.results.checks import Check

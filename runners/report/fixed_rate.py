@@ -171,7 +171,9 @@ def published_section(results: Results) -> Section:
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:
     """Return one workload: the published output and the clean load of each engine."""
 
-    def row(name: str, stated: float | None, unit: Callable[[float], str], own: Callable[[Step], float]) -> tuple[str, ...]:
+    def row(
+        name: str, stated: float | None, unit: Callable[[float], str], own: Callable[[Step], float]
+    ) -> tuple[str, ...]:
         return (name, tables.NONE if stated is None else unit(stated), *(unit(own(step)) for step in loads))
 
     def level_row(level: float) -> tuple[str, ...]:

@@ -251,7 +251,9 @@ def towers(root: Node) -> list[Tower]:
         splits = node is root or (node.share > TOWER and sum(part.share for part in parts) >= SPLITS * node.share)
         standing += parts if splits else []
         branches += [] if splits else [node]
-    named = [Tower(node.name, max(node.categories, key=lambda name: node.categories[name]), node.share) for node in branches]
+    named = [
+        Tower(node.name, max(node.categories, key=lambda name: node.categories[name]), node.share) for node in branches
+    ]
     return sorted(named, key=lambda tower: (-tower.share, tower.frame))
 
 
@@ -379,7 +381,9 @@ class Differential:
         frame = style.plain(short(each.frame), 40)
         text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
         most = max(own_share(self.first, self.event), own_share(self.second, self.event))
-        return text + (f"; the profiler's own frames are up to {write.percent(most)} of the samples" if most > MUCH else "")
+        return text + (
+            f"; the profiler's own frames are up to {write.percent(most)} of the samples" if most > MUCH else ""
+        )
 
     @property
     def data(self) -> pd.DataFrame:

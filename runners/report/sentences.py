@@ -69,7 +69,9 @@ def _(measure: Measure) -> str:
         return text
     if measure.relation == Relation.OF:
         return f"{text} of {value_of(measure.other)}"
-    return f"{text} against {value_of(measure.other)} {f'({measure.other.label})' if measure.other.label else ''}".strip()
+    return (
+        f"{text} against {value_of(measure.other)} {f'({measure.other.label})' if measure.other.label else ''}".strip()
+    )
 
 
 @words_of.register
@@ -142,7 +144,9 @@ def _(change: ChangeWithRate) -> str:
 @words_of.register
 def _(tail: Explained) -> str:
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
-    explained = f"the tail is explained by {write.listed(parts)}; " if parts else "no recorded cause explains the tail; "
+    explained = (
+        f"the tail is explained by {write.listed(parts)}; " if parts else "no recorded cause explains the tail; "
+    )
     return f"{explained}{write.percent(tail.unexplained)} stays unexplained"
 
 

@@ -215,7 +215,9 @@ def answered(questions: Sequence[Asked], results: Results) -> tuple[Answered, ..
         wanted = asked.question.cores
         if 0 < given_cores < wanted:
             evidence = (Measure("", given_cores, Unit.COUNT),)
-            answer = Answer(Verdict.INCONCLUSIVE, evidence, Basis.NOTHING, needed=Needed.SERVER_CORES, needed_count=wanted)
+            answer = Answer(
+                Verdict.INCONCLUSIVE, evidence, Basis.NOTHING, needed=Needed.SERVER_CORES, needed_count=wanted
+            )
             answers.append(Answered(asked.question, answer))
             continue
         found_answer = asked.answer(results)

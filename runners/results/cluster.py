@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from runners.results.results import Results
 
 KEYS_ANCHOR = "keys"
+
+
 @dataclass(frozen=True, slots=True)
 class Passed:
     """One setting over all its steps: requests that the loaded node served itself and passed on, and the calls' time.

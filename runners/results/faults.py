@@ -84,7 +84,6 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
     return found
 
 
-
 def fails(subject: str) -> Answering:
     """Answer: do requests fail in the seconds that are wholly without a node?"""
 

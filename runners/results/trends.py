@@ -168,7 +168,6 @@ def trends_of(run: Run) -> list[Trend] | None:
     return trends(run.frames["measurements"], run.frames["runs"], asked.split(","))
 
 
-
 def trends_change(*, sentinel: bool) -> Answering:
     """Answer: did trends change their level: those of the machine's sentinel, or those of the servers?"""
 
@@ -184,7 +183,9 @@ def trends_change(*, sentinel: bool) -> Answering:
         evidence = (Measure("trends that changed level", len(changed), Unit.COUNT).out_of(len(looked)),)
         runs = max(len(trend.frame) for trend in series)
         if not looked:
-            return Answer(Verdict.INCONCLUSIVE, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE)
+            return Answer(
+                Verdict.INCONCLUSIVE, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE
+            )
         return Answer(Verdict.YES if changed else Verdict.NO, evidence, Basis.TRENDS, runs, figure=FIGURE)
 
     return answer
