@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 # Compiled modules are kept: without them every process would compile its packages again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power bench-any-server bench-campaign bench-fleet lint pins doctor clean
+.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-recording bench-power bench-any-server bench-campaign bench-fleet lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -55,17 +55,13 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-any-server bench-campaign
+bench: bench-loadgen bench-server bench-store bench-power bench-any-server bench-campaign
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
 
 bench-server: $(READY)
 	@$(BIN)/python -m runners.bench.server $(ROWS)
-
-# CORPUS=folder: precision and recall by rule on the labelled documents in it
-bench-audit: $(READY)
-	@$(BIN)/python -m runners.bench.audit $(CORPUS)
 
 # BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
 bench-store: $(READY)

@@ -7,22 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runners.audit.reports import is_report
 from runners.audit.rule import Group, Remark, Rule
-from runners.audit.rules import (
-    arithmetic,
-    comparisons,
-    conclusions,
-    conditions,
-    conduct,
-    draws,
-    quantity,
-    rates,
-    responses,
-    timing,
-)
+from runners.audit.rules import arithmetic, conduct, copies, draws, quantity, rates, responses, timing
 from runners.errors import LabError
-from runners.readers import context, write
+from runners.readers import write
 from runners.readers.documents import Problem
 from runners.readers.finding import Severity
 from runners.readers.output import Found, Output
@@ -30,7 +18,7 @@ from runners.readers.output import Found, Output
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 RULES: dict[str, Rule] = {
     rule.code: rule
-    for module in (timing, rates, responses, draws, conduct, quantity, comparisons, arithmetic, conditions, conclusions)
+    for module in (timing, rates, responses, draws, conduct, quantity, arithmetic, copies)
     for rule in module.RULES
 }
 
@@ -67,7 +55,7 @@ def page(code: str) -> str:
 
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-#: What findings are about, by their codes or the beginning of them.
+#: What findings are about, by the beginning of their codes.
 _THEMES = {
     "RAT": "load",
     "ERR": "errors",
@@ -75,21 +63,18 @@ _THEMES = {
     "NET": "instrument",
     "SMP": "samples",
     "SUM": "samples",
-    "CMP": "comparison",
     "DOC": "comparison",
     "RUN": "conditions",
-    "SMP004": "conditions",  # how often a setting was run is one of them
 }
 MOST_LINES = 4  # of one document, besides its summary; the mildest themes beyond are named in the last line
 #: What is said of an excerpt, and not where the whole output lies in another file.
 OF_AN_EXCERPT = ("SMP002", "RUN005")
-REPEATS = "SMP004"  # and not where other files of the folder hold the repeats
 LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
 
 
 def theme(code: str) -> str:
     """Name what findings of a rule are about."""
-    return _THEMES.get(code) or _THEMES[code[:3]]
+    return _THEMES[code[:3]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +168,10 @@ def groups(outputs: Iterable[Output]) -> list[Group]:
 
 
 def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.values())) -> tuple[Remark, ...]:
-    """Return every rule on outputs, but for examples of a tool's output; in the order of the outputs and then of the
-    rules.
-    """
+    """Return what every rule sees in outputs, in the order of the outputs and then of the rules."""
     rules = tuple(rules)
     place = {id(output): index for index, output in enumerate(outputs)}
-    runs = [output for output in outputs if not output.example]
-    remarks = [Remark(rule, seen) for group in groups(runs) for rule in rules for seen in rule.look(group)]
+    remarks = [Remark(rule, seen) for group in groups(outputs) for rule in rules for seen in rule.look(group)]
     return tuple(sorted(remarks, key=lambda remark: place[id(remark.output)]))
 
 
@@ -202,17 +184,8 @@ def audit(files: Iterable[Found], rules: Iterable[Rule] = tuple(RULES.values()))
     rules = tuple(rules)
     remarks = examine([output for output in outputs if id(output) not in left], rules)
     excerpts = {id(output) for output in _excerpts(outputs)}
-    repeated = _repeated_elsewhere(outputs)
-    kept = [
-        each
-        for each in remarks
-        if not (each.code in OF_AN_EXCERPT and id(each.output) in excerpts)
-        and not (each.code == REPEATS and each.output.group in repeated)
-    ]
-    across = [
-        Remark(rule, seen) for pair in _across(outputs) for rule in rules if rule.across for seen in rule.look(pair)
-    ]
-    return Audit(read, (*kept, *across), copies)
+    kept = [remark for remark in remarks if not (remark.code in OF_AN_EXCERPT and id(remark.output) in excerpts)]
+    return Audit(read, tuple(kept), copies)
 
 
 def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
@@ -234,40 +207,13 @@ def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
             yield part
 
 
-def _repeated_elsewhere(outputs: Iterable[Output]) -> set[str]:
-    """Find the reports of whose outputs more than half have another run of their setting in the folder."""
-    runs: dict[tuple[object, ...], dict[object, set[str]]] = {}
-    reports: dict[str, list[dict[object, set[str]]]] = {}
-    for output in outputs:
-        asked = (output.script, output.offered_rps, output.threads, output.connections, output.duration_s)
-        same = runs.setdefault((output.path.parent, *asked), {})
-        same.setdefault((output.report.latencies.rows, output.report.requests), set()).add(output.group)
-        reports.setdefault(output.group, []).append(same if any(asked) else {})
-    return {
-        report
-        for report, settings in reports.items()
-        if sum(any(report not in places for places in same.values()) for same in settings) > len(settings) / 2
-    }
-
-
-def _across(outputs: Iterable[Output]) -> Iterator[Group]:
-    """Bring the consoles of one folder together whose names say before and after: put_before.txt, put_after.txt."""
-    found: dict[tuple[Path, str], list[Output]] = {}
-    for output in outputs:
-        name = context.plain_name(output.path)
-        if not is_report(output) and context.of_a_name(name):
-            found.setdefault((output.path.parent, context.unchanged(name)), []).append(output)
-    yield from (group for group in found.values() if len({output.path for output in group}) > 1)
-
-
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Find the outputs that stand in another file too; the one in a report is examined, else the first."""
+    """Find the outputs that stand in another file too; the first is examined."""
     same: dict[object, list[Output]] = {}
     for output in outputs:
         report = output.report
         if report.requests and report.latencies.rows and not output.entry:
             key = (report.latencies.rows, report.requests, report.requests_per_s, report.latency)
             same.setdefault(key, []).append(output)
-    for found in same.values():
-        kept = max(found, key=is_report)
-        yield from ((output, kept) for output in found if output.path != kept.path)
+    for kept, *others in same.values():
+        yield from ((output, kept) for output in others if output.path != kept.path)

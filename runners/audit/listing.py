@@ -24,13 +24,22 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
+#: What a reader of outputs can't know: no load generator prints it.
+UNKNOWN = (
+    "whether the runs were repeated",
+    "the machine",
+    "the data set",
+    "whether server and generator shared one machine",
+)
 SHOWN = 3  # places of outputs in a line
 _SPACES = str.maketrans({write.THIN: " ", write.NBSP: " ", write.DASH: "-", write.MINUS: "-"})
 
 
 def as_text(audit: Audit) -> str:
-    """Return one line a theme and document, gravest first; then what could not be read, the rules, and the summary."""
-    lines = list(short_lines(audit))
+    """Return one line a theme and document, gravest first; then what no output tells, what could not be read, the rules
+    that found something, and the summary.
+    """
+    lines = [*short_lines(audit), *unknown_lines(audit)]
     for path, problem in audit.unreadable:
         lines.append(
             f"{path}:{problem.line}: unread: {problem.text}" if problem.line else f"{path}: unread: {problem.text}"
@@ -66,6 +75,11 @@ def _line(digest: Digest, highest: str) -> str:
         f"{first.output.place}: {digest.theme} {first.severity.value}: {first.seen.text} - {first.rule.remedy}"
         f"{f'; {highest}' if highest else ''} [{counted}{also}]"
     )
+
+
+def unknown_lines(audit: Audit) -> Iterator[str]:
+    """Yield one fixed line a document: what can't be known from its outputs."""
+    yield from (f"{group[0].group}: not in its outputs: {write.listed(UNKNOWN)}" for group in groups(audit.outputs))
 
 
 def plain(text: str) -> str:
@@ -124,7 +138,12 @@ def _document(group: Group) -> dict[str, Any]:
         for output in group
         if output.offered_rps and output.offered_rps > highest.get(_operation(output), math.inf) and fell_short(output)
     ]
-    return {"document": group[0].group, "highest_achieved_rps": highest, "latency_above_it": above}
+    return {
+        "document": group[0].group,
+        "highest_achieved_rps": highest,
+        "latency_above_it": above,
+        "not_in_outputs": list(UNKNOWN),
+    }
 
 
 def highest_rate_lines(audit: Audit) -> Iterator[str]:

@@ -46,17 +46,14 @@ class Rule:
     severity: Severity
     remedy: str
     look: Callable[[Group], Iterable[Seen]]
-    across: bool = False  # whether it looks at consoles of one folder too, where their names say before and after
 
 
-def rule(
-    code: str, name: str, severity: Severity, remedy: str, across: bool = False
-) -> Callable[[Callable[[Group], Iterable[Seen]]], Rule]:
+def rule(code: str, name: str, severity: Severity, remedy: str) -> Callable[[Callable[[Group], Iterable[Seen]]], Rule]:
     """Make a rule of the function that looks at a group; the first line of its docstring says what it finds."""
 
     def made(look: Callable[[Group], Iterable[Seen]]) -> Rule:
         reason = (look.__doc__ or "").partition("\n")[0].removesuffix(".")
-        return Rule(code, name, reason, severity, remedy, look, across)
+        return Rule(code, name, reason, severity, remedy, look)
 
     return made
 
@@ -132,8 +129,7 @@ def is_open_loop(output: Output) -> bool:
 def fell_short(output: Output) -> bool:
     """Tell whether less was achieved than was offered, by more than the start of the run explains."""
     offered, achieved = output.offered_rps, responded_rps(output)
-    wanted = output.report.transcribed and output.command is not None  # the author gives the rate that he wanted
-    if not (is_open_loop(output) or wanted) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
+    if not is_open_loop(output) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
         return False
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
@@ -190,13 +186,7 @@ def has_queue(output: Output) -> bool:
     if fell_short(output) and lost is not None:
         return largest / 1e6 >= QUEUE_OF_LOST * lost
     unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
-    return (
-        unknown
-        and not output.report.transcribed
-        and largest >= QUEUE_US
-        and median is not None
-        and median >= QUEUE_SHARE * largest
-    )
+    return unknown and largest >= QUEUE_US and median is not None and median >= QUEUE_SHARE * largest
 
 
 def never_offered(output: Output) -> bool:
@@ -215,7 +205,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
     counted = output.report.latencies.count
     if counted is not None:
         return counted, True
-    if output.tool == "wrk" or output.tool in OTHER_TOOLS or (output.report.transcribed and output.tool != "wrk2"):
+    if output.tool == "wrk" or output.tool in OTHER_TOOLS:
         return output.report.requests, True
     rate, duration = achieved_rps(output) or finite(output.offered_rps), finite(output.duration_s)
     if output.tool == "wrk2" and rate and duration and duration > warm_up_s(output):

@@ -115,8 +115,8 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `operation` names what it is of, where a tool reports several; `closed_loop` is said by k6 alone and of a run whose
-    figures the author transcribed (`transcribed`); `error_share` is given where there is no count. `extra` is what
+    `operation` names what it is of, where a tool reports several; `closed_loop` is said by some tools alone;
+    `error_share` is given where there is no count. `extra` is what
     truepace adds, `diagnostics` are lines inside the output that belong to no known part of it.
     """
 
@@ -141,7 +141,6 @@ class ConsoleReport:
     bytes_per_s: float | None = None
     operation: str = ""
     closed_loop: bool | None = None
-    transcribed: bool = False
     extra: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
     first_line: int = 1

@@ -20,7 +20,7 @@ class Output:
 
     `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
     `prose` all that the author of the document wrote, `entry` what the folder's index says (see
-    data/published/index.toml). `example` says that it explains the tool and is no run of the author's.
+    data/published/index.toml).
     """
 
     path: Path
@@ -36,7 +36,6 @@ class Output:
     entry: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
     prose: tuple[Line, ...] = field(default=(), repr=False)
-    example: bool = False
 
     @property
     def place(self) -> str:

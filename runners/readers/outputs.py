@@ -12,14 +12,11 @@ from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command, find_commands
 from runners.readers.console_report import HEADS, ConsoleReport, is_head, missing, rejoined
 from runners.readers.documents import Document, Line, files_in, read_document, text_document
-from runners.readers.figure_names import NO_MEASUREMENT, TIME_UNIT
-from runners.readers.load_tools import begins, by_rate, explains_a_tool, is_example
 from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, missing_of_others, not_read
 from runners.readers.output import Found, Output
 from runners.readers.output_index import consoles, index_entry
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.tool_files import FileOutputs, read_tool_file
-from runners.readers.transcribed import transcribed
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import console_step
 
@@ -27,7 +24,6 @@ LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
 BAR_SHIFT = 3  # characters by which the bar between two consoles may move from line to line
 NEARLY_ACHIEVED = 0.995  # of a round rate
-MOST_SHOWN = 2  # outputs in a page that explains a tool
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _OF_A_RATE = re.compile(r"\bwrk2\b|(?<![\w-])(?:-R|--rate)[ =]?\d|Thread calibration")
 _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
@@ -73,16 +69,13 @@ def outputs_of(document: Document) -> Found:
         for side in (lines, right):
             for report in find_in_lines((line.number, line.text) for line in side):
                 placed.append((at[report.first_line], None, report))
-    if not placed and (own := transcribed(document.lines)):
-        columns, problems = own, []
-    columns = [column for column in columns if not _is_aim(column)]
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
-    placed = _k6s_loops(_one_tool(_rejoined(placed, document.lines), document.lines), document.lines)
-    trails, blocks = (context.headings(document.lines), begins(document.lines)) if placed else ([], [])
+    placed = _one_tool(_rejoined(placed, document.lines), document.lines)
+    trails = context.headings(document.lines) if placed else []
     outputs: list[Output] = []
-    prose = _prose(document.lines, [report for _, _, report in placed if not report.transcribed])
+    prose = _prose(document.lines, [report for _, _, report in placed])
     end = 0
     before = 0  # where the text above a table begins, for all its columns
     for position, column, report in placed:
@@ -94,10 +87,10 @@ def outputs_of(document: Document) -> Found:
             if not CHATTER.match(line.text)
         )
         of = column.of if column else 1
-        if column is not None and not report.transcribed:
+        if column is not None:
             report = replace(report, command=_command_above(above))
         stated = None
-        if not report.rate_rps and not report.transcribed:
+        if not report.rate_rps:
             stated = _stated_of(column, _stated(document.path, above, report, of, trails[position]))
         if report.tool == "Artillery":
             stated = context.scripted(document.lines[end:position], report.requests_per_s)
@@ -117,22 +110,13 @@ def outputs_of(document: Document) -> Found:
             trails[position],
             above,
             stated,
-            missing=_missing_of_transcribed(placed, document.lines) if report.transcribed else _missing(report),
+            missing=_missing(report),
             prose=prose,
-            example=not report.transcribed
-            and is_example(document.lines, blocks[position], position, where[cell, report.last_line]),
         )
         outputs.append(output)
         end = max(end, where[output.cell, report.last_line] + 1)
-    if 0 < len(outputs) <= MOST_SHOWN and not outputs[0].report.transcribed and explains_a_tool(document.lines):
-        outputs = [replace(output, example=True) for output in outputs]
     outputs = _with_their_commands(outputs)
-    return Found(document.path, _pieces_too(outputs), (*document.problems, *problems, *not_read(document.lines)))
-
-
-def _is_aim(column: Column) -> bool:
-    """Tell whether a column of a table of percentiles holds what its author aims at, and nobody measured."""
-    return not column.report.transcribed and NO_MEASUREMENT.search(column.label) is not None
+    return Found(document.path, tuple(outputs), (*document.problems, *problems, *not_read(document.lines)))
 
 
 def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
@@ -173,18 +157,6 @@ def _with_their_commands(outputs: list[Output]) -> list[Output]:
 def _says_all(command: CommandLine | None) -> bool:
     """Tell whether a command says all that the head of its output would."""
     return command is not None and bool(command.threads and command.connections and command.duration_s)
-
-
-def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:
-    """Take the pieces of an example that its explanation prints again as examples too."""
-    shown = {(each.report.requests, each.report.requests_per_s) for each in outputs if each.example}
-    counts = {requests for requests, _ in shown if requests}
-
-    def is_piece(report: ConsoleReport) -> bool:
-        alike = report.requests_per_s is None or (report.requests, report.requests_per_s) in shown
-        return report.requests in counts and alike
-
-    return tuple(replace(each, example=each.example or is_piece(each.report)) for each in outputs)
 
 
 def _of_file(document: Document, whole: FileOutputs) -> Found:
@@ -241,7 +213,7 @@ def _one_tool(
 
 def _is_headless(report: ConsoleReport) -> bool:
     """Tell whether an output is the end of one of wrk's or wrk2's, which look alike there."""
-    known = report.tool or report.command or report.calibrations or report.threads or report.transcribed
+    known = report.tool or report.command or report.calibrations or report.threads
     return not known and report.latency is not None and report.requests is not None
 
 
@@ -252,24 +224,6 @@ def _commands_of_wrk_alone(lines: Sequence[Line]) -> list[CommandLine]:
         return []
     commands = [command for text in texts if "wrk" in text for command in find_commands(clean(text))]
     return [command for command in commands if command.tool == "wrk"]
-
-
-def _k6s_loops(
-    placed: list[tuple[int, Column | None, ConsoleReport]], lines: Sequence[Line]
-) -> list[tuple[int, Column | None, ConsoleReport]]:
-    """Take runs of k6 whose scenarios are not shown as closed loops, as its VUs are unless a document gives a rate."""
-    unknown = any(report.tool == "k6" and report.closed_loop is None for _, _, report in placed)
-    if not unknown or by_rate(lines):
-        return placed
-
-    def waits(report: ConsoleReport) -> bool:
-        dropped = any(each.startswith("dropped") for each in report.extra)  # iterations that were due at a rate
-        return report.tool == "k6" and report.closed_loop is None and not dropped
-
-    return [
-        (position, column, replace(report, closed_loop=True) if waits(report) else report)
-        for position, column, report in placed
-    ]
 
 
 def _stated(
@@ -368,26 +322,3 @@ def _command_above(above: Sequence[Line]) -> CommandLine | None:
 
 def _missing(report: ConsoleReport) -> tuple[str, ...]:
     return missing_of_others(report) if report.tool in OTHER_TOOLS else missing(report)
-
-
-def _missing_of_transcribed(
-    placed: Sequence[tuple[int, Column | None, ConsoleReport]], lines: Sequence[Line]
-) -> tuple[str, ...]:
-    """Return an author chooses his figures: only that a document gives no percentile above the median of any run is
-    a lack.
-    """
-    if any(len(line.text) <= LONGEST_LINE and _ANY_PERCENTILE.search(line.text) for line in lines):
-        return ()
-    levels = {level for _, _, report in placed for level, _ in report.latencies.rows if level < 1}
-    if not any(report.requests_per_s or report.latency or report.latencies.rows for _, _, report in placed):
-        return ()  # its figures are pictures
-    if not levels:
-        return ("percentiles",)
-    return () if max(levels) > 0.5 else ("percentiles beyond p50",)
-
-
-#: A percentile above the median with a time in one line, by whatever name: `p95 | 24 ms`, `El 90% ... en 306 ms`.
-_ANY_PERCENTILE = re.compile(
-    rf"(?i)(?:\bp\s?\(?9\d|(?<![\d.])9\d(?:[.,]\d+)?\s?(?:%|th\b|-?й\b|\u00ba)).{{0,60}}?(?<![<\u2264\d.,])"
-    rf"\d[\d.,]{{0,9}}\s?(?:{TIME_UNIT})(?![^\W\d_가-힣])"
-)

@@ -14,13 +14,10 @@ from runners.readers.finding import Severity
 from runners.readers.other_tools import MEAN_OF_INTERVALS
 from runners.readers.output import Output
 from runners.readers.scenario_tools import NEGATIVE
-from runners.readers.transcribed_run import DISAGREE
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
 BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
 INVENTED = 0.03
-OF_AN_AUTHOR = 0.07  # by which figures that an author rounds or takes of parts of a run may miss each other
-AROUND_S = 60.0
 MOST_OF_HEY = 1_000_000  # responses that hey keeps
 OF_THE_MEAN = 0.1  # by which percentiles of a sketch, or of part of the responses, may miss the mean
 WHOLE_US = 1_000.0  # and by what whole milliseconds round
@@ -44,14 +41,9 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
     reckoned = requests / elapsed
     if output.tool == "hey" and requests == MOST_OF_HEY and rate > reckoned:
         return  # the rate is of all
-    if report.transcribed:  # a time that was asked for, without the ramp and the last responses
-        least, most = requests / (elapsed + AROUND_S), reckoned
-        agree = least * (1 - OF_AN_AUTHOR) <= rate <= most * (1 + OF_AN_AUTHOR)
-    else:
-        slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
-        last_digit = 0.5 if output.tool == "loadtest" else 0.01
-        agree = abs(reckoned - rate) <= slack * reckoned + last_digit
-    if agree:
+    slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
+    last_digit = 0.5 if output.tool == "loadtest" else 0.01
+    if abs(reckoned - rate) <= slack * reckoned + last_digit:
         return
     text = (
         f"{write.count(requests)} requests in {write.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
@@ -125,7 +117,6 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
             {"mean_us": stats.mean, "max_us": most},
         )
     yield from _impossible_mean(output)
-    yield from ((text.removeprefix(DISAGREE), {}) for text in report.extra if text.startswith(DISAGREE))
     if NEGATIVE in report.extra:
         yield NEGATIVE, {}
     if report.requests_per_s == 0 and highest:

@@ -126,9 +126,8 @@ def _warm_up(output: Output) -> Iterator[Seen]:
 )
 def _cut(output: Output) -> Iterator[Seen]:
     """The output is cut, or was asked for less than a reader needs."""
-    of_several = output.column > 0 if output.report.transcribed else output.columns > 1
     missing = [part for part in output.missing if not part.startswith("percentiles (") or not _of_a_script(output)]
-    if not missing or of_several or _only_percentiles(output.report):
+    if not missing or output.columns > 1 or _only_percentiles(output.report):
         return  # a bare table of percentiles is SMP002
     yield Seen(output, f"the output lacks {write.listed(missing)}", {"missing": len(missing)})
 

@@ -27,7 +27,6 @@ from runners.audit.rule import (
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.output import Output
-from runners.readers.transcribed_run import DROPPED
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
 IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
@@ -37,6 +36,7 @@ LATENCY_STEP = 0.9
 
 BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stalled
 BURST_US = 20_000.0
+DROPPED = "dropped_iterations: "
 MANY_DROPPED = 1_000  # where it is not known of how many
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
@@ -67,7 +67,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
 
 
 def _dropped(output: Output) -> int:
-    """Count what an author says that a tool left out of its schedule; 0 where it is nothing against all requests."""
+    """Count the iterations that k6 left out of its schedule; 0 where they are few against all requests."""
     said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
     dropped = round(float(said))
     known = output.report.requests

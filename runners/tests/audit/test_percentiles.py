@@ -98,51 +98,20 @@ def test_a_run_of_so_many_requests_waits_for_the_last() -> None:
     assert "SMP003" not in remarks(waited)
 
 
-@pytest.mark.parametrize(
-    ("text", "at_bound"),
-    [
-        (
-            "Loaded by Artillery.\n\n| Metric | Value |\n|---|---|\n| Median | 4,316.6 ms |\n| P95 | 9,999.2 ms |\n",
-            True,
-        ),
-        (
-            "Loaded by Artillery.\n\n| Metric | Value |\n|---|---|\n| Median | 4,316.6 ms |\n| P95 | 9,599.2 ms |\n",
-            False,
-        ),
-        ("Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 60.00 s |\n", True),
-        ("Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 20.00 s |\n", False),
-        ("Loaded by Locust.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 10.00 s |\n", False),
-    ],
-)
-def test_a_latency_at_the_time_out_of_its_tool_is_at_a_bound(text: str, at_bound: bool) -> None:
-    assert ("SMP003" in remarks(text)) is at_bound
+K6 = """http_req_duration..............: avg=500ms med=450ms max={}
+http_req_failed................: 0.00% 0 out of 9500
+http_reqs......................: 9500 942.2/s
+"""
+
+
+@pytest.mark.parametrize(("longest", "at_bound"), [("60s", True), ("5s", False)])
+def test_a_latency_at_the_time_out_of_its_tool_is_at_a_bound(longest: str, at_bound: bool) -> None:
+    assert ("SMP003" in remarks(K6.format(longest))) is at_bound
 
 
 def runs_of(*levels: str) -> str:
     """Runs of one setting with these values of p99."""
     return "\n".join(replaced(CLOSED, ("99%   24.10ms", f"99%   {level}")) for level in levels)
-
-
-@pytest.mark.parametrize(
-    ("text", "averaged"),
-    [
-        ("The average p99 was 25 ms.", True),
-        ("p99 (averaged over five runs)", True),
-        ("avg(histogram_quantile(0.99, rate(latency_bucket[1m])))", True),
-        ("Средний 99-й перцентиль 25 мс.", True),
-        ("Усреднённые перцентили приведены ниже.", True),
-        ("Average latency, p99 and maximum are below.", False),
-        ("avg=1.2ms p(95)=3.4ms", False),
-        ("| run | p99 |\n|---|---|\n| 1 | 20 ms |\n| 2 | 30 ms |\n| Average | 25 ms |", True),
-        ("| run | p99 |\n|---|---|\n| 1 | 20 ms |\n| 2 | 30 ms |\n| Average | 28 ms |", False),  # of all responses
-        ("| | run 1 | run 2 | Mean |\n|---|---|---|---|\n| p99 | 20 ms | 30 ms | 25 ms |", True),
-        ("| run | p50 | p99 |\n|---|---|---|\n| 1 | 5ms | 20ms |\n| 2 | 7ms | 30ms |\n| Mean | 6ms | 25ms |", True),
-        (f"{runs_of('24.10ms', '30.10ms', '36.40ms')}\n99th percentile 30.2ms.", True),
-        (f"{runs_of('24.10ms', '30.10ms', '36.40ms')}\n99th percentile 30.1ms.", False),  # the median run's
-    ],
-)
-def test_an_average_of_percentiles_is_named(text: str, averaged: bool) -> None:
-    assert ("SMP005" in remarks(f"{REPORT}{text}\n\n{HEALTHY}")) is averaged
 
 
 @pytest.mark.parametrize(("p90_ms", "named"), [(0, True), (1, True), (20, False)])

@@ -106,14 +106,6 @@ def test_columns_of_before_and_after_have_one_rate_or_none(said: str, rate: floa
     assert [output.offered_rps for output in outputs(table)] == [rate, rate]
 
 
-@pytest.mark.parametrize(
-    ("said", "other"),
-    [("R = 3000:", True), ("При rate = 3000", True), ("rate 2000", False), ("We later tried 3000 RPS too.", False)],
-)
-def test_a_rate_in_the_text_that_is_not_the_commands_is_named(said: str, other: bool) -> None:
-    assert ("DOC001" in remarks(f"{said}\n\n{HEALTHY}")) is other
-
-
 def test_connections_that_open_late_explain_a_small_shortfall() -> None:
     text = HEALTHY.replace("-R2000", "-R2030").replace("-c8", "-c64").replace("8 connections", "64 connections")
     assert {"RAT001", "RAT006"} & set(remarks(text)) == set()

@@ -41,7 +41,7 @@ def test_a_line_names_file_line_code_evidence_and_remedy(report: Path) -> None:
 def themes(text: str, path: Path) -> list[str]:
     path.write_text(text, encoding="utf-8")
     lines = [line for line in run(path).stdout.splitlines() if line.startswith(f"{path}:")]
-    lines = [line for line in lines if ": highest rate achieved: " not in line]
+    lines = [line for line in lines if ": highest rate achieved: " not in line and ": not in its outputs: " not in line]
     return [line.removeprefix(f"{path}:").split(": ")[1].split(" ")[0] for line in lines]
 
 
@@ -50,9 +50,7 @@ def test_a_document_has_one_line_a_theme_and_four_at_most(tmp_path: Path) -> Non
     said = "# Report\n\nThe server was loaded.\n\nThe latency is now better than before.\n\n"
     timer = "\n 50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n"
     found = themes(f"{said}{errors}\n{errors.replace('-R3000', '-R4000')}{timer}", tmp_path / "report.md")
-    assert set(found[:4]) == {"load", "errors", "comparison", "instrument"}  # the errors, before what is doubtful
-    assert len(found) == 4
-    assert "; also " in run(tmp_path / "report.md").stdout
+    assert found == ["load", "errors", "comparison", "instrument"]  # the errors, before what is doubtful
     assert themes(HEALTHY, tmp_path / "fine.md") == []
 
 
@@ -61,8 +59,8 @@ def test_one_run_that_is_given_twice_is_examined_once(tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     report.write_text(f"# Report\n\nThe server was loaded.\n\nIt did quite well.\n\n{FAULTY}", encoding="utf-8")
     document = json.loads(run(tmp_path, "--format", "json").stdout)
-    assert document["copies"] == [{"place": f"{tmp_path / 'raw.txt'}:2", "of": f"{report}:8"}]
-    assert {Path(finding["file"]).name for finding in document["findings"]} == {"report.md"}
+    assert document["copies"] == [{"place": f"{report}:8", "of": f"{tmp_path / 'raw.txt'}:2"}]
+    assert {Path(finding["file"]).name for finding in document["findings"]} == {"raw.txt"}
 
 
 def test_json_names_the_highest_rate_and_what_was_taken_above_it(tmp_path: Path) -> None:
