@@ -36,8 +36,8 @@ from runners.readers import write
 from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
+from runners.report.cpu_time import cpu_us
 from runners.report.exports import comparison_page
-from runners.report.overview import cpu_us
 from runners.report.report import replace_file
 from runners.results.checks import Check, of_comparison
 from runners.storage.run_folder import RUNS, RunFolder

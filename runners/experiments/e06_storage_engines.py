@@ -110,6 +110,7 @@ def questions() -> tuple[Asked, ...]:
     from runners.results.loads import medians_apart
     from runners.results.stores import AMPLIFICATION, MEMORY, less
 
+    pair = ("lsm", "rocksdb")
     return answered_by("06", {
         "put": knees_apart("put", "lsm", "rocksdb"),
         "get": knees_apart("get", "lsm", "rocksdb"),
@@ -121,7 +122,7 @@ def questions() -> tuple[Asked, ...]:
             comparisons.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, "lsm"),
             medians_apart(("put", "get"), "rocksdb", "lsm"),
         ),
-        "written": less("bytes written per byte given", Unit.FACTOR, lambda store: store.written, "lsm", "rocksdb", AMPLIFICATION),
-        "room": less("bytes on the disk per live byte", Unit.FACTOR, lambda store: store.room, "lsm", "rocksdb", AMPLIFICATION),
-        "memory": less("memory of its own", Unit.SIZE_BYTES, lambda store: store.rss["anon"], "lsm", "rocksdb", MEMORY),
+        "written": less("bytes written per byte given", Unit.FACTOR, lambda store: store.written, *pair, AMPLIFICATION),
+        "room": less("bytes on the disk per live byte", Unit.FACTOR, lambda store: store.room, *pair, AMPLIFICATION),
+        "memory": less("memory of its own", Unit.SIZE_BYTES, lambda store: store.rss["anon"], *pair, MEMORY),
     })  # fmt: skip

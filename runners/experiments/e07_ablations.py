@@ -147,7 +147,9 @@ def questions() -> tuple[Asked, ...]:
 
     free = (Direction.HIGHER, Direction.SAME)
     return answered_by("07", {
-        "size-tiered": comparisons.raises(THROUGHPUT, ("reads", "reads-size-tiered"), ("compaction", "compaction-size-tiered")),
+        "size-tiered": comparisons.raises(
+            THROUGHPUT, ("reads", "reads-size-tiered"), ("compaction", "compaction-size-tiered")
+        ),
         "leveled": comparisons.raises(THROUGHPUT, ("reads", "reads-leveled"), ("compaction", "compaction-leveled")),
         "bloom": comparisons.raises(THROUGHPUT, ("reads", "reads-bloom"), ("bloom", "bloom-10-bits")),
         "wal-buffered": comparisons.differs(("wal",), "wal-buffered", THROUGHPUT, free),

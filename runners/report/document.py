@@ -137,7 +137,7 @@ def document(conclusion: Conclusion) -> Document:
         questions,
         validity_line(conclusion.checks),
         tuple(failed_checks(conclusion)),
-        tuple([*main, *([] if published.empty else [published])]),
+        (*main, *([] if published.empty else [published])),
         tuple(_limits(results.run, conclusion)),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
@@ -231,8 +231,7 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
         yield f"Hardware: {text}; server and generator share it, with no network between."
     if tools:
         yield f"Software: {', '.join(_version(name, text) for name, text in tools.items() if 'sources' not in name)}."
-    for placement in _placements(run):
-        yield placement
+    yield from _placements(run)
     stored = [size for step in run.steps if (size := step.record.store_after.disk_bytes)]
     if stored and machine.get("memory_bytes"):
         most = write.size(float(max(stored)))

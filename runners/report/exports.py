@@ -30,11 +30,13 @@ from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
 from runners.report.comparison import drawn, interleaved_table
-from runners.report.tables import ICONS, Shown, Table, escape, fenced
+from runners.report.tables import Shown, Table, escape, fenced
 from runners.report.tables import table as as_table
 from runners.report.validity import check_words
 from runners.results.checks import Check
 
+#: A finding of the audit by its gravity.
+ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
 _WIDTH = 49  # characters of the axis; odd, so that no change lies in the middle
 _MOST = 1.0  # the axis goes to twice and to half at most

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -16,7 +17,7 @@ from runners.report import style, tables
 from runners.report.cpu_time import LEAST_SHARE, cpu_figure
 from runners.report.flamegraph import FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
-from runners.report.latency import spectrum, timeline, timeline_data
+from runners.report.latency import spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
 from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.results import profiles
 from runners.results.results import Results
@@ -65,13 +66,16 @@ def latency_section(results: Results) -> Section:
             continue
         floor = instrument.nearest_floor(run.steps, own[0])
         output = results.published_output(workload)
-        picture = spectrum(*own, published=output[1] if output else None, floor=floor, heading=_heading(own, run))
+        report, heading = output[1] if output else None, _heading(own, run)
+        picture = spectrum(*own, published=report, floor=floor, heading=heading)
         drawn = [*own, *([floor] if floor is not None else [])]
-        shown.append(with_spectra(f"spectrum-{workload}", picture, drawn))
+        curves = with_spectra(f"spectrum-{workload}", picture, drawn)
+        shown.append(replace(curves, charts=spectrum_charts(own, report, floor, heading)))
         timed = [step for step in own if not step.frames["intervals"].empty]
         if timed:
             data = pd.concat([timeline_data(step).assign(step=step.name) for step in timed], ignore_index=True)
-            shown.append(Shown(f"timeline-{workload}", timeline(*timed[:2], floor=floor), data))
+            picture = timeline(*timed[:2], floor=floor)
+            shown.append(Shown(f"timeline-{workload}", picture, data, timeline_charts(timed[:2])))
     return Section("latency", "Latency", figures=tuple(shown))
 
 

@@ -209,7 +209,7 @@ class FlameGraph:
         return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
 
     def drawing(self) -> str:
-        """Return the graph as an SVG file that is read without scripts: full depth, frames under STILL_SHARE left out."""
+        """Return the graph as an SVG file, read without scripts: full depth, frames under STILL_SHARE left out."""
         return self.still().replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
 
     @property
@@ -222,7 +222,8 @@ class FlameGraph:
         """The widest towers in a line: the frame, what owns it, and its share."""
         event = EVENT_NAMES.get(self.event, self.event)
         parts = [f"{short(tower.frame)} ({tower.category}) {write.percent(tower.share)}" for tower in self.towers]
-        return f"Widest towers of the {event}: {', '.join(parts)}. Frames under {write.given_share(STILL_SHARE)} are left out."
+        left_out = f"Frames under {write.given_share(STILL_SHARE)} are left out."
+        return f"Widest towers of the {event}: {', '.join(parts)}. {left_out}"
 
     def _repr_html_(self) -> str:
         return str(self.iframe())

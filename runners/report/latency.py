@@ -24,6 +24,7 @@ from runners.analysis.tail_attribution import Attribution, Share
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Step
 from runners.report import style, tables
+from runners.report.charts import Chart, series
 from runners.report.style import DOTTED, floor_lines, is_own, label, reach
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
@@ -242,6 +243,34 @@ def spectrum(
     return figure.headed(heading, f"Latency by percentile. {heading}. Curves: {names}.")
 
 
+def spectrum_charts(
+    steps: Sequence[Step], published: ConsoleReport | None, floor: Step | None, heading: str
+) -> tuple[Chart, ...]:
+    """Return the curves of a spectrum as a chart of a page."""
+    lines = curves(tuple(steps), published, True, {})
+    if floor is not None and quotable(floor) and (line := _floor_curve(floor, steps)) is not None:
+        lines.append(line)
+    drawn = (series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines)
+    known = tuple(one for one in drawn if one is not None)
+    labels = ("percentile", "latency")
+    return (Chart(heading, *labels, "percentile", "latency", known, True, True),) if known else ()
+
+
+def timeline_charts(steps: Sequence[Step]) -> tuple[Chart, ...]:
+    """Return latency over time as a chart a load."""
+    charts = []
+    for step in steps:
+        rows = timeline_data(step)
+        drawn = [series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES]
+        known = tuple(one for one in drawn if one is not None)
+        if known:
+            labels = ("seconds since the start of the measurement", "latency")
+            charts.append(Chart(style.name_of(step), *labels, "number", "latency", known, False, True))
+    return tuple(charts)
+
+
+#: Of a chart over time.
+COLOURS = {"p50_us": style.BLUE, "p99_us": style.VERMILION, "max_us": style.QUIET}
 LINES = (("p50_us", "p50", 1.2, "-"), ("p99_us", "p99", 1.5, (0, (4, 1.2))), ("max_us", "max", 0.8, (0, (1, 1))))
 COLUMNS = ["t_s", "end_s", *(name for name, *_ in LINES)]
 #: What happened, as a line across the panels.

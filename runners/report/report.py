@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import logging
-import math
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -20,17 +17,13 @@ from typing import Any
 
 import jinja2
 import matplotlib as mpl
-import matplotlib.colors as colors
-import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.report import style, tables
+from runners.report.charts import as_text
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
 from runners.report.tables import Shown
@@ -162,7 +155,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
     """Return the report as one HTML file below the limit; what had to be left out for that is said in it."""
     template = environment().get_template("report.html.j2")
     face = Markup(faces(letters(drawn.values())))  # noqa: S704 - made here, base64
-    live = {shown.anchor: charts(shown.picture) for shown in page.figures}
+    live = {shown.anchor: as_text(shown.charts) for shown in page.figures}
     html = ""
     for diet in DIETS:
         html = template.render(
@@ -222,112 +215,6 @@ def data_url(shown: Shown, allowed: bool = True) -> str:
     if not allowed:
         return f"figures/{shown.anchor}.csv"
     return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()
-
-
-NO_LINE = ("None", "none", "")
-FEWEST_POINTS = 3
-MOST_POINTS = 400  # of a line: more cannot be seen on a screen
-DIGITS = 5
-HAIR = 1e-6
-
-
-def charts(figure: Figure) -> str:
-    """Return the panels of a figure that hold named curves, as JSON; empty where there is none."""
-    found = [chart for axes in figure.axes if (chart := _chart(axes)) is not None]
-    below = next((label for axes in reversed(figure.axes) if (label := axes.get_xlabel())), "x")
-    for place, chart in enumerate(found):
-        chart["x_label"] = chart["x_label"] or below
-        chart["title"] = chart["title"] or ("" if place else figure.get_suptitle())
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False) if found else ""
-
-
-def _chart(axes: Axes) -> dict[str, object] | None:
-    series: list[dict[str, object]] = []
-    across: list[dict[str, object]] = []
-    for line in axes.get_lines():
-        label = str(line.get_gid() or line.get_label())  # of a line that a band in the legend stands for, its gid
-        if (at := _across(line, axes)) is not None:
-            across.append({**at, "colour": _colour(line)})
-            continue
-        if line.get_transform() != axes.transData:
-            continue  # a mark at the edge of the panel
-        pairs = _points(line)
-        hollow = line.get_fillstyle() == "none"
-        if hollow and label.startswith("_") and pairs:
-            label = f"{label[1:]}, not resolved"
-        # what carries no name continues the named line before it: faint where few samples lie beyond
-        if label.startswith("_"):
-            continues = bool(series) and series[-1]["colour"] == _colour(line) and len(pairs) > 1
-            if continues and not series[-1]["points"]:
-                xs, ys = series[-1]["x"], series[-1]["y"]
-                assert isinstance(xs, list) and isinstance(ys, list)
-                last = xs[-1]
-                xs += [x for x, _ in pairs if x > last]
-                ys += [y for x, y in pairs if x > last]
-            continue
-        if not pairs or (len(pairs) < FEWEST_POINTS and line.get_marker() in ("None", "", None)):
-            continue
-        if line.get_linestyle() in NO_LINE:
-            pairs = _apart(pairs)
-        series.append(
-            {
-                "label": label,
-                "colour": _colour(line),
-                "points": line.get_linestyle() in NO_LINE,
-                "hollow": hollow,
-                "dash": {"--": [6, 3], ":": [2, 3], "-.": [6, 3, 2, 3]}.get(str(line.get_linestyle()), []),
-                "x": [x for x, _ in pairs],
-                "y": [y for _, y in pairs],
-            }
-        )
-    if not series:
-        return None
-    return {
-        "title": axes.get_title(loc="left").replace("\n", " "), "x_label": axes.get_xlabel(),
-        "y_label": axes.get_ylabel() or "y", "x_log": axes.get_xscale() == "log", "y_log": axes.get_yscale() == "log",
-        "x_unit": axes.xaxis.get_gid() or "number", "y_unit": axes.yaxis.get_gid() or "number", "series": series,
-        "across": across,
-    }  # fmt: skip
-
-
-def _across(line: Line2D, axes: Axes) -> dict[str, object] | None:
-    """Return the place of a line that goes across the whole panel, upright or level; None for a curve."""
-    if line.get_linestyle() in NO_LINE:
-        return None
-    for name, transform, values in (
-        ("x", axes.get_xaxis_transform(which="grid"), line.get_xdata()),
-        ("y", axes.get_yaxis_transform(which="grid"), line.get_ydata()),
-    ):
-        if line.get_transform() == transform:
-            return {"axis": name, "at": float(f"{float(np.asarray(values)[0]):.{DIGITS}g}")}
-    return None
-
-
-def _points(line: Line2D) -> list[tuple[float, float]]:
-    """Finite points in the order of x, thinned evenly where there are too many."""
-    every = [(float(x), float(y)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]
-    finite = sorted((x, y) for x, y in every if math.isfinite(x) and math.isfinite(y))
-    step = max(1, math.ceil(len(finite) / MOST_POINTS))
-    kept = finite[::step]
-    if finite and kept[-1] != finite[-1]:
-        kept.append(finite[-1])
-    return [(float(f"{x:.{DIGITS}g}"), float(f"{y:.{DIGITS}g}")) for x, y in kept]
-
-
-def _apart(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the same points, those at one place a hair apart: the curves that a browser draws have one value at a
-    place.
-    """
-    seen: Counter[float] = Counter()
-    moved = []
-    for x, y in points:
-        moved.append((x * (1 + HAIR * seen[x]), y))
-        seen[x] += 1
-    return moved
-
-
-def _colour(line: Line2D) -> str:
-    return str(colors.to_hex(line.get_color()))
 
 
 USUAL = "".join(map(chr, range(0x20, 0x7F))) + "\u00a0\u00b5\u00d7\u2013\u202f"

@@ -69,9 +69,7 @@ def _(measure: Measure) -> str:
         return text
     if measure.relation == Relation.OF:
         return f"{text} of {value_of(measure.other)}"
-    return (
-        f"{text} against {value_of(measure.other)} {f'({measure.other.label})' if measure.other.label else ''}".strip()
-    )
+    return f"{text} against {f'{measure.other.label} {value_of(measure.other)}'.strip()}"
 
 
 @words_of.register

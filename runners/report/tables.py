@@ -21,6 +21,7 @@ from runners.readers import write
 from runners.readers.run import Step
 
 if TYPE_CHECKING:
+    from runners.report.charts import Chart
     from runners.report.flamegraph import FlameGraph
     from runners.report.style import Picture
 
@@ -82,11 +83,12 @@ def when(unix_s: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A figure with the data that it draws."""
+    """A figure with the data that it draws, and charts of them that a page lets a reader hover and zoom."""
 
     anchor: str
     picture: Picture
     data: pd.DataFrame
+    charts: tuple[Chart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

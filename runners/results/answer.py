@@ -116,7 +116,7 @@ class Basis(StrEnum):
 
 
 class Needed(StrEnum):
-    """What an inconclusive answer would take; where it is a number of something, `Answer.needed_count` says how many."""
+    """What an inconclusive answer would take; of things that are counted, `Answer.needed_count` says how many."""
 
     STARTS = "starts"
     SAMPLES = "samples"

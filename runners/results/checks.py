@@ -200,7 +200,8 @@ def _kept_up(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    return seen.steady, Measure(label_of(step), seen.drift, Unit.CHANGE)
+    drift = Measure(label_of(step), seen.drift, Unit.CHANGE) if seen.drift is not None else None
+    return seen.steady, drift
 
 
 def _warm(step: Step) -> Judged:

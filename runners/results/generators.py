@@ -93,9 +93,10 @@ def generator_costs(results: Results) -> Answer | None:
         return None
     measure = Measure(OURS, ours.value, Unit.TIME_S, ours.low, ours.high)
     measure = measure.against(Measure("epoll loop", plain.value, Unit.TIME_S, plain.low, plain.high))
-    verdict, needed = Verdict.INCONCLUSIVE, Needed.ROUNDS
+    verdict = Verdict.INCONCLUSIVE
     if ours.apart_from(plain):
-        verdict, needed = (Verdict.YES if ours.value < plain.value else Verdict.NO), None
+        verdict = Verdict.YES if ours.value < plain.value else Verdict.NO
+    needed = Needed.ROUNDS if verdict == Verdict.INCONCLUSIVE else None
     steps = tuple(step.name for step in point[OURS].good)
     evidence = (AtRate(measure, top.rate_rps, top.connections),)
     return Answer(verdict, evidence, Basis.ROUNDS, len(steps), needed, steps=steps, figure=CPU)

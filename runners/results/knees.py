@@ -66,7 +66,8 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
         starts = min(first.starts, second.starts)
         apart = between(results.run, first, second) if all(knee.known_below for knee in knees) else None
         change = Bounded(apart.value - 1, apart.low - 1, apart.high - 1) if apart is not None else None
-        verdict, needed, contradicting = Verdict.INCONCLUSIVE, Needed.LONGER_SEARCH, ()
+        verdict, needed = Verdict.INCONCLUSIVE, Needed.LONGER_SEARCH
+        contradicting: tuple[float, ...] = ()
         if change is not None and starts >= FEWEST_STARTS:
             verdict = verdict_of(change.low, change.high)
             contradicting = _contradicting(results, verdict, first, second)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from runners.results.results import Results
 
 KEYS = 10_000  # report 1's GET asks for random(1..10000)
-#: wrk2 wakes by the millisecond (its event loop's timer, ae.c), and leaves the first ten seconds out of its percentiles.
+#: wrk2 wakes by the millisecond (its event loop's timer, ae.c); its percentiles leave out the first ten seconds.
 TICK_US, SKIPS_S = 1_000.0, 10.0
 QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
 

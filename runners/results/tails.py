@@ -36,7 +36,7 @@ class Explained:
 def explained(seen: Attribution) -> Explained:
     """Return the causes of a tail that are worth a word."""
     causes = tuple((share.cause.name, share.share) for share in seen.named if share.share.value >= LEAST_SHARE)
-    return Explained(causes, seen.unexplained, seen.tail.slow, seen.tail.threshold_us)
+    return Explained(causes, seen.unexplained, int(seen.tail.slow), seen.tail.threshold_us)
 
 
 def tail_by(cause: str, step_name: str) -> Answering:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.claims.cluster import HASHES, OBJECTS_HASH, RENDEZVOUS, Bytes, murmur3, shares, text_hash
+from runners.results.cluster import HASHES, OBJECTS_HASH, RENDEZVOUS, Bytes, murmur3, shares, text_hash
 
 NODES = tuple(f"http://127.0.0.1:{port}" for port in (20_007, 20_008, 20_009))
 

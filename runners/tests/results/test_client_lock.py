@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from runners.claims import cluster
+from runners.results import cluster
 
 SOURCES = Path(__file__).parents[3] / "server-java" / "server" / "src" / "main" / "java"
 

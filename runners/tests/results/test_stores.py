@@ -8,11 +8,6 @@ from pathlib import Path
 import pytest
 
 from runners.analysis.quantities import changed
-from runners.claims.answers import knees_apart
-from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
-from runners.claims.question import Evidence
-from runners.claims.settings import gain, reference, stores, verdict
 from runners.design.experiment import validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import SIZES, Shape, Workload
@@ -20,11 +15,15 @@ from runners.design.setting import STORES
 from runners.experiments.e06_storage_engines import KEYS, LADDERS, PROFILED, loads, settings
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers import write
-from runners.readers.finding import Finding
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render
-from runners.report.sections import amplification, memory, store_data, store_table
+from runners.report.sections import amplification, memory, standing, store_data, store_table
+from runners.report.sentences import evidence_of
+from runners.results.conclusion import conclude
+from runners.results.knees import KneeRatio, knees_apart
+from runners.results.results import Results
+from runners.results.stores import gain, reference
 from runners.tests.fixtures.fake_stores import Invented, make_stores
 from runners.tests.fixtures.ladder_run import make_ladder
 
@@ -42,65 +41,40 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_stores(tmp_path_factory.mktemp("stores"), invented)
 
 
-@pytest.fixture(scope="module")
-def reported(run: Run) -> Conclusion:
-    return conclude(run, {})
-
-
-@pytest.fixture(scope="module")
-def codes(reported: Conclusion) -> dict[str, Finding]:
-    return {finding.code: finding for finding in reported.findings}
-
-
-def test_amplification_is_over_what_was_given_and_what_is_live(run: Run, codes: dict[str, Finding]) -> None:
-    by_name = {store.subject: store for store in stores(run)}
+def test_amplification_is_over_what_was_given_and_what_is_live(run: Run) -> None:
+    by_name = {store.subject: store for store in Results(run).stores}
     assert by_name["rocksdb"].written == pytest.approx(2.0) and by_name["rocksdb"].room == pytest.approx(1.5)
     assert by_name["lsm"].written == pytest.approx(1.5) and by_name["lsm"].room == pytest.approx(1.1)
-    assert "LSM 1.50, RocksDB 2.00 and LevelDB 3.00" in codes["G02"].sentence
-    assert "LSM 1.10" in codes["G03"].sentence
+    assert by_name["lsm"].tables == 3 and by_name["lsm"].searched == pytest.approx(1.25)
 
 
-def test_a_store_without_files_has_no_amplification(run: Run, codes: dict[str, Finding]) -> None:
-    noop = next(store for store in stores(run) if store.subject == "noop")
+def test_a_store_without_files_has_no_amplification(run: Run) -> None:
+    noop = next(store for store in Results(run).stores if store.subject == "noop")
     assert not noop.on_disk and math.isnan(noop.written) and math.isnan(noop.tables)
-    assert "noop" not in codes["G02"].sentence
 
 
-def test_a_store_that_never_rested_is_named(codes: dict[str, Finding]) -> None:
-    assert codes["G04"].sentence.startswith("LSM still wrote")
+def test_memory_is_the_most_of_any_step(run: Run) -> None:
+    rocksdb = next(store for store in Results(run).stores if store.subject == "rocksdb")
+    assert rocksdb.rss == {"anon": 200e6, "file": 50e6} and rocksdb.heap_bytes == pytest.approx(128e6, rel=0.05)
 
 
-def test_reads_tell_tables_and_how_many_were_searched(codes: dict[str, Finding]) -> None:
-    assert "LSM had 3 tables after the fill" in codes["G05"].sentence and "1.25" in codes["G05"].sentence
-
-
-def test_memory_is_the_most_of_any_step(codes: dict[str, Finding]) -> None:
-    finding = codes["G06"]
-    assert "RocksDB 200\u00a0MB of its own and 50.0\u00a0MB of files" in finding.sentence
-    assert finding.sentence.startswith("With a heap of 128\u00a0MB")
-
-
-def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run, reported: Conclusion) -> None:
-    found = stores(run)
-    against = reference(found)
-    said = {store.subject: verdict(store, against) for store in found}
+def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run) -> None:
+    results = Results(run)
+    against = reference(results.stores)
+    said = {store.subject: standing(store, against) for store in results.stores}
     assert against.subject == "rocksdb" and said["rocksdb"] == "baseline"
     assert said["lsm"] == "PUT ahead" and said["leveldb"] == "PUT inconclusive"
     assert said["noop"] == "stores nothing: PUT ahead"
-    more = gain(next(store for store in found if store.subject == "lsm"), against, "put")
+    more = gain(next(store for store in results.stores if store.subject == "lsm"), against, "put")
     assert more is not None and 0 < more.low < 0.8 < more.high
-    answer = knees_apart("put", "lsm", "rocksdb")(Evidence(run, ()))
-    assert answer is not None and changed(more.value, more.low, more.high) in answer.effect, "one estimate of a gain"
-    assert [step.code for step in reported.next_steps].count("G08") == 1
-
-
-def test_what_is_left_of_the_servers_own_knee_is_a_share(codes: dict[str, Finding]) -> None:
-    share = codes["G01"].evidence["LSM share"]
-    assert isinstance(share, float) and share == pytest.approx(0.9, rel=0.03)
+    answer = knees_apart("put", "lsm", "rocksdb")(results)
+    assert answer is not None and isinstance(answer.evidence[0], KneeRatio)
+    assert answer.evidence[0].change == more, "one estimate of a gain"
+    assert changed(more.value, more.low, more.high) in evidence_of(answer)
 
 
 def test_the_table_has_a_row_a_store_and_ends_in_its_verdict(run: Run) -> None:
-    made = store_table(stores(run))
+    made = store_table(Results(run).stores)
     rows = {row[0]: row[1:] for row in made.rows}
     assert set(rows) == {"RocksDB", "LSM", "LevelDB", "noop"}
     assert all(len(row) == len(made.head) for row in made.rows)
@@ -108,14 +82,14 @@ def test_the_table_has_a_row_a_store_and_ends_in_its_verdict(run: Run) -> None:
 
 
 def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:
-    found = stores(run)
+    found = Results(run).stores
     assert "LSM writes least for a byte: 1.50" in amplification(found).alt
     assert "takes most memory of its own: 200" in memory(found).alt
     assert set(store_data(found)["store"]) == {"rocksdb", "lsm", "leveldb", "noop"}
 
 
-def test_both_reports_hold_the_sections(run: Run, reported: Conclusion) -> None:
-    render(run, reported, {})
+def test_both_reports_hold_the_sections(run: Run) -> None:
+    render(conclude(run, {}))
     for report in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
         for heading in ("The knees of the stores", "What is written, and what it takes", "Memory", "All in one table"):
             assert heading in report
@@ -125,7 +99,7 @@ def test_both_reports_hold_the_sections(run: Run, reported: Conclusion) -> None:
 
 def test_a_ladder_without_such_fills_tells_no_stores(tmp_path: Path) -> None:
     other = read_run(make_ladder(tmp_path, (1_000.0,)))
-    assert stores(other) == [] and not [f for f in conclude(other, {}).findings if f.code.startswith("G")]
+    assert Results(other).stores == ()
 
 
 def test_filled_bytes_are_digits_and_values() -> None:

@@ -11,13 +11,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from runners.claims.conclude import conclude
-from runners.claims.trends import Trend, findings, frame_trends, sentinels, trends
 from runners.cli import lab
-from runners.readers.finding import Severity
+from runners.experiments.e08_history import questions
 from runners.readers.reading import read_run
 from runners.report import history as draw
 from runners.report import render
+from runners.report.sections import trend_lines
+from runners.results.answer import Verdict
+from runners.results.conclusion import conclude
+from runners.results.trends import Trend, frame_trends, sentinels, trends
 from runners.storage.run_folder import RunFolder
 
 RUNS = 20
@@ -83,16 +85,16 @@ def profiled(shift_at: int, seed: int = 5, gone: bool = False) -> pd.DataFrame:
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_frame_that_takes_more_is_named_with_its_run_and_no_other_is(gone: bool) -> None:
     found = frame_trends(profiled(12, gone=gone), *measured())
-    (raised,) = findings(found)
-    assert raised.steps == ("run-12",) and raised.severity == Severity.WARNING
-    assert raised.sentence.startswith("RocksDB PUT CPU share of parse, experiment 01, quick became higher by")
+    (line,) = trend_lines(found)
+    assert line.startswith("RocksDB PUT CPU share of parse, experiment 01, quick became higher by") and "run-12" in line
     (trend,) = [trend for trend in found if trend.found]
+    assert trend.frame["run"].iloc[trend.found[0].index] == "run-12" and trend.worse(trend.found[0])
     assert trend.worse_within(8) and trend.found[0].after == pytest.approx(0.09, abs=0.005)
-    assert trend.written(trend.found[0].after).endswith("%") and trend.written(trend.found[0].after) in raised.sentence
+    assert trend.written(trend.found[0].after).endswith("%") and trend.written(trend.found[0].after) in line
 
 
 def test_of_profiles_that_only_scatter_next_to_none_are_named() -> None:
-    raised = sum(bool(list(findings(frame_trends(profiled(RUNS, seed), *measured())))) for seed in range(20))
+    raised = sum(any(trend.found for trend in frame_trends(profiled(RUNS, seed), *measured())) for seed in range(20))
     assert raised <= 3, "a twentieth of such histories, whose seeds are fixed"
 
 
@@ -112,15 +114,14 @@ def put_of(found: list[Trend]) -> Trend:
 
 def test_a_planted_shift_is_named_with_its_run_and_its_commits() -> None:
     found = trends(*measured(shift_at=12))
-    (raised,) = [finding for finding in findings(found) if finding.code == "H01"]
-    assert raised.steps == ("run-12",)
-    assert "higher" in raised.sentence
-    assert 1.2 < float(raised.evidence["ratio"] or 0) < 1.4
-    assert ("0c" * 20)[:12] in str(raised.remedy)
+    (change,) = [change for trend in found for change in trend.found]
+    assert put_of(found).frame["run"].iloc[change.index] == "run-12" and 1.2 < change.ratio < 1.4
+    (line,) = trend_lines(found)
+    assert "run-12" in line and ("0c" * 20)[:12] in line
 
 
 def test_a_quiet_history_tells_nothing() -> None:
-    assert list(findings(trends(*measured()))) == []
+    assert trend_lines(trends(*measured())) == []
 
 
 def test_disturbed_runs_are_marked_and_take_no_part_in_changes() -> None:
@@ -131,7 +132,8 @@ def test_disturbed_runs_are_marked_and_take_no_part_in_changes() -> None:
     found = trends(frame, runs)
     assert put_of(found).found == ()
     assert list(put_of(found).frame.query("disturbed")["run"]) == ["run-15", "run-16", "run-17"]
-    assert [finding.code for finding in findings(found)] == ["H04"]
+    (line,) = trend_lines(found)
+    assert "run-15, run-16 and run-17" in line
 
 
 def test_latencies_under_different_rates_are_not_compared() -> None:
@@ -146,14 +148,12 @@ def test_the_report_holds_the_trends(tmp_path: Path) -> None:
     folder.write_frame("measurements", frame)
     folder.write_frame("runs", runs)
     folder.finish("complete")
-    run = read_run(folder)
-    conclusion = conclude(run, {})
-    assert "1 of 2 trends changed level" in conclusion.answer
-    render(run, conclusion, {})
+    conclusion = conclude(read_run(folder), {}, questions())
+    assert [one.answer.verdict for one in conclusion.answers] == [Verdict.YES, Verdict.NO]
+    render(conclusion)
     for report in (folder.report_html.read_text(), folder.report_md.read_text()):
         assert "run-12" in report
         assert "Latency is not shown" not in report
-    assert "\n## Trends by machine class\n" in folder.report_md.read_text()
     assert (folder.figures_path / "trends.csv").stat().st_size > 500
 
 
@@ -164,7 +164,7 @@ def test_an_empty_history_is_drawn_and_said(tmp_path: Path) -> None:
     folder.write_frame("measurements", frame.iloc[:0])
     folder.write_frame("runs", runs.iloc[:0])
     folder.finish("complete")
-    render(read_run(folder), conclude(read_run(folder), {}), {})
+    render(conclude(read_run(folder), {}, questions()))
     assert folder.report_html.exists()
 
 

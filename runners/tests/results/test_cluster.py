@@ -1,0 +1,114 @@
+"""Experiment 05: planted changes are seen within their intervals, what can't be seen is not."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from runners.analysis.interleaved import SLICES, comparisons
+from runners.analysis.treatments import Verdict as Direction
+from runners.design.cluster import CHANGES, PUBLISHED_KEYS, REPLICATED
+from runners.design.objective import THROUGHPUT
+from runners.readers.published import columns
+from runners.readers.reading import read_run
+from runners.results import cluster, faults, published
+from runners.results.answer import Measure, Verdict
+from runners.results.results import Results
+from runners.tests.fixtures.fake_clusters import expected, group_of, load_of, outage_of, run_of
+from runners.tests.fixtures.fake_run import make_run
+from runners.tests.fixtures.ladder_run import make_ladder
+
+PLANTED = {"all-old": 6_000.0, "fewer-threads": 6_000.0, "no-lock": 7_000.0, "murmur3": 9_000.0, "all-new": 12_000.0}
+COPIES = {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0, "blocking-3of3": 4_000.0, "async-3of3": 4_010.0}
+
+
+def test_the_plan_names_what_is_planted_here() -> None:
+    assert tuple(PLANTED) == CHANGES and tuple(COPIES) == REPLICATED
+
+
+def test_changes_by_slices_are_compared_with_the_state_before(tmp_path: Path) -> None:
+    (found,) = comparisons(run_of(tmp_path, group_of(tmp_path, PLANTED, starts=6)))
+    assert (found.name, found.form, found.baseline, found.primary) == ("changes", SLICES, "all-old", THROUGHPUT)
+    for name, planted in (("no-lock", 7 / 6), ("murmur3", 1.5), ("all-new", 2.0)):
+        row = found.row(THROUGHPUT, name)
+        assert row is not None and row.low < planted < row.high and row.verdict == Direction.HIGHER, name
+    same = found.row(THROUGHPUT, "fewer-threads")
+    assert same is not None and not same.decided
+    assert found.row("p50_us") is None, "a closed loop has no response times to compare"
+
+
+def test_a_start_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None:
+    made = group_of(tmp_path, {name: PLANTED[name] for name in ("all-old", "no-lock", "all-new")})
+    targets = made[1].frames["targets"]
+    cut = {**made[1].frames, "targets": targets[targets["target"] != "all-new"]}
+    made[1] = dataclasses.replace(made[1], frames=cut)
+    (found,) = comparisons(run_of(tmp_path, made))
+    rows = [found.row(THROUGHPUT, name) for name in ("no-lock", "all-new")]
+    assert [row.starts for row in rows if row is not None] == [4, 3]
+
+
+def test_an_asynchronous_client_is_compared_with_the_blocking_one_of_the_same_copies(tmp_path: Path) -> None:
+    groups = [
+        group_of(
+            tmp_path, {name: rps for name, rps in COPIES.items() if name.endswith(acks)}, group=f"replication-{acks}"
+        )
+        for acks in ("2of3", "3of3")
+    ]
+    two, three = comparisons(run_of(tmp_path, [step for group in groups for step in group]))
+    assert [(each.name, each.baseline, each.treatments) for each in (two, three)] == [
+        ("replication-2of3", "blocking-2of3", ("async-2of3",)),
+        ("replication-3of3", "blocking-3of3", ("async-3of3",)),
+    ]
+    row, same = two.row(THROUGHPUT), three.row(THROUGHPUT)
+    assert row is not None and row.verdict == Direction.HIGHER and same is not None and not same.decided
+
+
+def test_keys_are_counted_for_the_addresses_of_the_run(tmp_path: Path) -> None:
+    loads = [load_of(tmp_path, name, proxied=expected(name)) for name in ("all-old", "all-new")]
+    run = run_of(tmp_path, loads)
+    answer = cluster.spreads(Results(run))
+    assert answer is not None and answer.verdict == Verdict.NO and answer.count == PUBLISHED_KEYS
+    old, new = answer.evidence
+    assert isinstance(old, Measure) and isinstance(new, Measure) and old.value == 1.0 and 0.3 < new.low < 0.34
+    passed = {one.name: one for one in cluster.by_treatment(cluster.clusters(run))}
+    assert passed["all-old"].share == pytest.approx(1.0)
+    assert passed["all-new"].share == pytest.approx(expected("all-new"), abs=1e-3)
+    assert passed["all-new"].share == pytest.approx(passed["all-new"].expected, abs=1e-2)
+
+
+def test_a_death_counts_what_failed_in_the_seconds_wholly_without_the_node(tmp_path: Path) -> None:
+    run = run_of(tmp_path, [outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
+    results = Results(run)
+    sharded, copied = results.outages
+    assert sharded.failed("before")[0] == 0 and sharded.failed("after")[0] == 0
+    assert sharded.failed("between")[0] == 5 * 300  # the seconds 3 to 7; 8 belongs to the return
+    assert sharded.failed("without")[0] == 3 * 300  # 4 to 6, wholly without it
+    assert sharded.back_s - sharded.killed_s == pytest.approx(4.2)
+    assert copied.failed("without")[0] == 0
+    died, lived = (faults.fails(name)(results) for name in ("sharded", "async-2of3"))
+    assert died is not None and died.verdict == Verdict.YES and lived is not None and lived.verdict == Verdict.NO
+
+
+def test_a_node_that_never_came_back_has_no_after(tmp_path: Path) -> None:
+    run = run_of(tmp_path, [outage_of(tmp_path, "sharded", 0.3, came_back=False)])
+    (outage,) = faults.outages(run.steps)
+    assert outage.part("after").empty and [word for _, word in outage.events] == ["killed"]
+
+
+def test_published_medians_that_stay_are_answered_with_one_that_does_not(tmp_path: Path) -> None:
+    base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
+    folder = make_ladder(tmp_path, (800.0, 1_800.0), searched=False, name="put-all-new", subject="all-new", base=base)
+    rate_steps = read_run(folder).steps
+    results = Results(run_of(tmp_path, [*rate_steps, *group_of(tmp_path, PLANTED)]))
+    answer = published.medians_stay(columns("report-5", "put-ladder"), "put")(results)
+    assert answer is not None and answer.verdict == Verdict.NO
+    there, here = answer.evidence
+    assert isinstance(there, Measure) and isinstance(here, Measure) and here.high < 1_000 < there.low
+
+
+def test_other_runs_have_none_of_it(tmp_path: Path) -> None:
+    results = Results(read_run(make_run(tmp_path)))
+    assert cluster.spreads(results) is None and cluster.waits_for_the_lock(results) is None
+    assert faults.fails("sharded")(results) is None
