@@ -81,20 +81,6 @@ def test_windows_are_the_same_for_a_target_that_suffered_and_one_that_did_not() 
     assert found["a"].left_out == found["b"].left_out > 0
 
 
-def test_no_figure_without_a_witness_but_how_to_get_one(tmp_path: Path) -> None:
-    refused = load(tmp_path, STOOD, seen(STOOD), {"note": REFUSED})
-    assert machine_stalls.of(refused) is None
-    (finding,) = machine_stalls.findings([refused, refused])
-    assert "real-time priority is refused" in finding.sentence and "setcap" in (finding.remedy or "")
-    assert not list(machine_stalls.findings([load(tmp_path, STOOD, seen(STOOD), None)]))
-
-
-def test_the_share_of_time_left_out_is_reported_with_the_p99(tmp_path: Path) -> None:
-    (finding,) = machine_stalls.findings([load(tmp_path, STOOD, seen(STOOD), {"cpus": [0, 1]})])
-    assert "without the machine's stalls" in finding.sentence and "% of the time" in finding.sentence
-    assert "3 stalls of a core, as the stall witness saw them, leave out" in finding.sentence
-
-
 def test_the_witness_is_a_cause_of_the_machine_and_stands_for_steal(tmp_path: Path) -> None:
     busy = frame("activity", [{"t_s": 3.0, "length_s": 0.1, "kind": "steal", "busy_ms": 90.0}])
     asked: list[tuple[dict[str, object], str]] = [

@@ -25,7 +25,6 @@ from runners.analysis.instrument import (
     timer_tick_us,
 )
 from runners.analysis.intervals import Bounded
-from runners.claims.checks import checks
 from runners.design.load import SENTINEL, SENTINEL_RPS, SIZES
 from runners.experiments import e05_sharded_cluster, e06_storage_engines
 from runners.experiments import e07_ablations as ablations
@@ -122,61 +121,13 @@ def before(folder: Path, p50_us: float = 90.0, **meta: Any) -> Step:
     )
 
 
-def _said(folder: Path, *more: Step | None, load: dict[str, Any] | None = None) -> tuple[bool | None, str]:
-    """The check of a run of one load and these other steps; `load` overrides what the load says of itself."""
-    asked = steps.step(folder, "put-rocksdb", steps.times(), **(load or {}))
-    run = steps.run(folder, [steps.whole(step) for step in (asked, *more) if step])
-    (check,) = [check for check in checks(run) if check.name == "resolution"]
-    return check.ok, check.text
-
-
 SIX = ([50.0, 52, 48, 51, 49, 50], [80.0] * 6)
-
-
-def test_every_report_says_it_or_says_that_it_is_not_known(tmp_path: Path) -> None:
-    ok, text = _said(tmp_path, floor(tmp_path, *SIX), before(tmp_path))
-    assert (
-        ok
-        and text.startswith("This instrument resolves 2.10\u00a0us in the median")
-        and "at this rate (12\u202f600/s" in text
-    )
-    for other in (None, floor(tmp_path, *SIX, connections=64), before(tmp_path, valid=False)):
-        assert _said(tmp_path, other) == (None, "What this instrument resolves at this rate is not known.")
-
-
-@pytest.mark.parametrize("other", [None, {"connections": 64}, "short"])
-def test_without_a_floor_of_its_own_a_load_gets_that_of_the_fixed_load_and_not_approved(
-    tmp_path: Path, other: dict[str, Any] | str | None
-) -> None:
-    made = floor(tmp_path, [50, 51], [80, 82]) if other == "short" else None
-    made = floor(tmp_path, *SIX, **other) if isinstance(other, dict) else made
-    ok, text = _said(tmp_path, made, before(tmp_path))
-    assert ok is None and text.startswith("This instrument resolves ")
-    assert "at 2\u202f000/s on one connection, the fixed load before the campaign (from 3 seconds of its floor)" in text
-    assert text.endswith("what it resolves at this load's rate is not known.")
-    assert resolution_of(before(tmp_path)).p50_us == pytest.approx(resolution_of(before(tmp_path, 300.0)).p50_us), (
-        "it is the variability that counts, not the level"
-    )
 
 
 def resolution_of(step: Step) -> Resolution:
     found = of_floor(step)
     assert found is not None
     return found
-
-
-@pytest.mark.parametrize("kind", ["rate-step", "solo", "loop", "alone"])
-def test_a_run_without_loads_says_what_the_load_before_it_resolves(tmp_path: Path, kind: str) -> None:
-    ok, text = _said(tmp_path, before(tmp_path), load={"role": kind})
-    assert ok is None and "the fixed load before the campaign" in text
-    assert text.endswith("what it resolves at the rates of this run is not known.")
-    assert _said(tmp_path, load={"role": kind}) == (None, "What this instrument resolves at this rate is not known.")
-
-
-def test_a_floor_of_another_workload_counts_at_the_same_rate_and_connections_alone(tmp_path: Path) -> None:
-    cold = {"workload": "put-cold"}
-    assert _said(tmp_path, floor(tmp_path, *SIX), load=cold)[0] is True
-    assert _said(tmp_path, floor(tmp_path, *SIX, connections=2), load=cold)[0] is None
 
 
 def test_the_nearest_floor_is_the_loads_own_then_one_on_as_many_connections_then_the_one_before(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runners.claims.profile import _discoveries
 from runners.readers.stacks import BATCHES, effective, wilson
+from runners.results.profiles import _discoveries
 from runners.tests.counts import allowed, rounds
 
 PROFILES = rounds(600, 5_000)

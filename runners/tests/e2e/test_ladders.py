@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from runners.analysis.interleaved import SLICES, comparisons
-from runners.claims import cluster, faults
-from runners.claims.settings import stores
 from runners.design.block import FEWEST_STARTS
 from runners.design.cluster import CHANGES, NEW, OLD, SHARDED
 from runners.experiments import e05_sharded_cluster
 from runners.readers.reading import read_run
 from runners.readers.run import Run
+from runners.results import cluster, faults
+from runners.results.results import Results
 from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab
 from runners.tests.fixtures.fake_run import make_run
@@ -98,7 +98,7 @@ def test_the_stores_run_side_by_side_to_their_report(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     run = read_run(folder)
-    found = {store.subject: store for store in stores(run)}
+    found = {store.subject: store for store in Results(run).stores}
     assert set(found) == {"rocksdb", "lsm", "files", "noop"}
     assert not found["noop"].on_disk and all(found[name].room >= 1 for name in ("rocksdb", "lsm", "files"))
     assert found["files"].room > 3  # a file of 1 200 bytes takes a whole page

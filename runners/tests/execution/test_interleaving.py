@@ -10,11 +10,6 @@ from msgspec.structs import replace
 
 from runners.analysis.interleaved import SLICES, comparisons
 from runners.analysis.treatments import Verdict
-from runners.claims.conclude import conclude
-from runners.claims.conclusion import Claims
-from runners.claims.interleaved import analyse
-from runners.claims.question import Evidence
-from runners.claims.question import Verdict as Answered
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Starts
 from runners.design.objective import CPU, THROUGHPUT
@@ -29,6 +24,10 @@ from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report.comparison import interleaved_sections as sections
+from runners.results.answer import Basis
+from runners.results.answer import Verdict as Answered
+from runners.results.checks import About, checks
+from runners.results.results import Results
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
@@ -129,7 +128,7 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1)
     assert found.row("p50_us") is None and found.trusted
     run = read_run(bench.folder)
-    (section,) = sections(run, conclude(run, {}))
+    (section,) = sections(run)
     assert f"for a slice of {write.latency(100_000.0)}, then another" in section.text
 
 
@@ -188,9 +187,7 @@ def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     assert found.row(THROUGHPUT) is not None
     assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in found.reference
     assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
-    conclusion = conclude(run, {})
-    assert "slower" in conclusion.answer
-    (section,) = sections(run, conclusion)
+    (section,) = sections(run)
     assert section.tables[0].rows and section.figures[0].data["treatment"].nunique() == 2
 
 
@@ -201,10 +198,11 @@ def test_a_start_that_is_not_valid_is_left_out_and_said(compared: Run) -> None:
         else step
         for step in compared.steps
     ]
-    claims = analyse(dataclasses.replace(compared, steps=tuple(steps)))
-    assert claims is not None
-    (check,) = (each for each in claims.checks if each.name == "starts, compare")
-    assert check.ok is False and "start 2 (the server died" in check.text
+    results = Results(dataclasses.replace(compared, steps=tuple(steps)))
+    (check,) = (check for check in checks(results) if check.about == About.STARTS)
+    assert check.ok is False and check.place == "compare"
+    (left_out,) = results.comparisons[0].left_out
+    assert left_out[0] == 2 and "the server died" in left_out[1]
 
 
 def test_a_budget_gives_the_number_of_starts_and_too_small_a_one_is_refused() -> None:
@@ -227,9 +225,8 @@ def test_a_block_with_until_ends_with_the_start_that_decides_it_and_says_so(benc
     (found,) = comparisons(read_run(bench.folder))
     assert found.answered and FEWEST_STARTS <= len(found.starts) < 8
     assert len([step for step in steps if step.kind == SHARED]) == len(found.starts)
-    checks = {check.name: check for check in (analyse(read_run(bench.folder)) or Claims()).checks}
-    check = checks[f"starts, {found.name}"]
-    assert check.ok and "it ended when the primary quantity was decided" in check.text
+    (check,) = [check for check in checks(Results(read_run(bench.folder))) if check.about == About.STARTS]
+    assert check.ok and check.measures[0].value == len(found.starts) < found.planned
     launched = len(bench.machine.launched)
     again = bench.session().run(block(until=True, starts=8))
     assert [step.name for step in again] == [step.name for step in steps] and not bench.machine.launched, launched
@@ -277,5 +274,6 @@ def test_a_server_that_is_to_be_cold_is_not_warmed_and_has_no_closed_loop_of_its
     row = found.row("p50_us", "lsm-cold")
     assert row is not None and row.verdict == Verdict.HIGHER and row.low <= 1.3 <= row.high
     (asked,) = (each for each in questions() if each.question.key == "warm")
-    answer = asked.answer(Evidence(run, conclude(run, {}).findings))
-    assert answer is not None and answer.verdict == Answered.YES and "3 starts of each, by request" in answer.confidence
+    answer = asked.answer(Results(run))
+    assert answer is not None and answer.verdict == Answered.YES
+    assert (answer.count, answer.basis) == (3, Basis.STARTS_BY_REQUEST)

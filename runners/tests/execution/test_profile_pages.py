@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from runners.claims.conclude import conclude
 from runners.design.setting import Setting
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.readers.reading import read_run
 from runners.report import render
+from runners.results.conclusion import conclude
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.base import Target
 from runners.tests.execution.test_progress import Memory
@@ -51,7 +51,7 @@ def _compared(folder: RunFolder, profiler: Profiler | None, monkeypatch: pytest.
 
 def _reports(folder: RunFolder) -> tuple[str, str]:
     run = read_run(folder)
-    render(run, conclude(run, {}), {})
+    render(conclude(run, {}))
     return folder.report_html.read_text(encoding="utf-8"), folder.report_md.read_text(encoding="utf-8")
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.claims.conclude import conclude
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report.report import render
+from runners.results.conclusion import conclude
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
 
@@ -20,8 +20,7 @@ Made = Callable[[RunFolder], RunFolder]
 
 def rendered(folder: RunFolder) -> RunFolder:
     """Render a run folder."""
-    run, published = read_run(folder), published_of("report-1")
-    render(run, conclude(run, published, questions()), published)
+    render(conclude(read_run(folder), published_of("report-1"), questions()))
     return folder
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from runners import report
-from runners.claims.conclude import conclude
 from runners.experiments.e02_closed_loop_jdk import STAGES, Stage
 from runners.readers.run import Run
 from runners.report import render
+from runners.results.conclusion import conclude
 from runners.tests.fixtures.fake_loops import ALL, run_of
 
 BEFORE, AFTER, NEW_JDK, DELAYED = (STAGES[name] for name in ("before", "after", "jdk25", "delayed"))
@@ -23,7 +23,7 @@ def _rendered(root: Path, stages: Sequence[Stage]) -> Run:
     run = run_of(root, stages)
     for step in run.steps:
         step.folder.path.mkdir(parents=True)
-    render(run, conclude(run, {}), {})
+    render(conclude(run, {}))
     return run
 
 

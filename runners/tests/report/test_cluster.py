@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from runners import report
 from runners.analysis.latency_spikes import tenths
-from runners.claims import cluster, faults
-from runners.claims.conclude import conclude
 from runners.design.cluster import NEW, OLD
 from runners.readers.run import Run, Step, frame
 from runners.report import render
 from runners.report.latency import latency_of
-from runners.report.overview import points, throughput
 from runners.report.sections import outage_table
+from runners.results import cluster, faults
+from runners.results.answer import Verdict
+from runners.results.conclusion import conclude
+from runners.results.results import Results
 from runners.tests.fixtures.fake_clusters import expected, group_of, load_of, outage_of, run_of
 
 
@@ -46,7 +47,7 @@ def _run(root: Path) -> Run:
 def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.folder.path.mkdir(exist_ok=True)
-    render(run, conclude(run, {}), {})
+    render(conclude(run, {}))
     for page in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
         for title in ("Treatments by slices: changes", "Treatments by slices: replication-2of3", "Where the keys lie",
                       "The lock around the client", "A node dies"):  # fmt: skip
@@ -59,9 +60,8 @@ def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
     old, new = cluster.of_run(_run(tmp_path))
     assert old.all_s == pytest.approx(3.1) and old.client_s == pytest.approx(3.0) and old.share is not None
     assert new.client_s == 0 and new.share is None
-    (finding,) = list(cluster.lock_waits([old, new]))
-    assert "3.1\u00a0s" in finding.sentence and "without that lock" in finding.sentence
-    assert not list(cluster.lock_waits([new]))
+    answer = cluster.waits_for_the_lock(Results(_run(tmp_path)))
+    assert answer is not None and answer.verdict == Verdict.YES and len(answer.steps) == 2
 
 
 def test_a_death_is_drawn_by_tenths_with_its_failed_responses(tmp_path: Path) -> None:
@@ -81,15 +81,6 @@ def test_every_column_of_a_row_has_room_for_the_highest_rate(tmp_path: Path) -> 
     panels = report.outage([high, low]).axes[2:]
     assert [panel.get_ylabel() for panel in panels] == ["responses/s", ""]
     assert all(panel.get_ylim()[1] > 5_600 for panel in panels), "the last column has a fifth of the first one's rate"
-
-
-def test_what_was_loaded_by_slices_has_no_point_and_is_named_below_the_axis(tmp_path: Path) -> None:
-    run = _run(tmp_path)
-    rows = points(run)
-    assert set(rows["unit"]) == {"load"} and set(rows["treatment"]) == {OLD, NEW}
-    (axes,) = throughput(run, rows).axes
-    below = axes.get_xlabel().replace("\n", " ")
-    assert "no p99 to quote: " in below and "blocking-2of3" in below and "async-2of3" in below
 
 
 def test_nothing_to_draw_is_said_in_the_figure(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.claims.profile import changes
 from runners.readers.run import Step
 from runners.report import differential, flamegraph
 from runners.report.flamegraph import FlameGraph, boxes, stacks_of, tree
+from runners.results.profiles import changes
 from runners.tests.report import steps
 
 SECONDS, RATE = 20, 300

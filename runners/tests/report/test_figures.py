@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from runners.readers.published import published
 from runners.report import style
 from runners.report.closed_loop import probes
+from runners.report.cpu_time import cpu
 from runners.report.flamegraph import boxes, picture, short, tree
 from runners.report.latency import curve, spectrum, timeline, title
-from runners.report.overview import cpu
 from runners.tests.report import steps
 
 NOWHERE = Path("nowhere")

@@ -12,13 +12,13 @@ import pytest
 from runners import report
 from runners.analysis import loops
 from runners.claims import climbing
-from runners.claims.conclude import conclude
 from runners.design.load import SENTINEL, SENTINEL_RPS
 from runners.design.session import FLOOR
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report import render, style
 from runners.report.latency import spectrum, timeline
+from runners.results.conclusion import conclude
 from runners.tests.fixtures.fake_clusters import outage_of
 from runners.tests.fixtures.fake_loops import run_of as loops_of
 from runners.tests.fixtures.ladder_run import make_ladder
@@ -84,7 +84,7 @@ def test_a_report_draws_the_floor_that_it_has(tmp_path: Path) -> None:
         run = steps.run(root, made, started_unix_s=0.0, ended_unix_s=1.0)
         for step in run.steps:
             step.folder.path.mkdir(parents=True)
-        render(run, conclude(run, {}), {})
+        render(conclude(run, {}))
         drawn = {path.name: path.read_text(encoding="utf-8") for path in run.folder.figures_path.glob("*.svg")}
         for figure in ("spectrum-put.svg", "causes-put-rocksdb.svg"):
             assert seen in drawn[figure], figure

@@ -11,15 +11,14 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
 from runners.design.target import Ready, Target, TargetWorkload
 from runners.errors import UNPRINTABLE, LabError, ReadError
 from runners.execution.progress import Progress
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
-from runners.report.tables import Concluded
+from runners.report.concluded import Concluded
+from runners.results.conclusion import Conclusion, conclude
 from runners.storage.run_folder import RunFolder
 from runners.storage.schema import StepRecord, read_record, to_document, write_record
 from runners.tests.fixtures.fake_run import make_run
@@ -116,7 +115,7 @@ def test_markdown_has_no_markup_of_a_target(reports: Reports) -> None:
     assert page.handlers == [] and page.outside() == [] and not {"script", "marquee"} & set(page.tags)
     images = [[value for tag, _, value in each.references if tag == "img"] for each in (page, innocent)]
     assert set(images[0]) <= set(images[1])
-    assert page.tags.count("h1") == 1
+    assert page.tags.count("h1") == 2  # the title and the appendix
 
 
 def test_a_table_of_markdown_has_in_each_row_its_columns(reports: Reports) -> None:
@@ -131,7 +130,7 @@ def test_no_report_has_a_control_character(reports: Reports) -> None:
     pages = [reports.html, *("".join(frame.text) for frame in Page(reports.html).frames)]
     for text in (*pages, reports.markdown):
         assert UNPRINTABLE.findall(text) == []
-    shown = Concluded(reports.conclusion)
+    shown = Concluded(reports.conclusion, Path("report.html"))
     assert UNPRINTABLE.findall(repr(shown)) == [] == UNPRINTABLE.findall(shown._repr_markdown_())
 
 

@@ -43,7 +43,7 @@ def beyond_the_ends(figure: Figure) -> Iterator[Text]:
 
 @pytest.mark.parametrize("number", in_short(KEPT, ("03",)))
 def test_no_label_of_a_reports_figures_is_printed_over_another(number: str) -> None:
-    page = document(*concluded(number))
+    page = document(concluded(number))
     assert page.figures
     found = [f"{shown.anchor}: {pair}" for shown in page.figures for pair in overprinted(shown.picture)]
     assert found == []

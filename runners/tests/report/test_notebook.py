@@ -9,22 +9,13 @@ import pytest
 from markdown_it import MarkdownIt
 
 from runners import report
-from runners.claims.conclusion import Check, Conclusion
-from runners.readers.finding import Finding, Severity
 from runners.readers.run import Step
-from runners.report.tables import Concluded
+from runners.report.concluded import Concluded
+from runners.results.answer import Answer, Answered, Measure, Question, Unit, Verdict
+from runners.results.conclusion import Conclusion
+from runners.results.results import Results
 from runners.tests.report import steps
 from runners.tests.report.outside import Page
-
-CONCLUDED = Conclusion(
-    title="<b>title</b>",
-    answer="PUT | holds",
-    findings=(Finding("L01", Severity.WARNING, "a <i>finding</i>", remedy="do *this*"),),
-    checks=(Check("one", True, "good"), Check("two", False, "<script>"), Check("three", None, "a | b")),
-    comparison=(),
-    missed=(),
-    next_steps=(Finding("N01", Severity.NOTE, "try"),),
-)
 
 
 def profiled(folder: Path) -> Step:
@@ -53,12 +44,14 @@ def test_an_event_that_was_not_profiled_is_refused_with_those_there_are(tmp_path
         report.flamegraph(profiled(tmp_path), "lock")
 
 
-def test_a_conclusion_escapes_what_it_quotes() -> None:
-    shown = Concluded(CONCLUDED)._repr_markdown_()
-    page = Page(MarkdownIt("commonmark").render(shown))
+def test_a_conclusion_escapes_what_it_quotes(tmp_path: Path) -> None:
+    run = steps.run(tmp_path, [profiled(tmp_path)], title="<b>title</b>")
+    given = Answer(Verdict.YES, (Measure("PUT | <i>", 0.5, Unit.SHARE),))
+    answers = (Answered(Question("key", "Does <script> help?"), given),)
+    shown = Concluded(Conclusion(Results(run), answers, ()), tmp_path / "report.html")
+    page = Page(MarkdownIt("commonmark").enable("table").render(shown._repr_markdown_()))
     assert not {"script", "i", "b"} & set(page.tags) and "<b>title</b>" in "".join(page.text)
-    assert "PUT \\| holds" in shown
-    assert "What to try next" in repr(Concluded(CONCLUDED))
+    assert "PUT | <i> 50.0\u00a0%" in "".join(page.text) and "yes" in repr(shown)
 
 
 def test_nothing_that_shows_needs_pyplot() -> None:

@@ -7,40 +7,37 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
-from runners.readers.finding import Finding, Severity
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import document, render, style
 from runners.report.tables import Section, Shown, Table
+from runners.results.conclusion import conclude
 from runners.tests.fixtures.fake_run import make_run
 
 
-def _ladder(run: Run, _: Conclusion) -> Section:
+def _ladder(run: Run) -> Section:
     picture = style.Picture()
     picture.add_subplot().plot([1, 2], [3, 4])
     picture.alt = "a ladder"
     shown = Shown("ladder-put", picture, pd.DataFrame({"step": ["a"], "rate_rps": [1.0]}))
-    finding = Finding("K01", Severity.GOOD, f"The knee of {run.name} <is> here.", figure="ladder-put")
     table = Table("Rate steps", ("rate", "p99"), (("1 000/s", "<b>2 ms</b>"),))
-    return Section("ladder", "The ladder", "Rates, one after the other.", (finding,), (shown,), (table,))
+    return Section("ladder", "The ladder", f"Rates of {run.name}, <one> after the other.", (shown,), (table,))
 
 
 def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "BUILDERS", (_ladder, lambda run, conclusion: None))
+    monkeypatch.setattr(document, "BUILDERS", (_ladder, lambda run: None))
     run = read_run(make_run(tmp_path, engines=("rocksdb",), duration_s=2))
-    render(run, conclude(run, {}), {})
+    render(conclude(run, {}))
     html, text = run.folder.report_html.read_text(), run.folder.report_md.read_text()
     for report in (html, text):
         assert "The ladder" in report
-        assert "Rates, one after the other." in report
+        assert "after the other." in report
         assert "<b>2 ms</b>" not in report  # what a table holds is escaped
-        assert "<is>" not in report
+        assert "<one>" not in report
     assert "\n## The ladder\n" in text
     assert "| rate | p99 |" in text
     assert "(figures/ladder-put.svg)" in text
-    assert html.index("<h2>Latency</h2>") < html.index("The ladder</h2>")
-    assert 'href="#ladder"' in html
+    assert html.index("<h2>Latency</h2>") < html.index("The ladder</summary>")
+    assert html.count('id="ladder"') == 1
     for name in ("ladder-put.png", "ladder-put.svg", "ladder-put.csv"):
         assert (run.folder.figures_path / name).stat().st_size

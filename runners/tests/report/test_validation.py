@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from runners import report
-from runners.claims.conclude import conclude
 from runners.readers.published import published
 from runners.report import render
+from runners.results.conclusion import conclude
 from runners.tests.fixtures.fake_rounds import run_of
 
 EVERY = ("blocking", "epoll", "truepace", "wrk2", "wrk")
@@ -20,7 +20,7 @@ def test_both_reports_are_made_whatever_was_found(tools: tuple[str, ...], tmp_pa
     run = run_of(tmp_path, tools, rounds=3)
     for step in run.steps:
         step.folder.path.mkdir(parents=True)
-    render(run, conclude(run, {}), {})
+    render(conclude(run, {}))
     for page in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
         assert "The floor of each generator" in page and "The stall" in page and "The timer" in page
         assert "What a generator costs" in page and "CPU seconds per million requests" in page

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from runners.analysis.interleaved import NEITHER_ABOVE, QUANTITIES, REQUESTS, Comparison
 from runners.analysis.quantities import Row, Verdict
 from runners.claims.between import Outcome, errors, exit_code, judge
-from runners.claims.conclusion import Check
 from runners.design.objective import ChangeLimit
 from runners.report.exports import bencher, benchmark_action, comment, picture
+from runners.results.checks import About, Check
 
 LIMIT = ChangeLimit.parse("cpu>+3%")
 THROUGHPUT = ChangeLimit.parse("throughput<-5%")
@@ -140,7 +140,7 @@ def test_a_comment_is_short_and_has_one_picture() -> None:
     control = tuple(row(name, 0.0, 0.02, "old-control") for name in QUANTITIES)
     found = compared(*rows, control=control)
     limits = [ChangeLimit.parse(text) for text in ("p50>+1%", "p90>+1%", "p99>+10%", "cpu>+3%", "errors>+1%")]
-    checks = [Check(name, False, "not well") for name in "abcdefgh"]
+    checks = [Check(About.CONTROL, False, place=name) for name in "abcdefgh"]
     text = comment(found, judge(found, limits), checks)
     assert len(text.splitlines()) < 60
     assert text.count("```") == 2 and "failed" in text.splitlines()[0]
@@ -164,7 +164,7 @@ def test_hostile_names_reach_no_comment_unescaped() -> None:
 
     rows = (replace(row("p50_us", 0.1, 0.02, HOSTILE), baseline=HOSTILE),)
     found = compared(*rows, baseline=HOSTILE, values={}, failed={}, left_out=((1, HOSTILE),))
-    text = comment(found, judge(found, [ChangeLimit.parse("p99>+1%")]), [Check(HOSTILE, False, HOSTILE)])
+    text = comment(found, judge(found, [ChangeLimit.parse("p99>+1%")]), [Check(About.CONTROL, False, place=HOSTILE)])
     assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text
 
 

@@ -80,16 +80,9 @@ def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Pat
     marked = "".join(f"{begin(name)}\nwhat was there\n{END}\n" for name in (ANSWERED, AUDITED))
     after = refreshed(marked, kept, "data/reference", "notebooks", "rules")
     row = next(line for line in after.splitlines() if "04_lsm_rate_ladder.ipynb" in line)
-    assert "achieves 2\u202f000/s, not 4\u202f000/s." in row
     assert "](data/reference/04/report.md)" in row
     assert next(line for line in after.splitlines() if "[05]" in line).endswith("`lab run 05` |")
     assert "what was there" not in after
-
-
-@pytest.mark.parametrize("number", KEPT)
-def test_every_kept_report_says_what_its_instrument_resolves(number: str) -> None:
-    report = (REFERENCE / number / "report.md").read_text(encoding="utf-8")
-    assert re.search(r"[Tt]his instrument (\(\w+\) )?resolves [\d.]+\s\w+ in the median", report)
 
 
 @pytest.mark.parametrize("number", KEPT)
@@ -114,7 +107,7 @@ ANALYSED = in_short(KEPT, ("00", "01", "05", "09"))
 
 @pytest.mark.parametrize("number", ANALYSED)
 def test_a_reference_analysed_again_gives_the_same_numbers(number: str) -> None:
-    assert differences(read_golden()[number], numbers(*concluded(number)[:2])) == []
+    assert differences(read_golden()[number], numbers(concluded(number))) == []
 
 
 def test_every_reference_has_golden_numbers() -> None:
@@ -123,14 +116,14 @@ def test_every_reference_has_golden_numbers() -> None:
 
 def test_a_number_that_changes_is_found() -> None:
     golden: Numbers = {
-        "finding K01": {"knee_rps": 9_000.0, "severity": "note"},
+        "answer put": {"knee_rps": 9_000.0, "severity": "note"},
         "step put": {"p99_us": [5.0, 4.0, None]},
     }
-    found: Numbers = {"finding K01": {"knee_rps": 9_001.0}, "step put": {"p99_us": [5.0, 4.0, 6.0], "valid": True}}
+    found: Numbers = {"answer put": {"knee_rps": 9_001.0}, "step put": {"p99_us": [5.0, 4.0, 6.0], "valid": True}}
     assert differences(golden, golden) == []
     assert differences(golden, found) == [
-        "finding K01, knee_rps: 9000.0 is now 9001.0",
-        "finding K01, severity: note is missing",
+        "answer put, knee_rps: 9000.0 is now 9001.0",
+        "answer put, severity: note is missing",
         "step put, p99_us, high: None is now 6.0",
         "step put, valid: True is new",
     ]
@@ -142,11 +135,12 @@ SOON_MADE = in_short(KEPT, ("00",))
 
 @pytest.mark.parametrize("number", SOON_MADE)
 def test_a_reference_report_can_be_made_again_from_what_is_committed(number: str, tmp_path: Path) -> None:
-    run, conclusion, published = concluded(number)
+    conclusion = concluded(number)
     copy = RunFolder(tmp_path / number)
-    shutil.copytree(run.folder.path, copy.path)
+    shutil.copytree(conclusion.results.run.folder.path, copy.path)
     before = copy.report_md.read_text(encoding="utf-8")
-    render(dataclasses.replace(run, folder=copy), conclusion, published)
+    results = dataclasses.replace(conclusion.results, run=dataclasses.replace(conclusion.results.run, folder=copy))
+    render(dataclasses.replace(conclusion, results=results))
     assert copy.report_html.exists() and copy.report_md.read_text(encoding="utf-8") == before
 
 

@@ -1,0 +1,156 @@
+"""An answer follows from its interval, and every experiment's questions are answered from its run."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import math
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import runners
+from runners.analysis.quantities import changed
+from runners.experiments.question_table import criteria
+from runners.experiments.registry import EXPERIMENTS, questions_of
+from runners.report.sentences import effect_words, needed_words
+from runners.results.answer import (
+    ALL_PARTS,
+    ANY_PART,
+    Answer,
+    Asked,
+    Measure,
+    Question,
+    Unit,
+    Verdict,
+    answered,
+    first_of,
+    verdict_of,
+)
+from runners.results.results import Results
+from runners.results.tails import MARGIN
+from runners.tests.fixtures.references import KEPT, answer, concluded, reference
+from runners.tests.tiers import in_short
+
+#: What no sentence of a report holds.
+ODD = {
+    "two brackets in a row": re.compile(r"\)\s\("),
+    "an exponent": re.compile(r"\d[eE][-+]?\d"),
+    "a zero with a sign": re.compile(r"[+\u2212]0(?:\.0+)?(?![\d.])"),
+    "a value that is not known": re.compile(r"\b(?:nan|inf|None|unknown)\b"),
+    "punctuation that repeats": re.compile(r"\.\.|;\s*;|,\s*,|\s[,;.]|\(\)|:\s*[.;]"),
+}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.1, 0.3, Verdict.YES),
+        (-0.3, -0.1, Verdict.NO),
+        (-0.1, 0.3, Verdict.INCONCLUSIVE),
+        (math.nan, 0.3, Verdict.INCONCLUSIVE),
+        (0.1, math.nan, Verdict.YES),
+    ],
+)
+def test_the_verdict_is_taken_from_the_interval(low: float, high: float, verdict: Verdict) -> None:
+    assert verdict_of(low, high) == verdict
+
+
+def test_an_open_part_leaves_a_whole_open_unless_one_part_decides_it() -> None:
+    parts = (Verdict.YES, Verdict.INCONCLUSIVE)
+    assert first_of(ALL_PARTS, parts) == Verdict.INCONCLUSIVE and first_of(ANY_PART, parts) == Verdict.YES
+    assert first_of(ALL_PARTS, (*parts, Verdict.NO)) == Verdict.NO
+
+
+def test_a_wide_ratio_is_reported_by_its_nearer_bound() -> None:
+    assert changed(4.7, 0.228, 25.5) == "at least +22.8\u00a0%"
+    assert changed(0.34, -0.655, 4.2) == "+34.0\u00a0% (\u221265.5\u00a0% to +420.0\u00a0%)"
+    assert "not bounded" in changed(0.4, math.nan, math.nan)
+
+
+def test_what_a_run_did_not_measure_is_inconclusive() -> None:
+    asked = Asked(Question("key", "Does it help?"), lambda _: None)
+    (given,) = answered((asked,), Results(reference("09")))
+    assert given.answer.verdict == Verdict.INCONCLUSIVE and not given.measured and given.answer.needed is not None
+
+
+@pytest.mark.parametrize(
+    ("cpus", "verdict"), [((0,), Verdict.INCONCLUSIVE), ((0, 1), Verdict.YES), (None, Verdict.YES)]
+)
+def test_parallelism_is_answered_where_a_server_of_the_run_had_the_cores(
+    cpus: tuple[int, ...] | None, verdict: Verdict
+) -> None:
+    run = reference("09")
+    first, *others = run.steps
+    server = msgspec.structs.replace(first.record.server, command=("java",), cpus=cpus)
+    one = dataclasses.replace(first, record=msgspec.structs.replace(first.record, server=server))
+    results = Results(dataclasses.replace(run, steps=(one, *others)))
+    pool = Asked(Question("pool", "More?", cores=2), lambda _: Answer(Verdict.YES))
+    assert [given.answer.verdict for given in answered([pool], results)] == [verdict]
+
+
+def test_every_experiment_has_questions_with_keys_of_their_own() -> None:
+    for asked in map(questions_of, EXPERIMENTS):
+        assert 2 <= len(asked) <= 12
+        assert len({one.question.key for one in asked}) == len(asked)
+        assert all(one.question.text.endswith("?") for one in asked)
+
+
+@pytest.mark.parametrize("number", in_short(KEPT, ("01", "05")))
+def test_a_reference_answers_the_questions_of_its_experiment(number: str) -> None:
+    conclusion = concluded(number)
+    assert len(conclusion.answers) == len(questions_of(number))
+    json.dumps(conclusion.as_json(), allow_nan=False)
+    for one in conclusion.answers:
+        assert bool(needed_words(one.answer)) == (one.answer.verdict == Verdict.INCONCLUSIVE), one.question.text
+        assert one.answer.steps or one.answer.verdict == Verdict.INCONCLUSIVE or one.answer.count, one.question.text
+        said = effect_words(one)
+        assert any(letter.isdigit() for letter in said) or not one.measured or "not compared" in said
+        assert [fault for fault, odd in ODD.items() if odd.search(said)] == [], said
+
+
+def test_a_number_is_written_with_its_interval_and_what_it_stands_against() -> None:
+    from runners.report.sentences import words_of
+
+    share = Measure("store", 0.242, Unit.SHARE, 0.222, 0.266)
+    assert words_of(share) == "store 24.2\u00a0% (22.2\u201326.6)"
+    rate = Measure("PUT", 13_753.0, Unit.RATE_RPS).out_of(25_000.0)
+    assert words_of(rate) == "PUT 13\u202f753/s of 25\u202f000/s"
+    with pytest.raises(TypeError, match="no words for object"):
+        words_of(object())
+
+
+def test_failures_of_a_dead_node_count_the_seconds_wholly_without_it() -> None:
+    """A third of the keys fails; with the seconds in which the node died or was back but unused it would be less."""
+    (share, *_) = answer("05", "sharded-death").evidence
+    assert isinstance(share, Measure) and 0.30 < share.value < 0.37 and share.low < share.value < share.high
+    assert answer("05", "copies-death").verdict == Verdict.NO
+
+
+def test_the_share_of_a_tail_that_would_matter_is_that_of_the_table() -> None:
+    asked = [row for by_key in criteria().values() for row in by_key.values() if "above p99" in row.quantity]
+    assert len(asked) >= 4 and {row.margin for row in asked} == {MARGIN}
+
+
+#: Names of texts that no decision may look at, and the methods that look into one.
+SENTENCES = ("sentence", "headline", "effect", "words")
+LOOKS = ("startswith", "endswith", "find", "removeprefix", "removesuffix", "split", "partition")
+#: Rooms in which decisions are made; `report` and the interfaces only show them.
+DECIDING = ("analysis", "results", "claims", "execution", "design")
+
+
+def test_no_decision_reads_a_sentence() -> None:
+    """No comparison, no `in` and no string method looks at a text that was made for a reader."""
+    read = []
+    for room in DECIDING:
+        for path in sorted((Path(runners.__file__).parent / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                looked: list[ast.expr] = [*node.comparators, node.left] if isinstance(node, ast.Compare) else []
+                if isinstance(node, ast.Attribute) and node.attr in LOOKS:
+                    looked = [node.value]
+                names = [part.attr for part in looked if isinstance(part, ast.Attribute)]
+                read += [f"{path.name}: {name}" for name in names if name in SENTENCES]
+    assert read == []
