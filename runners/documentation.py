@@ -41,6 +41,7 @@ PLACES: dict[str, dict[str, str]] = {
     "How-to": {
         f"{DOCS}/any-server.md": "how-to/any-server.md",
         f"{DOCS}/several-machines.md": "how-to/several-machines.md",
+        f"{DOCS}/commands.md": "how-to/commands.md",
         "CONTRIBUTING.md": "how-to/contributing.md",
     },
     "Reference": {
@@ -51,7 +52,11 @@ PLACES: dict[str, dict[str, str]] = {
         "runners/loadgen/docs/stalls.md": "reference/stalls.md",
         "CHANGELOG.md": "reference/changelog.md",
     },
-    "Explanation": {f"{DOCS}/method.md": "explanation/method.md"},
+    "Explanation": {
+        f"{DOCS}/numbers.md": "explanation/numbers.md",
+        f"{DOCS}/method.md": "explanation/method.md",
+        f"{DOCS}/audited.md": "explanation/audited.md",
+    },
     "Glossary": {f"{DOCS}/glossary.md": "glossary.md"},
 }
 SERVER_DOCS = "server-java/docs"

@@ -39,17 +39,16 @@ def report(run_folder: Path, as_json: bool) -> None:
 @JSON
 def keep(run_folder: Path, as_json: bool) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
-    from runners.audit.audit import PAGES
-    from runners.experiments.references import keep_reference, refreshed
+    from runners.experiments.references import keep_reference, readme_findings, with_part
     from runners.experiments.registry import questions_of_run
-    from runners.storage.run_folder import REFERENCE, RunFolder
-    from runners.toolchain.tools import ROOT, shown
+    from runners.storage.run_folder import RunFolder
+    from runners.toolchain.tools import ROOT
 
     folder = RunFolder.open(run_folder)
     kept = keep_reference(folder, questions_of_run(folder.manifest()))
     readme = ROOT / "README.md"
     before = readme.read_text(encoding="utf-8")
-    after = refreshed(before, kept, shown(REFERENCE), shown(ROOT / "notebooks"), shown(PAGES))
+    after = with_part(before, readme_findings())
     readme.write_text(after, encoding="utf-8")
     if as_json:
         print_json({"kept": str(kept.path), "readme_changed": after != before})

@@ -33,7 +33,10 @@ class Design(StrEnum):
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question of the table, and what decides it: its primary quantity, the margin that matters, a useful width."""
+    """A question of the table, and what decides it: its primary quantity, the margin that matters, a useful width.
+
+    `headline`: whether it stands for its experiment in README.md.
+    """
 
     quantity: str
     margin: float
@@ -47,6 +50,7 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     no: str = ""
     means: str = ""
     overturned_by: str = ""
+    headline: bool = False
 
     @property
     def decides(self) -> Criterion:
@@ -118,4 +122,4 @@ def _answers(conclusions: Path) -> dict[str, tuple[str, str]]:
     if not conclusions.exists():
         return {}
     found = json.loads(conclusions.read_text(encoding="utf-8"))
-    return {each["key"]: (each["verdict"], each["effect"]) for each in found["answers"]}
+    return {each["key"]: (each["verdict"], found["effects"][each["key"]]) for each in found["answers"]}

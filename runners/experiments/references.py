@@ -6,7 +6,6 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,18 @@ from runners import report
 from runners.audit.audit import audit
 from runners.design.experiment import Experiment
 from runners.design.load import Workload
+from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, plan_of
 from runners.readers.outputs import find_in
 from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
-from runners.report.report import IN_README
 from runners.report.sentences import effect_words
 from runners.results.answer import Asked
 from runners.results.conclusion import Conclusion, conclude
 from runners.storage.archive import copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
+from runners.toolchain.tools import shown
 
 
 def _reference(workload: Workload) -> str:
@@ -79,91 +79,37 @@ def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Pat
     return RunFolder(target)
 
 
-END = "<!-- end of findings -->"
-ANSWERED = "the other experiments"  # in place of an experiment's number, for the table of their answers
-AUDITED = "the published reports"  # in place of an experiment's number, for the table of their audit
-#: Experiments whose questions stand in the README one by one.
-IN_FULL = ("00", "01")
-MOST_CHARACTERS = 500  # of an answer in the table
-#: What the figure shows that stands with an experiment's findings in README.md.
-PICTURES = {"00": "A server frozen at known times: how many requests waited, and who counts them"}
+BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -->"
+MOST_CHARACTERS = 200  # of a line of README.md
 
 
-def begin(experiment_number: str) -> str:
-    """Return the line of README.md after which an experiment's findings stand, up to END."""
-    return f"<!-- findings of {experiment_number}: written by `lab keep` -->"
+def readme_findings(root: Path = REFERENCE) -> str:
+    """Return README.md's lines on the reference results: the headline of each report, its answer, and its figure."""
+    return "\n\n".join(line for number, plan in EXPERIMENTS.items() if (line := _finding(number, plan, root)))
 
 
-def readme_findings(folder: RunFolder, link: str) -> str:
-    """Return the README's table on a reference result: its questions with their answers, in the report's words."""
-    manifest, kept = folder.manifest(), _kept(folder)
-    machine = manifest["machine"]
-    facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(manifest)}"
-    rows = [["question", "verdict", "effect (95 %)"], ["---", "---", "---"]]
-    for each in kept["answers"]:
-        effect = kept["effects"][each["key"]]
-        rows.append([cell.replace("|", "\\|") for cell in (each["question"], f"**{each['verdict']}**", effect)])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    size = manifest["size"]
-    picture = ""
-    if alt := PICTURES.get(number := str(manifest["experiment"])):
-        figure = IN_README[number]
-        picture = f"\n\n![{alt}]({link.rpartition('/')[0]}/figures/{figure}.png)"
-    return (
-        f"**{kept['title']}**\n\n{table}\n\nOne run of experiment {manifest['experiment']} in the {size} size "
-        f"({facts}); its [whole report]({link}) says how each figure was measured, and which are not to be trusted."
-        f"{picture}"
-    )
-
-
-def readme_answers(link: str, notebooks: str, root: Path = REFERENCE) -> str:
-    """Return the README's table of experiments that measure a server: what each asks, and what its reference result
-    answers.
-
-    Those with findings of their own in the README are left out. `link` is the folder of the reference results,
-    `notebooks` that of the notebooks.
-    """
-    rows = [["experiment", "what came out"], ["---", "---"]]
-    for plan in EXPERIMENTS.values():
-        if plan.number not in IN_FULL and plan.measures:
-            name = f"[{plan.number}]({notebooks}/{plan.notebook}) {plan.title}"
-            rows.append([name, _answer(plan, root, link)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _answer(plan: Experiment, root: Path, link: str) -> str:
-    folder = root / plan.number
-    if not folder.is_dir():
-        return f"No reference result is kept: `lab run {plan.number}`"
-    reference = RunFolder.open(folder)
-    manifest = reference.manifest()
-    report = f"[{manifest['size']}, {_day(manifest)}]({link}/{plan.number}/report.md)"
-    kept = _kept(reference)
-    decided = [one for one in kept["answers"] if one["verdict"] != "inconclusive"]
-    answers = " ".join(f"{one['question']} **{one['verdict']}**: {kept['effects'][one['key']]}." for one in decided)
-    return f"{_short(answers)} {report}".replace("|", "\\|")
-
-
-def _kept(folder: RunFolder) -> dict[str, Any]:
-    """Return what the report of a reference result concluded."""
+def _finding(number: str, plan: Experiment, root: Path) -> str:
+    """Return the line of one experiment; empty where it has no headline or no reference result."""
+    keys = [key for key, row in criteria().get(number, {}).items() if row.headline]
+    folder = RunFolder(root / number)
+    if not keys or not folder.conclusions.exists():
+        return ""
     kept: dict[str, Any] = json.loads(folder.conclusions.read_text(encoding="utf-8"))
-    return kept
+    given = next((one for one in kept["answers"] if one["key"] == keys[0]), None)
+    if given is None:
+        return ""
+    effect = kept["effects"][keys[0]]
+    line = (
+        f"[{plan.title}]({shown(folder.report_md)}). {given['question']} **{given['verdict'].capitalize()}**: {effect}."
+    )
+    while len(line) > MOST_CHARACTERS and "; " in line:
+        line = line.rpartition("; ")[0] + "."
+    picture = folder.figures_path / f"{given['figure']}.svg"
+    return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
 
 
-def _short(answer: str) -> str:
-    """Return the answer, or where it is long the first of its sentences; what follows stands in the report."""
-    while len(answer) > MOST_CHARACTERS and ". " in answer:
-        answer = answer.rpartition(". ")[0] + "."
-    return answer
-
-
-def _day(manifest: dict[str, Any]) -> str:
-    return f"{datetime.fromtimestamp(manifest['started_unix_s'], UTC):%Y-%m-%d}"
-
-
-def readme_audit(link: str) -> str:
-    """Return the README's table on the published reports: each rule that found something, and in how many runs of a
-    report.
+def audit_table(link: str = "rules") -> str:
+    """Return the table on the published reports: each rule that found something, and in how many runs of a report.
 
     `link` is the folder of the rules' pages.
     """
@@ -183,16 +129,8 @@ def readme_audit(link: str) -> str:
     return f"**{found.summary}** In how many runs of a report each fault stands:\n\n{table}"
 
 
-def with_findings(readme: str, findings: str, experiment_number: str) -> str:
-    """README's text with the part between an experiment's markers replaced; as it is, if it has no such markers."""
-    before, marker, rest = readme.partition(begin(experiment_number))
+def with_part(text: str, part: str) -> str:
+    """Return a text with what stands between its markers replaced; as it is, if it has no markers."""
+    before, marker, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{marker}\n{findings}\n{END}{after}" if marker else readme
-
-
-def refreshed(readme: str, kept: RunFolder, reference: str, notebooks: str, pages: str) -> str:
-    """README's text after a reference result was kept: its findings, every answer, and the audit."""
-    number = str(kept.manifest()["experiment"])
-    after = with_findings(readme, readme_findings(kept, f"{reference}/{number}/report.md"), number)
-    after = with_findings(after, readme_answers(reference, notebooks, kept.path.parent), ANSWERED)
-    return with_findings(after, readme_audit(pages), AUDITED)
+    return f"{before}{marker}\n{part}\n{END}{after}" if marker else text

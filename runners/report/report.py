@@ -34,7 +34,7 @@ MARGIN_BYTES = 50_000
 #: So many figures an archive keeps besides its flame graphs; report.html has all of them.
 KEPT_FIGURES = 12
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
-IN_README = {"00": "instrument-stall", "01": "spectrum-put"}
+IN_README = {"01": "spectrum-put"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,81 +8,42 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
-from runners.audit.audit import PAGES
 from runners.experiments.references import (
-    ANSWERED,
-    AUDITED,
-    END,
-    IN_FULL,
-    begin,
+    BEGIN,
+    audit_table,
     keep_reference,
-    readme_answers,
-    readme_audit,
     readme_findings,
-    refreshed,
-    with_findings,
-    write_report,
+    with_part,
 )
 from runners.report import render
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError
-from runners.tests.fixtures.first_screen import NUMBER, PICTURE, held_by, shown_of
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
-from runners.tests.fixtures.ladder_run import make_ladder
 from runners.tests.fixtures.references import KEPT, concluded
 from runners.tests.tiers import in_short
-from runners.toolchain.tools import ROOT, shown
+from runners.toolchain.tools import ROOT
 
 #: How the files of figures that have latency on an axis begin.
 OF_LATENCY = ("spectrum", "timeline", "cost", "ladder", "causes", "outages", "delay-curves")
 #: Experiment 00 is about floors, 09 about differences, 03 about knees.
 NO_LATENCY = ("00", "03", "09")
-IN_README = [number for number in KEPT if begin(number) in (ROOT / "README.md").read_text(encoding="utf-8")]
+README = ROOT / "README.md"
 
 
-@pytest.mark.parametrize("number", IN_README)
-def test_the_readmes_findings_are_the_reference_runs_own_words(number: str) -> None:
-    kept = RunFolder.open(REFERENCE / number)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert with_findings(readme, readme_findings(kept, shown(kept.report_md)), number) == readme
+def test_the_readmes_findings_are_the_reference_runs_own_words() -> None:
+    readme = README.read_text(encoding="utf-8")
+    assert BEGIN in readme and with_part(readme, readme_findings()) == readme
 
 
-def test_the_readmes_audit_of_the_published_reports_is_the_audits_own_words() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert begin(AUDITED) in readme
-    assert with_findings(readme, readme_audit(shown(PAGES)), AUDITED) == readme
+def test_the_audit_of_the_published_reports_is_the_audits_own_words() -> None:
+    page = (ROOT / "runners" / "docs" / "audited.md").read_text(encoding="utf-8")
+    assert BEGIN in page and with_part(page, audit_table()) == page
 
 
-def test_the_readmes_answers_are_the_reference_runs_own_words() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert begin(ANSWERED) in readme and all(begin(number) in readme for number in IN_FULL)
-    assert with_findings(readme, readme_answers(shown(REFERENCE), shown(ROOT / "notebooks")), ANSWERED) == readme
-
-
-def test_the_readmes_picture_is_of_the_report_as_it_is() -> None:
-    assert f"({shown(PICTURE)})" in (ROOT / "README.md").read_text(encoding="utf-8")
-    report = REFERENCE / NUMBER / "report.md"
-    assert held_by(PICTURE) == shown_of(report), "python -m runners.tests.fixtures.first_screen takes it again"
-
-
-def test_the_readme_has_two_screens_before_its_first_table_of_commands() -> None:
-    before = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Use it\n")[0].splitlines()
-    with Image.open(PICTURE) as picture:
-        assert len(before) <= 40 and picture.height <= 0.75 * picture.width
-
-
-def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Path) -> None:
-    folder = make_ladder(tmp_path / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)
-    folder.update_manifest(experiment="04")
-    write_report(folder)
-    kept = keep_reference(folder, root=tmp_path / "reference")
-    marked = "".join(f"{begin(name)}\nwhat was there\n{END}\n" for name in (ANSWERED, AUDITED))
-    after = refreshed(marked, kept, "data/reference", "notebooks", "rules")
-    row = next(line for line in after.splitlines() if "04_lsm_rate_ladder.ipynb" in line)
-    assert "](data/reference/04/report.md)" in row
-    assert next(line for line in after.splitlines() if "[05]" in line).endswith("`lab run 05` |")
-    assert "what was there" not in after
+def test_the_readme_is_two_screens() -> None:
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120 and max(map(len, lines)) <= 200
+    assert sum(line.startswith("[") and "/report.md). " in line for line in lines) == 5, "one line a published report"
 
 
 @pytest.mark.parametrize("number", KEPT)
@@ -170,7 +131,5 @@ def test_only_a_complete_run_is_kept(tmp_path: Path) -> None:
 
 
 def test_only_what_stands_between_the_markers_is_replaced() -> None:
-    one, two = (f"{begin(number)}\nold\n{END}\n" for number in ("00", "01"))
-    new = f"{begin('01')}\nnew\n{END}\n"
-    assert with_findings(f"head\n{one}{two}tail", "new", "01") == f"head\n{one}{new}tail"
-    assert with_findings(f"head\n{one}tail", "new", "01") == f"head\n{one}tail"
+    assert with_part(f"head\n{BEGIN}\nold\n{END}\ntail", "new") == f"head\n{BEGIN}\nnew\n{END}\ntail"
+    assert with_part("no marker", "new") == "no marker"
