@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runners.errors import printable
 from runners.report.sentences import effect_words, needed_words
-from runners.report.tables import Markdown, Table, bold, table
+from runners.report.tables import Markdown, Table, bold, escape, table
 from runners.results.conclusion import Conclusion
 
 
@@ -29,7 +29,7 @@ class Concluded:
     def _repr_markdown_(self) -> str:
         rows = tuple((question, bold(verdict), effect) for question, verdict, effect in self._rows())
         shown = table(Table("", ("question", "answer", "effect (95 %)"), rows, numeric=False))
-        return Markdown(f"### {self.conclusion.title}\n\n{shown}\n\n[{self.report.name}]({self.report})")
+        return Markdown(f"### {escape(self.conclusion.title)}\n\n{shown}\n\n[{self.report.name}]({self.report})")
 
     def __repr__(self) -> str:
         lines = [

@@ -18,6 +18,7 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.FAILED: ("requests failed", "latencies are quoted only where at most 0.1 % did"),
     About.SAMPLES: ("loads have too few responses for their p99", "longer loads would bound it"),
     About.KEPT_UP: ("the generator was late", "response times are upper bounds there, rates lower bounds"),
+    About.ONE_SECOND: ("one second makes the p99 of loads", "it says when something happened, not how often"),
     About.STEADY: ("loads never became steady", "their percentiles are not compared"),
     About.WARM: ("JIT compilation was unfinished at the end of loads", "a warm server takes less CPU time"),
     About.TRANSPORT: ("the server fell back to Java sockets", "its native transport is faster"),

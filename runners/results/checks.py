@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from runners.analysis import facts, instrument
+from runners.analysis import facts, instrument, intervals
 from runners.analysis.interleaved import Comparison
 from runners.analysis.knee import Outcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, steadiness
@@ -46,6 +46,7 @@ class About(StrEnum):
     SAMPLES = "samples"
     KEPT_UP = "generator kept up"
     FLOOR = "instrument floor"
+    ONE_SECOND = "p99 of more than one second"
     STEADY = "steady"
     WARM = "JIT compilation done"
     TRANSPORT = "native transport"
@@ -115,6 +116,7 @@ def checks(results: Results) -> tuple[Check, ...]:
         _over(About.FAILED, [*clean, *run.find(kind="load", profiled=True), *rounds], _failed, Consequence.EXCLUDES),
         _over(About.SAMPLES, clean, _samples, Consequence.NOTES),
         _over(About.KEPT_UP, [*clean, *run.find(kind="floor"), *rounds], _kept_up, Consequence.BOUNDS),
+        _over(About.ONE_SECOND, clean, _one_second, Consequence.NOTES),
         _over(About.STEADY, clean, _steady, Consequence.EXCLUDES),
         _over(About.WARM, clean, _warm, Consequence.EXCLUDES),
         _over(About.TRANSPORT, loaded, _transport, Consequence.NOTES),
@@ -196,6 +198,16 @@ def _kept_up(step: Step) -> Judged:
         return None, None
     measure = Measure(label_of(step), facts.number(step, "lag_p99_us"), Unit.LATENCY_US)
     return bool(summary["kept_up"].iloc[0]), measure
+
+
+def _one_second(step: Step) -> Judged:
+    """Judge whether one second makes the p99, and so says when something happened rather than how often."""
+    value = facts.quoted(step, 0.99)
+    spike = intervals.spike(step, 0.99) if value is not None else None
+    if value is None or spike is None:
+        return (None if value is None else True), None
+    without = Measure("without that second", spike.without_us, Unit.LATENCY_US)
+    return False, Measure(label_of(step), value.value, Unit.LATENCY_US).against(without)
 
 
 def _steady(step: Step) -> Judged:

@@ -9,7 +9,6 @@ import pytest
 
 from runners.analysis import facts, intervals
 from runners.analysis.intervals import Blocks
-from runners.claims import fixed_rate
 from runners.tests.counts import allowed, rounds
 from runners.tests.fixtures.latency_process import SLICE_S, process, step_of
 
@@ -71,10 +70,9 @@ def test_one_spike_is_named_and_its_interval_is_wide() -> None:
     p99 = facts.at(step, 0.99)
     assert p99 is not None and p99.value == 313_000
     assert p99.low < 1_000, "a run in which it did not happen is as likely"
-    finding = fixed_rate.one_spike(step)
-    assert finding is not None and finding.code == "L03"
-    assert "makes the p99 of LSM PUT: it is 313\u00a0ms, without that second " in finding.sentence
-    assert fixed_rate.one_spike(step_of(process(np.random.default_rng(5), 13))) is None
+    spike = intervals.spike(step, 0.99)
+    assert spike is not None and spike.value_us == 313_000 and spike.without_us < 1_000
+    assert intervals.spike(step_of(process(np.random.default_rng(5), 13)), 0.99) is None
 
 
 def test_stalls_all_over_a_run_are_no_spike() -> None:

@@ -22,7 +22,9 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """A folder with two complete runs of two engines."""
     root = tmp_path_factory.mktemp("runs")
     for run in (make_run(root, duration_s=2), make_run(root, duration_s=2)):
-        run.conclusions.write_text(json.dumps({"answer": "LSM <i>holds</i> it."}), encoding="utf-8")
+        run.conclusions.write_text(
+            json.dumps({"answers": [{"question": "Does LSM <i>help</i>?", "verdict": "yes"}]}), encoding="utf-8"
+        )
     return (root,)
 
 
@@ -93,7 +95,7 @@ def test_one_run_is_not_compared(roots: tuple[Path, ...]) -> None:
 def test_the_index_lists_every_experiment_with_its_last_answer(roots: tuple[Path, ...]) -> None:
     table = str(explorer.experiments(roots).data)
     assert all(f'<a href="{each.notebook}">{number}</a>' in table for number, each in EXPERIMENTS.items())
-    assert "LSM &lt;i&gt;holds&lt;/i&gt; it." in table and "not run yet" in table
+    assert "Does LSM &lt;i&gt;help&lt;/i&gt;? yes." in table and "not run yet" in table
 
 
 def test_the_machines_table_escapes_what_it_shows() -> None:

@@ -86,5 +86,5 @@ def test_a_report_draws_the_floor_that_it_has(tmp_path: Path) -> None:
             step.folder.path.mkdir(parents=True)
         render(conclude(run, {}))
         drawn = {path.name: path.read_text(encoding="utf-8") for path in run.folder.figures_path.glob("*.svg")}
-        for figure in ("spectrum-put.svg", "causes-put-rocksdb.svg"):
+        for figure in ("spectrum-put.svg", "timeline-put.svg"):
             assert seen in drawn[figure], figure

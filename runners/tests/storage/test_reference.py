@@ -11,6 +11,7 @@ import pytest
 
 from runners.experiments.references import (
     BEGIN,
+    END,
     audit_table,
     keep_reference,
     readme_findings,
