@@ -122,4 +122,5 @@ def _answers(conclusions: Path) -> dict[str, tuple[str, str]]:
     if not conclusions.exists():
         return {}
     found = json.loads(conclusions.read_text(encoding="utf-8"))
-    return {each["key"]: (each["verdict"], found["effects"][each["key"]]) for each in found["answers"]}
+    effects = found.get("effects", {})
+    return {one["key"]: (one["verdict"], effects.get(one["key"], "")) for one in found["answers"]}

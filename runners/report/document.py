@@ -179,9 +179,8 @@ def _taken(anchor: str | None, pool: Sequence[Section]) -> tuple[Section, list[S
     for place, part in enumerate(pool):
         own = tuple(shown for shown in part.figures if shown.anchor == anchor)
         if own or (part.anchor == anchor and part.tables):
+            tables = () if own else part.tables
             rest = replace(part, figures=tuple(shown for shown in part.figures if shown.anchor != anchor))
-            tables = () if own and len(part.figures) > 1 else part.tables
-            tables = () if part.anchor in ("where", "latency") else tables
             rest = replace(rest, tables=() if tables else rest.tables)
             return Section("", "", part.text if tables else "", own, tables), [*pool[:place], rest, *pool[place + 1 :]]
     return nothing, list(pool)
@@ -206,7 +205,7 @@ def _summary(conclusion: Conclusion) -> Iterator[str]:
     yield write.sentence(f"{asked}{where}")
     decided = [one for one in conclusion.answers if one.answer.verdict != Verdict.INCONCLUSIVE]
     for one in decided[:MOST_SUMMARY]:
-        yield f"{one.question.text} {sentences.verdict_words(one)} {write.sentence(sentences.effect_words(one))}"
+        yield f"{one.question.text} {sentences.verdict_words(one)} {sentences.effect_words(one)}."
 
 
 def _short(part: Section) -> Section:

@@ -28,6 +28,7 @@ LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 6
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
+PUBLISHED_NOTE = f"{UNRESOLVED} too fast for this instrument. The published machine is not named."
 NOTE = f"Response time counts from the intended start of a request. {UNRESOLVED} too fast for this instrument."
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
@@ -118,9 +119,10 @@ def chosen_graphs(profiled: Sequence[Step]) -> tuple[FlameGraph, ...]:
     threads wait; of a ladder, cpu at the lowest and at the highest rate.
     """
     chosen = list[FlameGraph]()
-    for workload in dict.fromkeys(step.workload for step in profiled):
-        own = [step for step in profiled if step.workload == workload]
-        first = [step for step in own if step.subject == own[0].subject]
+    by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
+    for steps in by_method.values():
+        by_load = facts.grouped(steps, lambda step: (step.subject, step.workload))
+        first = max(by_load.values(), key=len)  # of a ladder that with most rates, else the first
         by_rate = sorted(first, key=lambda step: rate if math.isfinite(rate := facts.offered_rps(step)) else 0.0)
         for step in dict.fromkeys((by_rate[0].name, by_rate[-1].name)):
             graphs = flamegraphs(next(one for one in by_rate if one.name == step))
@@ -168,7 +170,9 @@ def published_section(results: Results) -> Section:
         if output is not None:
             shown.append(_against(results.run, workload, output[1], loads))
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
-    text = PUBLISHED_TEXT if of_ladders else ""
+    text = f"{PUBLISHED_TEXT} {of_ladders[-1].note}" if of_ladders else ""
+    text = f"{text} {PUBLISHED_NOTE}".strip() if shown else text
+    of_ladders = [replace(table, note="") for table in of_ladders]
     return Section("published", "Published and reproduced", text, tables=(*shown, *of_ladders))
 
 
@@ -195,8 +199,4 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
         ("generator", published.tool or tables.NONE, *map(facts.tool, loads)),
     )
     head = (workload.upper(), "published", *(facts.engine_name(step.subject) for step in loads))
-    note = (
-        f"{UNRESOLVED} too fast for this instrument. The published machine is not named, so shapes and causes can be "
-        "compared, absolute figures can't."
-    )
-    return Table(f"{workload.upper()}: published and reproduced", head, rows, note)
+    return Table(f"{workload.upper()}: published and reproduced", head, rows)

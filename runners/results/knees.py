@@ -139,7 +139,7 @@ def published_rates(results: Results) -> Answer | None:
     verdict = first_of(ALL_PARTS, verdicts)
     needed = Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH
     needed_here = needed if verdict == Verdict.INCONCLUSIVE else None
-    figure = next((ladder.anchor for ladder in results.ladders if ladder.base is not None), None)
+    figure = next((ladder.anchor for ladder in results.ladders if ladder.search is not None), None)
     return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed_here, steps=tuple(steps), figure=figure)
 
 

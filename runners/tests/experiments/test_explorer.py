@@ -22,9 +22,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """A folder with two complete runs of two engines."""
     root = tmp_path_factory.mktemp("runs")
     for run in (make_run(root, duration_s=2), make_run(root, duration_s=2)):
-        run.conclusions.write_text(
-            json.dumps({"answers": [{"question": "Does LSM <i>help</i>?", "verdict": "yes"}]}), encoding="utf-8"
-        )
+        kept = {"answers": [{"question": "Does LSM <i>help</i>?", "verdict": "yes"}]}
+        run.conclusions.write_text(json.dumps(kept), encoding="utf-8")
     return (root,)
 
 
