@@ -65,6 +65,12 @@ class QuestionPart:
     def anchor(self) -> str:
         return f"question-{self.answered.question.key}"
 
+    @property
+    def means(self) -> str:
+        """What the answer means to somebody who runs such a server; empty where there is none."""
+        decided = self.answered.answer.verdict != Verdict.INCONCLUSIVE
+        return self.answered.question.means if decided else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

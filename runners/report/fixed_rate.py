@@ -22,8 +22,9 @@ from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.results import profiles
 from runners.results.results import Results
 
-MOST_SHARES = 6
+MOST_SHARES = 5
 FEWEST_SAMPLES = 30  # of a figure
+MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 6
@@ -173,7 +174,7 @@ def published_section(results: Results) -> Section:
     text = f"{PUBLISHED_TEXT} {of_ladders[-1].note}" if of_ladders else ""
     text = f"{text} {PUBLISHED_NOTE}".strip() if shown else text
     of_ladders = [replace(table, note="") for table in of_ladders]
-    return Section("published", "Published and reproduced", text, tables=(*shown, *of_ladders))
+    return Section("published", "Published and reproduced", text, tables=(*shown, *of_ladders)[:MOST_PUBLISHED])
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:
