@@ -102,8 +102,9 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     line = (
         f"[{plan.title}]({shown(folder.report_md)}). {given['question']} **{given['verdict'].capitalize()}**: {effect}."
     )
-    while len(line) > MOST_CHARACTERS and "; " in line:
-        line = line.rpartition("; ")[0] + "."
+    for apart in ("; ", ": "):  # what is left out stands in the report
+        while len(line) > MOST_CHARACTERS and apart in line:
+            line = line.rpartition(apart)[0] + "."
     picture = folder.figures_path / f"{given['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
 

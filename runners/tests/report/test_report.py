@@ -57,7 +57,7 @@ def outside_fences(text: str) -> str:
 
 
 def headings(text: str) -> list[str]:
-    return re.findall(r"(?m)^#+ .*$", outside_fences(text))
+    return [re.sub(r"<a id=[^>]*></a>", "", line) for line in re.findall(r"(?m)^#+ .*$", outside_fences(text))]
 
 
 def test_markdown_has_a_section_a_question_and_then_what_all_share(report: RunFolder) -> None:

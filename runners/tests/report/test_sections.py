@@ -34,7 +34,7 @@ def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.Mo
         assert "after the other." in report
         assert "<b>2 ms</b>" not in report  # what a table holds is escaped
         assert "<one>" not in report
-    assert "\n## The ladder\n" in text
+    assert '\n## <a id="ladder"></a>The ladder\n' in text
     assert "| rate | p99 |" in text
     assert "(figures/ladder-put.svg)" in text
     assert html.index("<h2>Latency</h2>") < html.index("The ladder</summary>")
