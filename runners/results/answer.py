@@ -75,7 +75,7 @@ class Relation(StrEnum):
 class Measure:
     """One number of an answer: what it is of, its value with its 95 % interval (NaN where there is none), its unit.
 
-    `other` is a second value that stands beside it, by `relation`: 42.8 % against 24.2 %, 13 800/s of 25 000/s.
+    `other` is a second value that is written with it, by `relation`: 42.8 % against 24.2 %, 13 800/s of 25 000/s.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""What published outputs show and their authors did not say, beside the same load here."""
+"""What published outputs show and their authors did not say, with the same load here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report answers with its evidence beside each answer, is one file that works offline, and says what is missing."""
+"""A report answers with the evidence of each answer, is one file that works offline, and says what is missing."""
 
 from __future__ import annotations
 
