@@ -56,8 +56,8 @@ final class ClusterFlags {
     private boolean readRepair;
 
     @Option(names = "--client", converter = ClientConverter.class, paramLabel = "KIND",
-            description = "How nodes ask each other: pipelined (ours, asynchronous), jdk-async, or one-nio and jdk, "
-                    + "where a thread waits for each response. Default: pipelined.")
+            description = "How nodes ask each other: pipelined (ours, asynchronous), or one-nio and jdk, where a "
+                    + "thread waits for each response. Default: pipelined.")
     private ClientKind client;
 
     @Option(names = "--client-lock",
@@ -65,8 +65,8 @@ final class ClusterFlags {
     private boolean clientLock;
 
     @Option(names = "--peer-threads", paramLabel = "N",
-            description = "one-nio, jdk: calls to other nodes at a time; 128 more may wait. jdk-async: threads for "
-                    + "responses. Default: " + THREADS_A_CORE + " for each core.")
+            description = "one-nio, jdk: calls to other nodes at a time; 128 more may wait. Default: "
+                    + THREADS_A_CORE + " for each core.")
     private Integer peerThreads;
 
     @Option(names = "--peer-timeout-ms", paramLabel = "MS",

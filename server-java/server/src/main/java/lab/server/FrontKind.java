@@ -29,15 +29,15 @@ enum FrontKind {
      *
      * @param host   name or number of the interface
      * @param secret proves that another node sent a request; null if there is none
-     * @param way how one-nio's responses are made
+     * @param variant how one-nio's responses are made
      * @throws IOException if it cannot be had
      */
-    Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished way, ClusterSecret secret)
+    Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished variant, ClusterSecret secret)
             throws IOException {
         return switch (this) {
             case ONE_NIO -> new KeyValueServer(new KeyValueServer.Address(host, port, flags.selectors(),
                     flags.backlog()), new Limits(flags.maxValueBytes(), flags.maxHeadBytes(), flags.maxConnections(),
-                    flags.idleTimeoutMs(), secret), dispatcher, way);
+                    flags.idleTimeoutMs(), secret), dispatcher, variant);
             case JDK -> new JdkFront(new InetSocketAddress(InetAddress.getByName(host), port), flags.backlog(),
                     flags.maxConnections(), flags.maxValueBytes(), dispatcher, secret);
         };

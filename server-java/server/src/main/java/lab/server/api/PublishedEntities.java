@@ -16,12 +16,12 @@ public final class PublishedEntities implements Entities {
 
     /**
      * @param storage not closed by this object
-     * @param way     {@link AsPublished#STRING_KEYS} or {@link AsPublished#COPIED_VALUES}
+     * @param variant {@link AsPublished#STRING_KEYS} or {@link AsPublished#COPIED_VALUES}
      */
-    public PublishedEntities(Storage storage, AsPublished way) {
+    public PublishedEntities(Storage storage, AsPublished variant) {
         this.storage = storage;
         this.direct = new LocalEntities(storage);
-        this.stringKeys = way == AsPublished.STRING_KEYS;
+        this.stringKeys = variant == AsPublished.STRING_KEYS;
     }
 
     @Override

@@ -1,7 +1,5 @@
 package lab.server.cluster;
 
-import java.net.http.HttpClient;
-
 /** The clients between nodes that {@code --client} knows. */
 public enum ClientKind {
 
@@ -27,19 +25,8 @@ public enum ClientKind {
     JDK("jdk", true) {
         @Override
         PeerTransport open(ClusterSettings settings) {
-            return new BlockingTransport(url -> {
-                HttpClient client = JdkCaller.client(settings.peerTimeoutMs()).build();
-                return new JdkCaller(client, url, settings.peerTimeoutMs(), settings.secret());
-            }, settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
-        }
-    },
-
-    /** {@code java.net.http} without waiting threads. */
-    JDK_ASYNC("jdk-async", false) {
-        @Override
-        PeerTransport open(ClusterSettings settings) {
-            return new JdkAsyncTransport(settings.peerThreads(), settings.peerTimeoutMs(), MAX_CALLS,
-                    settings.secret());
+            return new BlockingTransport(url -> new JdkCaller(url, settings.peerTimeoutMs(), settings.secret()),
+                    settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
         }
     };
 

@@ -21,7 +21,7 @@ public final class KeyValueServer extends HttpServer implements Front {
     private final Address address;
     private final Limits limits;
     private final Dispatcher dispatcher;
-    private final AsPublished way;
+    private final AsPublished variant;
     private final BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
 
     /**
@@ -42,12 +42,12 @@ public final class KeyValueServer extends HttpServer implements Front {
      * @param address    where and how to listen
      * @param limits     what a connection may ask
      * @param dispatcher what serves the requests
-     * @param way        how the responses are made
+     * @param variant    how the responses are made
      * @throws IOException if the port cannot be bound
      */
-    public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher, AsPublished way) throws IOException {
+    public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher, AsPublished variant) throws IOException {
         super(config(address, limits));
-        this.way = way;
+        this.variant = variant;
         this.address = address;
         this.limits = limits;
         this.dispatcher = dispatcher;
@@ -88,8 +88,8 @@ public final class KeyValueServer extends HttpServer implements Front {
         if (limits.connections() > 0 && getConnections() >= limits.connections()) {
             throw new RejectedSessionException("There are " + limits.connections() + " connections already.");
         }
-        return way.isOfResponses()
-                ? new PublishedSession(socket, this, limits, rooms, dispatcher, way == AsPublished.SHARED_RESPONSE)
+        return variant.isOfResponses()
+                ? new PublishedSession(socket, this, limits, rooms, dispatcher, variant == AsPublished.SHARED_RESPONSE)
                 : new KeyValueSession(socket, this, limits, rooms, dispatcher);
     }
 

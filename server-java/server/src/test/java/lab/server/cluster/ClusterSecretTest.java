@@ -61,7 +61,7 @@ class ClusterSecretTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"pipelined", "jdk-async", "one-nio", "jdk"})
+    @ValueSource(strings = {"pipelined", "one-nio", "jdk"})
     void everyClientProvesItselfWithTheSecretOfTheFile(String kind) throws Exception {
         Path file = folder.resolve("secret");
         Files.writeString(file, "0123456789abcdef\n");

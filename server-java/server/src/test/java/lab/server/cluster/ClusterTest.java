@@ -82,7 +82,7 @@ class ClusterTest {
         }
         all.add(Arguments.of(ClientKind.PIPELINED, "jdk", "pool"));
         all.add(Arguments.of(ClientKind.ONE_NIO, "jdk", "pool"));
-        all.add(Arguments.of(ClientKind.JDK_ASYNC, "jdk", "virtual"));
+        all.add(Arguments.of(ClientKind.JDK, "jdk", "virtual"));
         return all;
     }
 
@@ -278,7 +278,7 @@ class ClusterTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"pipelined, selector", "jdk-async, selector", "pipelined, pool"})
+    @CsvSource({"pipelined, selector", "jdk, selector", "pipelined, pool"})
     void manyRequestsAtOnceOnOneConnectionGetResponsesInOrder(String client, String execution) throws Exception {
         start("memory", "--client", client, "--execution", execution);
         int requests = 1_000;
