@@ -7,15 +7,15 @@ import lab.server.api.AsPublished;
 import lab.server.api.ClusterSecret;
 import lab.server.api.Front;
 import lab.server.execution.Dispatcher;
+import lab.server.http.Limits;
 import lab.server.jdk.JdkFront;
 import lab.server.onenio.KeyValueServer;
-import lab.server.onenio.Limits;
 
 /** The fronts that {@code --front} knows. */
 enum FrontKind {
     /** One-nio over epoll. */
     ONE_NIO("one-nio"),
-    /** The HTTP server of the JDK. */
+    /** Blocking sockets of the JDK, and a virtual thread for each connection. */
     JDK("jdk");
 
     private final String flag;
@@ -34,12 +34,13 @@ enum FrontKind {
      */
     Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished variant, ClusterSecret secret)
             throws IOException {
+        Limits limits = new Limits(flags.maxValueBytes(), flags.maxHeadBytes(), flags.maxConnections(),
+                flags.idleTimeoutMs(), flags.headTimeoutMs(), secret);
         return switch (this) {
             case ONE_NIO -> new KeyValueServer(new KeyValueServer.Address(host, port, flags.selectors(),
-                    flags.backlog()), new Limits(flags.maxValueBytes(), flags.maxHeadBytes(), flags.maxConnections(),
-                    flags.idleTimeoutMs(), secret), dispatcher, variant);
-            case JDK -> new JdkFront(new InetSocketAddress(InetAddress.getByName(host), port), flags.backlog(),
-                    flags.maxConnections(), flags.maxValueBytes(), dispatcher, secret);
+                    flags.backlog()), limits, dispatcher, variant);
+            case JDK -> new JdkFront(new InetSocketAddress(InetAddress.getByName(host), port), flags.backlog(), limits,
+                    dispatcher);
         };
     }
 

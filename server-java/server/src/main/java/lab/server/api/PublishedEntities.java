@@ -74,7 +74,6 @@ public final class PublishedEntities implements Entities {
         return direct.range(start, end);
     }
 
-    /** Keys that are not UTF-8 become others, as they did. */
     private static byte[] throughText(byte[] key) {
         return new String(key, StandardCharsets.UTF_8).getBytes(StandardCharsets.UTF_8);
     }

@@ -231,14 +231,14 @@ class ClusterTest {
         // A record on one replica only, as a write leaves behind that the others missed.
         byte[] record = StampedRecord.ofValue(HybridClock.wallMicros() << 8, lab.storage.Bytes.utf8("fresh"));
         RawClient first = clients.getFirst();
-        first.send("PUT /v0/entity?id=k HTTP/1.1\r\n" + nodes.proof() + "Content-Length: " + record.length + "\r\n\r\n");
+        first.send("PUT /v0/entity?id=k HTTP/1.1\r\nHost: test\r\n" + nodes.proof() + "Content-Length: " + record.length + "\r\n\r\n");
         first.send(record);
         assertEquals(201, first.read().status());
         assertEquals("fresh", get(1, "k", "&ack=3").text());
         for (RawClient client : clients) {
             byte[] found = {};
             for (int i = 0; i < REPAIR_CHECKS && found.length == 0; i++) {
-                client.send("GET /v0/entity?id=k HTTP/1.1\r\n" + nodes.proof() + "\r\n");
+                client.send("GET /v0/entity?id=k HTTP/1.1\r\nHost: test\r\n" + nodes.proof() + "\r\n");
                 found = client.read().body();
                 Thread.sleep(10);
             }
@@ -253,7 +253,7 @@ class ClusterTest {
         assertEquals(201, put(0, "k", "new", "&ack=3"));
         byte[] stale = StampedRecord.ofTombstone(1);
         for (RawClient client : clients) {
-            client.send("PUT /v0/entity?id=k HTTP/1.1\r\n" + nodes.proof() + "Content-Length: 9\r\n\r\n");
+            client.send("PUT /v0/entity?id=k HTTP/1.1\r\nHost: test\r\n" + nodes.proof() + "Content-Length: 9\r\n\r\n");
             client.send(stale);
             RawClient.Response refusal = client.read();
             assertEquals(200, refusal.status(), "refused, with the version that is there");
@@ -286,8 +286,8 @@ class ClusterTest {
         for (int i = 0; i < requests; i++) {
             String value = "value" + i;
             all.append("PUT /v0/entity?id=k").append(i).append(i % 2 == 0 ? "&from=1" : "")
-                    .append(" HTTP/1.1\r\nContent-Length: ").append(value.length()).append("\r\n\r\n").append(value);
-            all.append("GET /v0/entity?id=k").append(i).append(i % 2 == 0 ? "&from=1" : "").append(" HTTP/1.1\r\n\r\n");
+                    .append(" HTTP/1.1\r\nHost: test\r\nContent-Length: ").append(value.length()).append("\r\n\r\n").append(value);
+            all.append("GET /v0/entity?id=k").append(i).append(i % 2 == 0 ? "&from=1" : "").append(" HTTP/1.1\r\nHost: test\r\n\r\n");
         }
         clients.get(0).send(all.toString());
         for (int i = 0; i < requests; i++) {

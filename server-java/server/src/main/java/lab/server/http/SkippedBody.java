@@ -1,8 +1,10 @@
-package lab.server.onenio;
+package lab.server.http;
 
 /** A body that is not wanted: it is read and thrown away, so that the client can finish and read the response. */
-final class SkippedBody implements IncomingBody {
+public final class SkippedBody implements IncomingBody {
 
+    /** A body that is not wanted is read up to here, so that the client can read the response. */
+    public static final long MAX_BYTES = 1L << 30;
     private static final byte[] NOTHING = {};
 
     private long left;
@@ -10,7 +12,7 @@ final class SkippedBody implements IncomingBody {
     /**
      * @param length announced length
      */
-    SkippedBody(long length) {
+    public SkippedBody(long length) {
         left = length;
     }
 

@@ -1,7 +1,11 @@
-package lab.server.onenio;
+package lab.server.http;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
 
 /** A body whose length was announced. */
-final class FixedBody implements IncomingBody {
+public final class FixedBody implements IncomingBody {
 
     private final byte[] bytes;
     private int received;
@@ -9,7 +13,7 @@ final class FixedBody implements IncomingBody {
     /**
      * @param length announced length
      */
-    FixedBody(int length) {
+    public FixedBody(int length) {
         bytes = new byte[length];
     }
 
@@ -19,6 +23,19 @@ final class FixedBody implements IncomingBody {
         System.arraycopy(buffer, at, bytes, received, count);
         received += count;
         return at + count;
+    }
+
+    /**
+     * Reads into its place what the client has sent.
+     *
+     * @throws EOFException if the client has ended
+     */
+    public void readFrom(InputStream in) throws IOException {
+        int count = in.read(bytes, received, bytes.length - received);
+        if (count < 0) {
+            throw new EOFException("The client has sent less than it announced.");
+        }
+        received += count;
     }
 
     @Override

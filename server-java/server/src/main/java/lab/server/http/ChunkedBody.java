@@ -1,73 +1,81 @@
-package lab.server.onenio;
+package lab.server.http;
 
 import java.util.Arrays;
 import lab.server.api.BodyMemory;
 
 /**
  * A body that comes in chunks, each after its size in hexadecimal digits (RFC 9112, section 7.1). Chunk extensions and
- * trailer fields are read over.
+ * trailer fields are read over, as long as they are well formed.
  *
  * <p>It stops to take bytes when it is malformed, when it is larger than the limit, and before it needs more memory than
  * it was granted.
  */
-final class ChunkedBody implements IncomingBody {
+public final class ChunkedBody implements IncomingBody {
 
     private static final int FIRST_BYTES = 1024;
-    private static final int MAX_SIZE_LINE_BYTES = 4 * 1024;
     private static final int MAX_SIZE_DIGITS = 15;
     private static final int HEX = 16;
 
-    private enum State { SIZE, EXTENSION, DATA, DATA_END, TRAILER, COMPLETE, MALFORMED, TOO_LARGE }
+    private enum State {
+        SIZE, EXTENSION, DATA, DATA_END, TRAILER_NAME, TRAILER_VALUE, COMPLETE, MALFORMED, TOO_LARGE
+    }
 
     private final int limitBytes;
-    private final int maxTrailerBytes;
+    private final int maxExtraBytes;
     private State state = State.SIZE;
     private byte[] bytes = new byte[FIRST_BYTES];
     private int length;
     private long chunkLeft;
     private int sizeDigits;
-    private int lineBytes;
-    private int trailerBytes;
+    private int nameBytes;
+    private int extraBytes;
+    /** Whether the last byte of a line was a carriage return, so that a line feed must follow. */
+    private boolean returned;
     private int grantedBytes = BodyMemory.UNCOUNTED_BYTES;
     private boolean skips;
     private long skippedBytes;
 
     /**
-     * @param limitBytes      larger bodies are not taken
-     * @param maxTrailerBytes fields after the last chunk may have this many bytes
+     * @param limitBytes    larger bodies are not taken
+     * @param maxExtraBytes chunk extensions and the fields after the last chunk may have this many bytes in all
      */
-    ChunkedBody(int limitBytes, int maxTrailerBytes) {
+    public ChunkedBody(int limitBytes, int maxExtraBytes) {
         this.limitBytes = limitBytes;
-        this.maxTrailerBytes = maxTrailerBytes;
+        this.maxExtraBytes = maxExtraBytes;
     }
 
     /** Whether it is not what the standard says; nothing that follows can be understood then. */
-    boolean isMalformed() {
+    public boolean isMalformed() {
         return state == State.MALFORMED;
     }
 
     /** Whether it is larger than the limit. */
-    boolean isTooLarge() {
+    public boolean isTooLarge() {
         return state == State.TOO_LARGE;
     }
 
     /** Whether it waits for {@link #grantRoom()}. */
-    boolean needsRoom() {
+    public boolean needsRoom() {
         return state == State.DATA && !skips && length + chunkLeft > grantedBytes;
     }
 
+    /** Whether it takes nothing more for now, or at all. */
+    public boolean isHeldUp() {
+        return isMalformed() || isTooLarge() || needsRoom();
+    }
+
     /** How long the body may be with the room that it needs next: that of a small body, or that of the largest. */
-    int wantedBytes() {
+    public int wantedBytes() {
         return length + chunkLeft <= BodyMemory.SMALL_BYTES ? Math.min(BodyMemory.SMALL_BYTES, limitBytes) : limitBytes;
     }
 
     /** Lets it grow to {@link #wantedBytes()}. */
-    void grantRoom() {
+    public void grantRoom() {
         grantedBytes = wantedBytes();
     }
 
     /** Goes on after it was too large, throwing away what it has and what comes. */
-    void skipRest() {
+    public void skipRest() {
         skips = true;
         bytes = new byte[0];
         state = State.DATA;
@@ -100,7 +108,7 @@ final class ChunkedBody implements IncomingBody {
             skippedBytes += count;
         }
         chunkLeft -= count;
-        if (skippedBytes > ReceivingSession.MAX_SKIP_BYTES) {
+        if (skippedBytes > SkippedBody.MAX_BYTES) {
             state = State.MALFORMED;
         } else if (chunkLeft == 0) {
             state = State.DATA_END;
@@ -109,34 +117,58 @@ final class ChunkedBody implements IncomingBody {
     }
 
     private void control(byte b) {
-        switch (state) {
-            case SIZE, EXTENSION -> sizeLine(b);
-            case DATA_END -> {
-                if (b == '\n') {
-                    state = State.SIZE;
-                } else if (b != '\r') {
-                    state = State.MALFORMED;
-                }
+        if (returned) {
+            returned = false;
+            if (b == '\n') {
+                endOfLine();
+            } else {
+                state = State.MALFORMED;
             }
-            default -> trailer(b);
+        } else if (b == '\r') {
+            returned = true;
+        } else {
+            switch (state) {
+                case SIZE -> size(b);
+                case EXTENSION, TRAILER_VALUE -> extra(Bytes.isText(b));
+                case TRAILER_NAME -> name(b);
+                default -> state = State.MALFORMED;
+            }
         }
     }
 
-    private void sizeLine(byte b) {
-        int digit = state == State.SIZE ? Character.digit(b, HEX) : -1;
-        if (b == '\n') {
-            endOfSizeLine();
-        } else if (++lineBytes > MAX_SIZE_LINE_BYTES || sizeDigits == 0 && digit < 0) {
-            state = State.MALFORMED;
-        } else if (digit >= 0) {
+    private void size(byte b) {
+        int digit = Character.digit(b, HEX);
+        if (digit >= 0 && sizeDigits < MAX_SIZE_DIGITS) {
             chunkLeft = chunkLeft * HEX + digit;
-            if (++sizeDigits > MAX_SIZE_DIGITS) {
-                state = State.MALFORMED;
-            }
-        } else if (state == State.SIZE && b != ';' && b != ' ' && b != '\t' && b != '\r') {
-            state = State.MALFORMED;
+            sizeDigits++;
         } else {
-            state = State.EXTENSION;
+            state = b == ';' && sizeDigits > 0 ? State.EXTENSION : State.MALFORMED;
+        }
+    }
+
+    private void name(byte b) {
+        nameBytes++;
+        extra(Bytes.isToken(b) || b == ':' && nameBytes > 1);
+        if (b == ':' && state == State.TRAILER_NAME) {
+            state = State.TRAILER_VALUE;
+        }
+    }
+
+    private void extra(boolean valid) {
+        if (!valid || ++extraBytes > maxExtraBytes) {
+            state = State.MALFORMED;
+        }
+    }
+
+    private void endOfLine() {
+        switch (state) {
+            case SIZE, EXTENSION -> endOfSizeLine();
+            case DATA_END -> state = State.SIZE;
+            case TRAILER_NAME -> state = nameBytes == 0 ? State.COMPLETE : State.MALFORMED;
+            default -> {
+                state = State.TRAILER_NAME;
+                nameBytes = 0;
+            }
         }
     }
 
@@ -144,28 +176,13 @@ final class ChunkedBody implements IncomingBody {
         if (sizeDigits == 0) {
             state = State.MALFORMED;
         } else if (chunkLeft == 0) {
-            state = State.TRAILER;
+            state = State.TRAILER_NAME;
         } else if (!skips && length + chunkLeft > limitBytes) {
             state = State.TOO_LARGE;
         } else {
             state = State.DATA;
         }
         sizeDigits = 0;
-        lineBytes = 0;
-    }
-
-    private void trailer(byte b) {
-        if (b == '\n') {
-            if (lineBytes == 0) {
-                state = State.COMPLETE;
-            }
-            lineBytes = 0;
-        } else if (b != '\r') {
-            lineBytes++;
-            if (++trailerBytes > maxTrailerBytes) {
-                state = State.MALFORMED;
-            }
-        }
     }
 
     @Override

@@ -1,7 +1,7 @@
-package lab.server.onenio;
+package lab.server.http;
 
 /** The body of a request while it is being received. */
-interface IncomingBody {
+public interface IncomingBody {
 
     /**
      * Takes bytes as long as they belong to the body and there is room for them.

@@ -1,0 +1,71 @@
+package lab.server.http;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import lab.server.api.Exchange;
+import lab.server.api.Method;
+import lab.server.api.Status;
+
+/** An exchange over a connection of ours: what was asked, from its bytes, and the response as bytes. */
+public interface WireExchange extends Exchange {
+
+    /** The request that is being handled. */
+    ReceivedRequest request();
+
+    /** Sends a whole response. */
+    void deliver(byte[] response) throws IOException;
+
+    /** The request to respond to. */
+    default ReceivedRequest unanswered() {
+        if (hasResponse()) {
+            throw new IllegalStateException("This request already has a response.");
+        }
+        return request();
+    }
+
+    @Override
+    default Method method() {
+        return request().method();
+    }
+
+    @Override
+    default String target() {
+        return request().target();
+    }
+
+    @Override
+    default boolean internal() {
+        return request().isInternal();
+    }
+
+    @Override
+    default MemorySegment body() {
+        return request().body();
+    }
+
+    @Override
+    default void respond(Status status) throws IOException {
+        deliver(Heads.empty(status, unanswered().keepAlive()));
+    }
+
+    @Override
+    default void respond(Status status, String text) throws IOException {
+        deliver(Heads.response(unanswered(), status, Heads.TEXT, (text + "\n").getBytes(StandardCharsets.UTF_8)));
+    }
+
+    @Override
+    default void respondMethodNotAllowed(String allow) throws IOException {
+        deliver(Heads.response(unanswered(), Status.METHOD_NOT_ALLOWED, "Allow: " + allow + "\r\n", new byte[0]));
+    }
+
+    @Override
+    default void respondJson(String json) throws IOException {
+        deliver(Heads.response(unanswered(), Status.OK, Heads.JSON, json.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    @Override
+    default void respondValue(MemorySegment value) throws IOException {
+        deliver(Heads.ok(unanswered(), value));
+    }
+}
