@@ -159,8 +159,7 @@ final class RunningServer implements AutoCloseable {
         requests.put("answered", front.responses());
         requests.put("failed", responder.failures());
         requests.putAll(dispatcher.counters());
-        int connections = front.connections();
-        requests.put("connections", connections == Front.UNKNOWN_CONNECTIONS ? null : connections);
+        requests.put("connections", front.connections());
         return requests;
     }
 

@@ -9,6 +9,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import lab.server.api.AsPublished;
 import lab.server.api.Entities;
 import lab.server.api.Exchange;
 import lab.server.api.KeyValueApi;
@@ -47,7 +48,7 @@ class LaterResponseTest {
         port = FreePort.next();
         Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
         server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),
-                new Limits(1_000_000, 100_000, 0, 0, 0, null), new Dispatcher(api, execution));
+                new Limits(1_000_000, 100_000, 0, 0, 0, null), new Dispatcher(api, execution), AsPublished.NOTHING);
         server.start();
         client = new RawClient(port);
     }

@@ -2,6 +2,7 @@ package lab.server.http;
 
 import java.util.Arrays;
 import lab.server.api.BodyMemory;
+import lab.storage.HeapFootprint;
 
 /**
  * A body that comes in chunks, each after its size in hexadecimal digits (RFC 9112, section 7.1). Chunk extensions and
@@ -10,7 +11,7 @@ import lab.server.api.BodyMemory;
  * <p>It stops to take bytes when it is malformed, when it is larger than the limit, and before it needs more memory than
  * it was granted.
  */
-public final class ChunkedBody implements IncomingBody {
+final class ChunkedBody extends IncomingBody {
 
     private static final int FIRST_BYTES = 1024;
     private static final int MAX_SIZE_DIGITS = 15;
@@ -39,46 +40,48 @@ public final class ChunkedBody implements IncomingBody {
      * @param limitBytes    larger bodies are not taken
      * @param maxExtraBytes chunk extensions and the fields after the last chunk may have this many bytes in all
      */
-    public ChunkedBody(int limitBytes, int maxExtraBytes) {
+    ChunkedBody(int limitBytes, int maxExtraBytes) {
         this.limitBytes = limitBytes;
         this.maxExtraBytes = maxExtraBytes;
     }
 
-    /** Whether it is not what the standard says; nothing that follows can be understood then. */
+    @Override
     public boolean isMalformed() {
         return state == State.MALFORMED;
     }
 
-    /** Whether it is larger than the limit. */
+    @Override
     public boolean isTooLarge() {
         return state == State.TOO_LARGE;
     }
 
-    /** Whether it waits for {@link #grantRoom()}. */
-    public boolean needsRoom() {
-        return state == State.DATA && !skips && length + chunkLeft > grantedBytes;
-    }
-
-    /** Whether it takes nothing more for now, or at all. */
-    public boolean isHeldUp() {
-        return isMalformed() || isTooLarge() || needsRoom();
-    }
-
-    /** How long the body may be with the room that it needs next: that of a small body, or that of the largest. */
-    public int wantedBytes() {
-        return length + chunkLeft <= BodyMemory.SMALL_BYTES ? Math.min(BodyMemory.SMALL_BYTES, limitBytes) : limitBytes;
-    }
-
-    /** Lets it grow to {@link #wantedBytes()}. */
-    public void grantRoom() {
-        grantedBytes = wantedBytes();
-    }
-
-    /** Goes on after it was too large, throwing away what it has and what comes. */
+    @Override
     public void skipRest() {
         skips = true;
         bytes = new byte[0];
         state = State.DATA;
+    }
+
+    @Override
+    public boolean needsRoom() {
+        return state == State.DATA && !skips && length + chunkLeft > grantedBytes;
+    }
+
+    /** That of a small body, or that of the largest. */
+    @Override
+    public int wantedBytes() {
+        return length + chunkLeft <= BodyMemory.SMALL_BYTES ? Math.min(BodyMemory.SMALL_BYTES, limitBytes) : limitBytes;
+    }
+
+    /** It is copied while it grows. */
+    @Override
+    public long wantedHeapBytes() {
+        return 2 * HeapFootprint.ofArray(wantedBytes());
+    }
+
+    @Override
+    public void grantRoom() {
+        grantedBytes = wantedBytes();
     }
 
     @Override
@@ -108,7 +111,7 @@ public final class ChunkedBody implements IncomingBody {
             skippedBytes += count;
         }
         chunkLeft -= count;
-        if (skippedBytes > SkippedBody.MAX_BYTES) {
+        if (skippedBytes > MAX_SKIP_BYTES) {
             state = State.MALFORMED;
         } else if (chunkLeft == 0) {
             state = State.DATA_END;

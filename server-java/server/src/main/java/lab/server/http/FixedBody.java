@@ -3,23 +3,49 @@ package lab.server.http;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import lab.server.api.BodyMemory;
+import lab.storage.HeapFootprint;
 
 /** A body whose length was announced. */
-public final class FixedBody implements IncomingBody {
+public final class FixedBody extends IncomingBody {
 
-    private final byte[] bytes;
+    private final int length;
+    private byte[] bytes;
     private int received;
 
     /**
      * @param length announced length
      */
-    public FixedBody(int length) {
+    FixedBody(int length) {
+        this.length = length;
+        if (length <= BodyMemory.UNCOUNTED_BYTES) {
+            grantRoom();
+        }
+    }
+
+    @Override
+    public boolean needsRoom() {
+        return bytes == null;
+    }
+
+    @Override
+    public int wantedBytes() {
+        return length;
+    }
+
+    @Override
+    public long wantedHeapBytes() {
+        return HeapFootprint.ofArray(length);
+    }
+
+    @Override
+    public void grantRoom() {
         bytes = new byte[length];
     }
 
     @Override
     public int take(byte[] buffer, int at, int end) {
-        int count = Math.min(bytes.length - received, end - at);
+        int count = Math.min(length - received, end - at);
         System.arraycopy(buffer, at, bytes, received, count);
         received += count;
         return at + count;
@@ -31,7 +57,7 @@ public final class FixedBody implements IncomingBody {
      * @throws EOFException if the client has ended
      */
     public void readFrom(InputStream in) throws IOException {
-        int count = in.read(bytes, received, bytes.length - received);
+        int count = in.read(bytes, received, length - received);
         if (count < 0) {
             throw new EOFException("The client has sent less than it announced.");
         }
@@ -40,7 +66,7 @@ public final class FixedBody implements IncomingBody {
 
     @Override
     public boolean isComplete() {
-        return received == bytes.length;
+        return received == length;
     }
 
     @Override

@@ -98,11 +98,10 @@ public final class HeadParser {
 
     private void refuse(Status status, String text) {
         if (request == null) {
-            request = ReceivedRequest.unreadable(status, text);
-        } else {
-            request.reject(status, text);
-            request.endConnection();
+            request = new ReceivedRequest(Method.OTHER, false, "", true);
         }
+        request.reject(status, text);
+        request.endConnection();
         complete = true;
     }
 
@@ -212,19 +211,19 @@ public final class HeadParser {
             internal(buffer, start, end);
         } else if (Bytes.isName(EXPECT, buffer, from, colon) && Bytes.isName(CONTINUE, buffer, start, end)
                 && request.isHttp11()) {
-            request.expectContinue();
+            request.expectsContinue = true;
         }
     }
 
     private void host(byte[] buffer, int from, int to) {
-        boolean valid = !request.hasHost();
+        boolean valid = !request.hasHost;
         for (int at = from; at < to && valid; at++) {
             valid = Bytes.isHost(buffer[at]);
         }
         if (!valid) {
             refuse(Status.BAD_REQUEST, "The header field Host comes twice or is no host and port; send one.");
         }
-        request.giveHost();
+        request.hasHost = true;
     }
 
     /** A list, in one line or several. Close counts wherever it stands. */
@@ -237,14 +236,14 @@ public final class HeadParser {
             if (Bytes.isName(CLOSE, buffer, at, end)) {
                 request.endConnection();
             } else if (Bytes.isName(KEEP_ALIVE, buffer, at, end)) {
-                request.askToKeepAlive();
+                request.keepAlive = true;
             }
             at = end;
         }
     }
 
     private void contentLength(byte[] buffer, int from, int to) {
-        long length = from < to && request.contentLength() < 0 ? 0 : -1;
+        long length = from < to && request.contentLength < 0 ? 0 : -1;
         for (int at = from; at < to && length >= 0; at++) {
             int digit = buffer[at] - '0';
             if (!isDigit(buffer[at])) {
@@ -259,28 +258,28 @@ public final class HeadParser {
             refuse(Status.BAD_REQUEST, "The header field Content-Length is '" + Bytes.text(buffer, from, to)
                     + "', or comes twice; send one whole number, the bytes of the body.");
         } else {
-            request.announce(length);
+            request.contentLength = length;
         }
     }
 
     /** Takes chunked alone: nobody needs another coding, and a message with one that is not known has no known end. */
     private void transferEncoding(byte[] buffer, int from, int to) {
-        if (!request.isChunked() && Bytes.isName(CHUNKED, buffer, from, to)) {
-            request.announceChunks();
+        if (!request.chunked && Bytes.isName(CHUNKED, buffer, from, to)) {
+            request.chunked = true;
             return;
         }
         int last = to;
         while (last > from && Bytes.isToken(buffer[last - 1])) {
             last--;
         }
-        boolean known = !request.isChunked() && last > from && Bytes.isName(CHUNKED, buffer, last, to);
+        boolean known = !request.chunked && last > from && Bytes.isName(CHUNKED, buffer, last, to);
         refuse(known ? Status.NOT_IMPLEMENTED : Status.BAD_REQUEST, "The header field Transfer-Encoding is '"
                 + Bytes.text(buffer, from, to) + "', or comes twice; only chunked is taken.");
     }
 
     private void internal(byte[] buffer, int from, int to) {
         if (limits.secret() != null && limits.secret().matches(buffer, from, to)) {
-            request.proveInternal();
+            request.internal = true;
         } else {
             refuse(Status.FORBIDDEN, Exchange.INTERNAL_REFUSED);
         }
@@ -288,11 +287,11 @@ public final class HeadParser {
 
     private void endOfHead() {
         complete = true;
-        if (request.isHttp11() && !request.hasHost()) {
+        if (request.isHttp11() && !request.hasHost) {
             refuse(Status.BAD_REQUEST, "The request has no header field Host; send one.");
-        } else if (request.isChunked() && request.contentLength() >= 0) {
+        } else if (request.chunked && request.contentLength >= 0) {
             refuse(Status.BAD_REQUEST, "The body comes in chunks and the request has a Content-Length too; send one of them.");
-        } else if (request.isChunked() && !request.isHttp11()) {
+        } else if (request.chunked && !request.isHttp11()) {
             refuse(Status.BAD_REQUEST, "The body comes in chunks and the request has the version HTTP/1.0, which knows no "
                     + "chunks; send Content-Length.");
         }

@@ -8,19 +8,19 @@ import lab.server.api.Status;
 public final class ReceivedRequest {
 
     private static final MemorySegment NO_BYTES = MemorySegment.ofArray(new byte[0]);
-    private static final long NO_LENGTH = -1;
 
     private final Method method;
     private final boolean head;
     private final String target;
     private final boolean http11;
-    private boolean keepAlive;
+    /** Announced length of the body, or -1. */
+    long contentLength = -1;
+    boolean chunked;
+    boolean expectsContinue;
+    boolean internal;
+    boolean hasHost;
+    boolean keepAlive;
     private boolean lastOnConnection;
-    private long contentLength = NO_LENGTH;
-    private boolean chunked;
-    private boolean expectsContinue;
-    private boolean internal;
-    private boolean host;
     private Status rejection;
     private String rejectionText;
     private byte[] body;
@@ -36,13 +36,6 @@ public final class ReceivedRequest {
         this.target = target;
         this.http11 = http11;
         keepAlive = http11;
-    }
-
-    static ReceivedRequest unreadable(Status status, String text) {
-        ReceivedRequest request = new ReceivedRequest(Method.OTHER, false, "", true);
-        request.reject(status, text);
-        request.endConnection();
-        return request;
     }
 
     /** What is to be done. */
@@ -75,52 +68,14 @@ public final class ReceivedRequest {
         lastOnConnection = true;
     }
 
-    void askToKeepAlive() {
-        keepAlive = true;
-    }
-
-    /** Bytes of the body as announced, or less than 0 if nothing was. */
-    public long contentLength() {
-        return contentLength;
-    }
-
-    void announce(long bytes) {
-        contentLength = bytes;
-    }
-
-    /** Whether the body comes in chunks. */
-    public boolean isChunked() {
-        return chunked;
-    }
-
-    void announceChunks() {
-        chunked = true;
-    }
-
     /** Whether the client waits to be told that its body is wanted. */
     public boolean expectsContinue() {
         return expectsContinue;
     }
 
-    void expectContinue() {
-        expectsContinue = true;
-    }
-
     /** Whether another node of the cluster sent it. */
     public boolean isInternal() {
         return internal;
-    }
-
-    void proveInternal() {
-        internal = true;
-    }
-
-    boolean hasHost() {
-        return host;
-    }
-
-    void giveHost() {
-        host = true;
     }
 
     /** If not null, the request gets this response instead of being handled. */

@@ -1,10 +1,8 @@
 package lab.server.http;
 
 /** A body that is not wanted: it is read and thrown away, so that the client can finish and read the response. */
-public final class SkippedBody implements IncomingBody {
+final class SkippedBody extends IncomingBody {
 
-    /** A body that is not wanted is read up to here, so that the client can read the response. */
-    public static final long MAX_BYTES = 1L << 30;
     private static final byte[] NOTHING = {};
 
     private long left;
@@ -12,7 +10,7 @@ public final class SkippedBody implements IncomingBody {
     /**
      * @param length announced length
      */
-    public SkippedBody(long length) {
+    SkippedBody(long length) {
         left = length;
     }
 

@@ -2,7 +2,7 @@ package lab.server.jdk;
 
 import java.util.concurrent.Semaphore;
 import lab.server.api.BodyMemory;
-import lab.storage.HeapFootprint;
+import lab.server.http.IncomingBody;
 
 /** Room in the heap for the body of one request: who reserves it waits until it is there. */
 final class BodyRoom implements BodyMemory.Waiter, AutoCloseable {
@@ -20,15 +20,10 @@ final class BodyRoom implements BodyMemory.Waiter, AutoCloseable {
         this.rooms = rooms;
     }
 
-    /**
-     * Waits for room in the place of what was reserved before.
-     *
-     * @param bodyBytes length of the body
-     * @param copies    arrays of that length that it needs
-     */
-    void reserve(int bodyBytes, int copies) {
-        BodyMemory room = rooms.of(bodyBytes);
-        wantedBytes = HeapFootprint.ofArray(bodyBytes) * copies;
+    /** Waits for the room that a body needs, in the place of what was reserved before. */
+    void reserve(IncomingBody body) {
+        BodyMemory room = rooms.of(body.wantedBytes());
+        wantedBytes = body.wantedHeapBytes();
         if (!room.reserve(this)) {
             granted.acquireUninterruptibly();
         }

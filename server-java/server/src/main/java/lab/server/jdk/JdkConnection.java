@@ -10,17 +10,14 @@ import java.util.Arrays;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import lab.server.api.BodyMemory;
-import lab.server.api.Exchange;
 import lab.server.api.Status;
 import lab.server.http.BodyPieces;
-import lab.server.http.ChunkedBody;
 import lab.server.http.FixedBody;
 import lab.server.http.HeadParser;
 import lab.server.http.Heads;
 import lab.server.http.IncomingBody;
 import lab.server.http.Limits;
 import lab.server.http.ReceivedRequest;
-import lab.server.http.SkippedBody;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -161,10 +158,14 @@ final class JdkConnection implements Runnable {
                 request.reject(Status.UNAVAILABLE, "There is no memory for the body at this moment. Come again later.");
                 request.endConnection();
             }
-            exchange = new JdkExchange(request, front.dispatcher());
-            Object response = exchange.awaitResponse();
-            exchange = null;
-            send(response);
+            JdkExchange handled = new JdkExchange(request, front.dispatcher());
+            exchange = handled;
+            try {
+                send(handled.awaitResponse());
+            } finally {
+                exchange = null;
+                handled.sent();
+            }
             if (unwanted != null) {
                 receive(unwanted);
             }
@@ -174,42 +175,29 @@ final class JdkConnection implements Runnable {
 
     /** Reads the body; if that is refused, gives what is left of it, to be read after the response; else null. */
     private IncomingBody receiveBody(ReceivedRequest request, BodyRoom room) throws IOException {
-        long length = request.contentLength();
-        IncomingBody body;
-        if (request.isChunked()) {
-            body = new ChunkedBody(limits.bodyBytes(), limits.headBytes());
-        } else if (length <= 0) {
-            return null;
-        } else if (length > limits.bodyBytes() + (request.isInternal() ? Exchange.INTERNAL_EXTRA_BYTES : 0)) {
-            request.rejectBody(limits);
-            if (length <= SkippedBody.MAX_BYTES && !request.expectsContinue()) {
-                return new SkippedBody(length);
-            }
-            request.endConnection();
-            return null;
-        } else {
-            if (length > BodyMemory.UNCOUNTED_BYTES) {
-                room.reserve((int) length, 1);
-            }
-            body = new FixedBody((int) length);
+        IncomingBody body = IncomingBody.of(request, limits);
+        if (body == null || request.rejection() != null) {
+            return body;
         }
-        if (request.expectsContinue()) {
-            out.write(Heads.CONTINUE);
-        }
-        receive(body);
-        while (body instanceof ChunkedBody chunks && !chunks.isComplete()) {
-            if (chunks.isMalformed()) {
+        boolean asks = request.expectsContinue();
+        while (!body.isComplete()) {
+            if (body.isMalformed()) {
                 request.rejectChunks();
                 return null;
-            } else if (chunks.isTooLarge()) {
-                chunks.skipRest();
+            } else if (body.isTooLarge()) {
+                body.skipRest();
                 room.close();
                 request.rejectBody(limits);
-                return chunks;
+                return body;
+            } else if (body.needsRoom()) {
+                room.reserve(body);
+                body.grantRoom();
             }
-            room.reserve(chunks.wantedBytes(), 2);
-            chunks.grantRoom();
-            receive(chunks);
+            if (asks) {
+                out.write(Heads.CONTINUE);
+                asks = false;
+            }
+            receive(body);
         }
         request.receiveBody(body.bytes());
         return null;
@@ -217,7 +205,7 @@ final class JdkConnection implements Runnable {
 
     /** Reads a body as far as it takes bytes. */
     private void receive(IncomingBody body) throws IOException {
-        while (!body.isComplete() && !(body instanceof ChunkedBody chunks && chunks.isHeldUp())) {
+        while (!body.isComplete() && !body.isMalformed() && !body.isTooLarge() && !body.needsRoom()) {
             if (at < end) {
                 at = body.take(buffer, at, end);
             } else if (body instanceof FixedBody fixed) {

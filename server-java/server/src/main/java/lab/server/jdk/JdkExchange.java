@@ -22,6 +22,7 @@ final class JdkExchange implements WireExchange, Job {
     private final Dispatcher dispatcher;
     /** Bytes, or {@link BodyPieces}; a failure if the connection has to end without a response. */
     private final CompletableFuture<Object> response = new CompletableFuture<>();
+    private final CompletableFuture<Void> sent = new CompletableFuture<>();
     private long waitsSinceNanos;
 
     JdkExchange(ReceivedRequest request, Dispatcher dispatcher) {
@@ -37,6 +38,11 @@ final class JdkExchange implements WireExchange, Job {
             dispatcher.dispatch(this);
         }
         return response.join();
+    }
+
+    /** Says that the response was sent, or cannot be. */
+    void sent() {
+        sent.complete(null);
     }
 
     @Override
@@ -104,6 +110,8 @@ final class JdkExchange implements WireExchange, Job {
         if (!response.complete(pieces)) {
             // The connection has ended.
             pieces.close();
+        } else if (body.waits()) {
+            sent.join();
         }
     }
 

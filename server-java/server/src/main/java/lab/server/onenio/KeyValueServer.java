@@ -1,11 +1,15 @@
 package lab.server.onenio;
 
 import java.io.IOException;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 import lab.server.api.AsPublished;
 import lab.server.api.BodyMemory;
 import lab.server.api.Front;
@@ -19,7 +23,6 @@ import one.nio.net.Socket;
 import one.nio.os.NativeLibrary;
 import one.nio.server.AcceptorConfig;
 import one.nio.server.RejectedSessionException;
-import one.nio.server.SelectorThread;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,18 +39,6 @@ public final class KeyValueServer extends HttpServer implements Front {
     private final BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
     private final ScheduledExecutorService headWatch = Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().daemon().name("slow-heads").factory());
-
-    /**
-     * Binds the port. {@link #start()} begins to serve.
-     *
-     * @param address    where and how to listen
-     * @param limits     what a connection may ask
-     * @param dispatcher what serves the requests
-     * @throws IOException if the port cannot be bound
-     */
-    public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher) throws IOException {
-        this(address, limits, dispatcher, AsPublished.NOTHING);
-    }
 
     /**
      * Binds the port. {@link #start()} begins to serve.
@@ -106,18 +97,15 @@ public final class KeyValueServer extends HttpServer implements Front {
                 : new KeyValueSession(socket, this, limits, rooms, dispatcher);
     }
 
+    private Stream<ReceivingSession> sessions() {
+        return Arrays.stream(selectors).flatMap(thread -> StreamSupport.stream(thread.selector.spliterator(), false))
+                .map(ReceivingSession.class::cast);
+    }
+
     /** Makes room for one who may have something to ask. */
     private void closeLongestIdle() throws RejectedSessionException {
-        ReceivingSession longest = null;
-        for (SelectorThread thread : selectors) {
-            for (Session session : thread.selector) {
-                if (session instanceof ReceivingSession candidate && candidate.isIdle()
-                        && (longest == null || candidate.lastAccessTime() < longest.lastAccessTime())) {
-                    longest = candidate;
-                }
-            }
-        }
-        if (longest == null || !longest.closeIfIdle()) {
+        if (!sessions().filter(ReceivingSession::isIdle).min(Comparator.comparingLong(Session::lastAccessTime))
+                .map(ReceivingSession::closeIfIdle).orElse(false)) {
             throw new RejectedSessionException("There are " + limits.connections() + " connections, and none is idle.");
         }
     }
@@ -125,13 +113,7 @@ public final class KeyValueServer extends HttpServer implements Front {
     private void endSlowHeads() {
         long nowMs = System.currentTimeMillis();
         try {
-            for (SelectorThread thread : selectors) {
-                for (Session session : thread.selector) {
-                    if (session instanceof ReceivingSession receiving) {
-                        receiving.endSlowHead(nowMs);
-                    }
-                }
-            }
+            sessions().forEach(session -> session.endSlowHead(nowMs));
         } catch (RuntimeException e) {
             // Else it would be the last time.
             LOG.error("Slow heads could not be looked for; it is tried again", e);

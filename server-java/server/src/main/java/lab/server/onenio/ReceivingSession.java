@@ -2,17 +2,12 @@ package lab.server.onenio;
 
 import java.io.IOException;
 import lab.server.api.BodyMemory;
-import lab.server.api.Exchange;
-import lab.server.api.Status;
-import lab.server.http.ChunkedBody;
 import lab.server.http.FixedBody;
 import lab.server.http.HeadParser;
 import lab.server.http.Heads;
 import lab.server.http.IncomingBody;
 import lab.server.http.Limits;
 import lab.server.http.ReceivedRequest;
-import lab.server.http.SkippedBody;
-import lab.storage.HeapFootprint;
 import one.nio.http.HttpServer;
 import one.nio.net.Session;
 import one.nio.net.Socket;
@@ -134,18 +129,14 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         }
         receiving = read;
         fromNode = read.isInternal();
-        if (read.rejection() != null || !read.isChunked() && read.contentLength() <= 0) {
+        body = IncomingBody.of(read, limits);
+        bodyUnwanted = body != null && read.rejection() != null;
+        if (body == null || bodyUnwanted) {
             dispatch();
-        } else if (read.isChunked()) {
-            body = new ChunkedBody(limits.bodyBytes(), limits.headBytes());
-            askForBody();
-        } else if (read.contentLength() > limits.bodyBytes() + (read.isInternal() ? Exchange.INTERNAL_EXTRA_BYTES : 0)) {
-            rejectBody(new SkippedBody(read.contentLength()), read.contentLength() > SkippedBody.MAX_BYTES);
-        } else if (read.contentLength() <= BodyMemory.UNCOUNTED_BYTES) {
-            body = new FixedBody((int) read.contentLength());
-            askForBody();
-        } else {
+        } else if (body.needsRoom()) {
             reserveOrWait();
+        } else {
+            askForBody();
         }
     }
 
@@ -157,64 +148,36 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     }
 
     private void afterBodyBytes() throws IOException {
-        if (body instanceof ChunkedBody chunks) {
-            if (chunks.isMalformed()) {
-                rejectChunks();
-                return;
-            } else if (chunks.isTooLarge()) {
-                chunks.skipRest();
-                giveBackMemory();
-                rejectBody(chunks, false);
-                return;
-            } else if (chunks.needsRoom()) {
-                reserveOrWait();
-                return;
-            }
-        }
         if (body.isComplete()) {
             IncomingBody received = body;
             body = null;
-            if (bodyUnwanted) {
-                bodyUnwanted = false;
-                if (endAfterBody) {
-                    scheduleClose();
-                }
-            } else {
+            if (!bodyUnwanted) {
                 receiving.receiveBody(received.bytes());
                 dispatch();
+            } else if (endAfterBody) {
+                scheduleClose();
             }
-        }
-    }
-
-    private void rejectChunks() throws IOException {
-        body = null;
-        if (bodyUnwanted) {
+        } else if (body.isMalformed() && bodyUnwanted) {
             // It has a response already.
             scheduleClose();
-        } else {
+        } else if (body.isMalformed()) {
+            body = null;
             receiving.rejectChunks();
             dispatch();
-        }
-    }
-
-    private void rejectBody(IncomingBody unwanted, boolean tooLong) throws IOException {
-        receiving.rejectBody(limits);
-        if (tooLong || receiving.expectsContinue() && !receiving.isChunked()) {
-            // The first would send for too long; the second has not sent its body and may send it or not.
-            receiving.endConnection();
-            body = null;
-        } else {
-            body = unwanted;
+        } else if (body.isTooLarge()) {
+            body.skipRest();
+            giveBackMemory();
             bodyUnwanted = true;
+            receiving.rejectBody(limits);
+            dispatch();
+        } else if (body.needsRoom()) {
+            reserveOrWait();
         }
-        dispatch();
     }
 
     private void reserveOrWait() throws IOException {
-        int bodyBytes = body instanceof ChunkedBody chunks ? chunks.wantedBytes() : (int) receiving.contentLength();
-        wantedIn = rooms.of(bodyBytes);
-        // A body in chunks is copied while it grows.
-        wantedBytes = HeapFootprint.ofArray(bodyBytes) * (receiving.isChunked() ? 2 : 1);
+        wantedIn = rooms.of(body.wantedBytes());
+        wantedBytes = body.wantedHeapBytes();
         if (!wantedIn.reserve(this)) {
             waitForMemory();
             return;
@@ -233,10 +196,9 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     }
 
     private void useReservedRoom() throws IOException {
-        if (body instanceof ChunkedBody chunks) {
-            chunks.grantRoom();
-        } else {
-            body = new FixedBody((int) receiving.contentLength());
+        body.grantRoom();
+        if (body instanceof FixedBody) {
+            // Its client was not told yet that it may send.
             askForBody();
         }
         giveBackMemory();
