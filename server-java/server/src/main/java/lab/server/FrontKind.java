@@ -3,6 +3,7 @@ package lab.server;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.Locale;
 import lab.server.api.AsPublished;
 import lab.server.api.ClusterSecret;
 import lab.server.api.Front;
@@ -14,15 +15,9 @@ import lab.server.onenio.KeyValueServer;
 /** The fronts that {@code --front} knows. */
 enum FrontKind {
     /** One-nio over epoll. */
-    ONE_NIO("one-nio"),
+    ONE_NIO,
     /** Blocking sockets of the JDK, and a virtual thread for each connection. */
-    JDK("jdk");
-
-    private final String flag;
-
-    FrontKind(String flag) {
-        this.flag = flag;
-    }
+    JDK;
 
     /**
      * Binds a port.
@@ -47,6 +42,6 @@ enum FrontKind {
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

@@ -3,13 +3,12 @@ package lab.server;
 import static lab.server.Flags.require;
 
 import lab.server.api.AsPublished;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 
 /** What happens to a request on its way, apart from what is needed. */
 final class HandlingFlags {
 
-    @Option(names = "--as-published", defaultValue = "nothing", converter = VariantConverter.class, paramLabel = "VARIANT",
+    @Option(names = "--as-published", defaultValue = "nothing", paramLabel = "VARIANT",
             description = "A test aid, to see what it costs: do what the published servers did in each request. "
                     + "string-keys: keys become texts and bytes again. copied-values: values are copied once more. "
                     + "new-response: responses are one-nio's objects. shared-response: those without a body are one object "
@@ -26,12 +25,5 @@ final class HandlingFlags {
 
     AsPublished publishedVariant() {
         return publishedVariant;
-    }
-
-    private static final class VariantConverter implements ITypeConverter<AsPublished> {
-        @Override
-        public AsPublished convert(String text) {
-            return Flags.byFlag(AsPublished.class, text);
-        }
     }
 }

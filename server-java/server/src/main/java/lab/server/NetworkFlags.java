@@ -4,7 +4,6 @@ import static lab.server.Flags.require;
 
 import com.sun.management.UnixOperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 
 /** Where the server listens, what carries the requests, and what a client may ask of it. */
@@ -20,7 +19,7 @@ final class NetworkFlags {
     /** One-nio takes anything less for seconds. */
     private static final int SHORTEST_IDLE_MS = 1000;
 
-    @Option(names = "--front", defaultValue = "one-nio", converter = FrontConverter.class, paramLabel = "FRONT",
+    @Option(names = "--front", defaultValue = "one-nio", paramLabel = "FRONT",
             description = "What carries HTTP: one-nio, or jdk (sockets of the JDK, and a virtual thread for each "
                     + "connection). Default: ${DEFAULT-VALUE}.")
     private FrontKind front;
@@ -133,12 +132,5 @@ final class NetworkFlags {
 
     int maxHeadBytes() {
         return maxHeadBytes;
-    }
-
-    private static final class FrontConverter implements ITypeConverter<FrontKind> {
-        @Override
-        public FrontKind convert(String text) {
-            return Flags.byFlag(FrontKind.class, text);
-        }
     }
 }
