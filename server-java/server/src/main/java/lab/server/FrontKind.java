@@ -29,8 +29,7 @@ enum FrontKind {
      */
     Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished variant, ClusterSecret secret)
             throws IOException {
-        Limits limits = new Limits(flags.maxValueBytes(), flags.maxHeadBytes(), flags.maxConnections(),
-                flags.idleTimeoutMs(), flags.headTimeoutMs(), secret);
+        Limits limits = flags.limits(secret);
         return switch (this) {
             case ONE_NIO -> new KeyValueServer(new KeyValueServer.Address(host, port, flags.selectors(),
                     flags.backlog()), limits, dispatcher, variant);

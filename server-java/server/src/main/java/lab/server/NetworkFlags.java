@@ -4,6 +4,8 @@ import static lab.server.Flags.require;
 
 import com.sun.management.UnixOperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
+import lab.server.api.ClusterSecret;
+import lab.server.http.Limits;
 import picocli.CommandLine.Option;
 
 /** Where the server listens, what carries the requests, and what a client may ask of it. */
@@ -110,27 +112,20 @@ final class NetworkFlags {
         return backlog;
     }
 
-    /** Fewer than the files that may be open, for the store and the log need some too. */
-    int maxConnections() {
-        long files = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix
-                ? unix.getMaxFileDescriptorCount() - OTHER_FILES : Integer.MAX_VALUE;
-        int open = Math.clamp(files, 1, Integer.MAX_VALUE);
-        return maxConnections == 0 ? open : Math.min(maxConnections, open);
-    }
-
-    int idleTimeoutMs() {
-        return idleTimeoutMs;
-    }
-
-    int headTimeoutMs() {
-        return headTimeoutMs;
-    }
-
     int maxValueBytes() {
         return maxValueBytes;
     }
 
-    int maxHeadBytes() {
-        return maxHeadBytes;
+    /**
+     * What a connection may ask. Connections are fewer than the files that may be open, for the store and the log need some too.
+     *
+     * @param secret proves that another node sent a request; null if there is none
+     */
+    Limits limits(ClusterSecret secret) {
+        long files = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix
+                ? unix.getMaxFileDescriptorCount() - OTHER_FILES : Integer.MAX_VALUE;
+        int open = Math.clamp(files, 1, Integer.MAX_VALUE);
+        return new Limits(maxValueBytes, maxHeadBytes, maxConnections == 0 ? open : Math.min(maxConnections, open),
+                idleTimeoutMs, headTimeoutMs, secret);
     }
 }

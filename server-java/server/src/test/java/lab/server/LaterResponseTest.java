@@ -44,7 +44,7 @@ class LaterResponseTest {
 
     @BeforeEach
     void start() throws IOException {
-        KeyValueApi api = new KeyValueApi(new LaterEntities(), responder, () -> "{}", 1_000);
+        KeyValueApi api = new KeyValueApi(new LaterEntities(), responder, () -> "{}", () -> "{}", 1_000);
         port = FreePort.next();
         Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
         server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),

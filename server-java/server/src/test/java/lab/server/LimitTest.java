@@ -37,16 +37,16 @@ class LimitTest {
     @Test
     void limitsAreThereWithoutAFlag() {
         Options options = CommandLine.populateCommand(new Options(), "--engine", "memory");
-        assertEquals(Math.min(10_000, OpenFiles.limit() - OpenFiles.BESIDES), options.network().maxConnections());
-        assertEquals(60_000, options.network().idleTimeoutMs());
-        assertEquals(30_000, options.network().headTimeoutMs());
+        assertEquals(Math.min(10_000, OpenFiles.limit() - OpenFiles.BESIDES), options.network().limits(null).connections());
+        assertEquals(60_000, options.network().limits(null).idleMs());
+        assertEquals(30_000, options.network().limits(null).headMs());
     }
 
     @Test
     void connectionsAreFewerThanFilesMayBeOpen() {
         Options options = CommandLine.populateCommand(new Options(), "--engine", "memory", "--max-connections", "0");
-        assertTrue(options.network().maxConnections() < OpenFiles.limit());
-        assertTrue(options.network().maxConnections() > 0);
+        assertTrue(options.network().limits(null).connections() < OpenFiles.limit());
+        assertTrue(options.network().limits(null).connections() > 0);
     }
 
     @Test

@@ -47,16 +47,6 @@ public final class KeyValueApi {
      * @param entities    what the requests are about
      * @param responder   responds where a handler fails
      * @param status      JSON for {@code /v0/status}
-     * @param maxKeyBytes larger keys are refused with 413
-     */
-    public KeyValueApi(Entities entities, Responder responder, Supplier<String> status, int maxKeyBytes) {
-        this(entities, responder, status, () -> "{}", maxKeyBytes);
-    }
-
-    /**
-     * @param entities    what the requests are about
-     * @param responder   responds where a handler fails
-     * @param status      JSON for {@code /v0/status}
      * @param stats       JSON for {@code /v0/stats}
      * @param maxKeyBytes larger keys are refused with 413
      */

@@ -6,9 +6,38 @@ import java.nio.charset.StandardCharsets;
 import lab.server.api.Exchange;
 import lab.server.api.Method;
 import lab.server.api.Status;
+import lab.server.execution.Dispatcher;
+import lab.server.execution.Job;
 
 /** An exchange over a connection of ours: what was asked, from its bytes, and the response as bytes. */
-public interface WireExchange extends Exchange {
+public interface WireExchange extends Exchange, Job {
+
+    /** What responds to an exchange. */
+    interface Work {
+        /** Responds; throws if the connection is broken. */
+        void on(Exchange exchange) throws IOException;
+    }
+
+    /** What serves the requests. */
+    Dispatcher dispatcher();
+
+    /** Has this exchange responded to; sees to it that no failure leaves the client waiting. */
+    void perform(Work work);
+
+    @Override
+    default void handle() {
+        perform(dispatcher()::serve);
+    }
+
+    @Override
+    default void refuse() {
+        perform(dispatcher()::respondRefused);
+    }
+
+    @Override
+    default void expire() {
+        perform(dispatcher()::respondExpired);
+    }
 
     /** The request that is being handled. */
     ReceivedRequest request();

@@ -3,9 +3,7 @@ package lab.server.jdk;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import lab.server.api.Body;
-import lab.server.api.Exchange;
 import lab.server.execution.Dispatcher;
-import lab.server.execution.Job;
 import lab.server.http.BodyPieces;
 import lab.server.http.Heads;
 import lab.server.http.ReceivedRequest;
@@ -14,7 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** One request, and its response, which waits here for the thread of the connection to send it. */
-final class JdkExchange implements WireExchange, Job {
+final class JdkExchange implements WireExchange {
 
     private static final Logger LOG = LoggerFactory.getLogger(JdkExchange.class);
 
@@ -46,25 +44,12 @@ final class JdkExchange implements WireExchange, Job {
     }
 
     @Override
-    public void handle() {
-        work(dispatcher::serve);
+    public Dispatcher dispatcher() {
+        return dispatcher;
     }
 
     @Override
-    public void refuse() {
-        work(dispatcher::respondRefused);
-    }
-
-    @Override
-    public void expire() {
-        work(dispatcher::respondExpired);
-    }
-
-    private interface Work {
-        void on(Exchange exchange) throws IOException;
-    }
-
-    private void work(Work work) {
+    public void perform(Work work) {
         try {
             work.on(this);
         } catch (IOException | RuntimeException | Error e) {

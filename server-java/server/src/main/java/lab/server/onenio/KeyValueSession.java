@@ -5,9 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReference;
 import lab.server.api.Body;
 import lab.server.api.BodyMemory;
-import lab.server.api.Exchange;
 import lab.server.execution.Dispatcher;
-import lab.server.execution.Job;
 import lab.server.http.BodyPieces;
 import lab.server.http.Heads;
 import lab.server.http.Limits;
@@ -26,7 +24,7 @@ import one.nio.net.Socket;
  *
  * <p>{@link PublishedSession} responds in another way, to show what that costs; it is loaded only where it is asked for.
  */
-class KeyValueSession extends SendingSession implements WireExchange, Job {
+class KeyValueSession extends SendingSession implements WireExchange {
 
     private final KeyValueServer owner;
     private final Dispatcher dispatcher;
@@ -86,7 +84,7 @@ class KeyValueSession extends SendingSession implements WireExchange, Job {
     @Override
     public void handle() {
         if (socket.isOpen()) {
-            work(dispatcher::serve);
+            WireExchange.super.handle();
         } else {
             abandoned = true;
             handlerReturned();
@@ -94,20 +92,12 @@ class KeyValueSession extends SendingSession implements WireExchange, Job {
     }
 
     @Override
-    public void refuse() {
-        work(dispatcher::respondRefused);
+    public final Dispatcher dispatcher() {
+        return dispatcher;
     }
 
     @Override
-    public void expire() {
-        work(dispatcher::respondExpired);
-    }
-
-    private interface Work {
-        void on(Exchange exchange) throws IOException;
-    }
-
-    private void work(Work work) {
+    public final void perform(Work work) {
         try {
             work.on(this);
         } catch (IOException e) {
