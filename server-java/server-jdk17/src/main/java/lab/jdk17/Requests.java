@@ -126,8 +126,8 @@ final class Requests implements HttpHandler {
 
     private void entity(HttpExchange exchange, String target, byte[] body) throws IOException {
         String method = exchange.getRequestMethod();
-        if (!method.equals("GET") && !method.equals("PUT") && !method.equals("DELETE")) {
-            methodNotAllowed(exchange, "GET, PUT, DELETE");
+        if (!isRead(exchange) && !method.equals("PUT") && !method.equals("DELETE")) {
+            methodNotAllowed(exchange, "GET, HEAD, PUT, DELETE");
             return;
         }
         byte[] key = Query.bytes(target, "id");
@@ -141,7 +141,7 @@ final class Requests implements HttpHandler {
             return;
         }
         switch (method) {
-            case "GET" -> {
+            case "GET", "HEAD" -> {
                 byte[] value = store.get(key);
                 if (value == null) {
                     done(exchange, Status.NOT_FOUND);
@@ -187,6 +187,10 @@ final class Requests implements HttpHandler {
         if (end != null && end.length == 0) {
             throw new BadRequestException("The parameter end is empty; leave it out to read to the last key.");
         }
+        if (isHead(exchange)) {
+            exchange.sendResponseHeaders(Status.OK.code(), NO_BODY);
+            return;
+        }
         try (Store.Entries entries = store.range(start, end)) {
             exchange.sendResponseHeaders(Status.OK.code(), CHUNKED);
             try (OutputStream out = exchange.getResponseBody()) {
@@ -200,11 +204,19 @@ final class Requests implements HttpHandler {
     }
 
     private static boolean isGet(HttpExchange exchange) throws IOException {
-        if (exchange.getRequestMethod().equals("GET")) {
+        if (isRead(exchange)) {
             return true;
         }
-        methodNotAllowed(exchange, "GET");
+        methodNotAllowed(exchange, "GET, HEAD");
         return false;
+    }
+
+    private static boolean isRead(HttpExchange exchange) {
+        return exchange.getRequestMethod().equals("GET") || isHead(exchange);
+    }
+
+    private static boolean isHead(HttpExchange exchange) {
+        return exchange.getRequestMethod().equals("HEAD");
     }
 
     private static void methodNotAllowed(HttpExchange exchange, String allow) throws IOException {
@@ -218,7 +230,10 @@ final class Requests implements HttpHandler {
     }
 
     private static void send(HttpExchange exchange, Status status, byte[] bytes) throws IOException {
-        if (bytes.length == 0 || exchange.getRequestMethod().equals("HEAD")) {
+        if (isHead(exchange)) {
+            exchange.getResponseHeaders().set("Content-Length", Integer.toString(bytes.length));
+        }
+        if (bytes.length == 0 || isHead(exchange)) {
             exchange.sendResponseHeaders(status.code(), NO_BODY);
         } else {
             exchange.sendResponseHeaders(status.code(), bytes.length);

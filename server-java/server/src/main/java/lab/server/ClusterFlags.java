@@ -9,7 +9,6 @@ import lab.server.cluster.ClientKind;
 import lab.server.cluster.ClusterSettings;
 import lab.server.cluster.Hashing;
 import lab.server.cluster.Topology;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 
 /** Which nodes there are, where they keep what, and how they ask each other. Without these flags the server is alone. */
@@ -38,7 +37,7 @@ final class ClusterFlags {
                     + "on loopback addresses one made of the topology; on other addresses the flag is required.")
     private Path secretFile;
 
-    @Option(names = "--hashing", converter = HashingConverter.class, paramLabel = "KIND",
+    @Option(names = "--hashing", paramLabel = "KIND",
             description = "Where keys lie: rendezvous (murmur3), modulo, or objects-hash (as report 5 first had it: one "
                     + "node gets all keys). Default: rendezvous.")
     private Hashing hashing;
@@ -55,9 +54,9 @@ final class ClusterFlags {
             description = "A read writes the freshest version to the replicas that it finds behind.")
     private boolean readRepair;
 
-    @Option(names = "--client", converter = ClientConverter.class, paramLabel = "KIND",
-            description = "How nodes ask each other: pipelined (ours, asynchronous), jdk-async, or one-nio and jdk, "
-                    + "where a thread waits for each response. Default: pipelined.")
+    @Option(names = "--client", paramLabel = "KIND",
+            description = "How nodes ask each other: pipelined (ours, asynchronous), or one-nio and jdk, where a "
+                    + "thread waits for each response. Default: pipelined.")
     private ClientKind client;
 
     @Option(names = "--client-lock",
@@ -65,8 +64,8 @@ final class ClusterFlags {
     private boolean clientLock;
 
     @Option(names = "--peer-threads", paramLabel = "N",
-            description = "one-nio, jdk: calls to other nodes at a time; 128 more may wait. jdk-async: threads for "
-                    + "responses. Default: " + THREADS_A_CORE + " for each core.")
+            description = "one-nio, jdk: calls to other nodes at a time; 128 more may wait. Default: "
+                    + THREADS_A_CORE + " for each core.")
     private Integer peerThreads;
 
     @Option(names = "--peer-timeout-ms", paramLabel = "MS",
@@ -171,19 +170,5 @@ final class ClusterFlags {
                 peerThreads == null ? Runtime.getRuntime().availableProcessors() * THREADS_A_CORE : peerThreads,
                 peerTimeoutMs == null ? 1_000 : peerTimeoutMs, peerRetryMs == null ? 500 : peerRetryMs,
                 clockOffsetMs == null ? 0 : clockOffsetMs, secret);
-    }
-
-    private static final class HashingConverter implements ITypeConverter<Hashing> {
-        @Override
-        public Hashing convert(String text) {
-            return Flags.byFlag(Hashing.class, text);
-        }
-    }
-
-    private static final class ClientConverter implements ITypeConverter<ClientKind> {
-        @Override
-        public ClientKind convert(String text) {
-            return Flags.byFlag(ClientKind.class, text);
-        }
     }
 }

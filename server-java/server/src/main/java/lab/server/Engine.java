@@ -1,6 +1,7 @@
 package lab.server;
 
 import java.nio.file.Path;
+import java.util.Locale;
 import lab.storage.Storage;
 import lab.storage.files.FileLayout;
 import lab.storage.files.FilesStorage;
@@ -16,23 +17,21 @@ import lab.storage.rocksdb.RocksDbStorage;
 /** The storage engines that {@code --engine} knows. */
 enum Engine {
     /** Ours, log-structured. */
-    LSM("lsm", true),
+    LSM(true),
     /** RocksDB with its defaults. */
-    ROCKSDB("rocksdb", true),
+    ROCKSDB(true),
     /** LevelDB in Java, as report 3 had it. */
-    LEVELDB("leveldb", true),
+    LEVELDB(true),
     /** One file a key, as report 2 had it. */
-    FILES("files", true),
+    FILES(true),
     /** A sorted map on the heap. */
-    MEMORY("memory", false),
+    MEMORY(false),
     /** Nothing. */
-    NOOP("noop", false);
+    NOOP(false);
 
-    private final String flag;
     private final boolean needsFolder;
 
-    Engine(String flag, boolean needsFolder) {
-        this.flag = flag;
+    Engine(boolean needsFolder) {
         this.needsFolder = needsFolder;
     }
 
@@ -56,6 +55,6 @@ enum Engine {
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

@@ -6,7 +6,6 @@ import lab.server.execution.Execution;
 import lab.server.execution.ExecutionKind;
 import lab.server.execution.ExecutionSettings;
 import lab.server.execution.QueueKind;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 
 /** On which threads requests are handled. */
@@ -19,7 +18,7 @@ final class ExecutionFlags {
     /** The most that the JDK's scheduler takes. */
     private static final int MAX_CARRIERS = 32_767;
 
-    @Option(names = "--execution", defaultValue = "selector", converter = KindConverter.class, paramLabel = "MODE",
+    @Option(names = "--execution", defaultValue = "selector", paramLabel = "MODE",
             description = "Where requests are handled: selector (on the thread that read them), pool (handed to a pool), "
                     + "virtual (on virtual threads), blocking-pool (on a pool, while the selector waits; as "
                     + "report 3). Default: ${DEFAULT-VALUE}.")
@@ -31,7 +30,7 @@ final class ExecutionFlags {
                     + "blocking-pool (as report 3).")
     private int threads;
 
-    @Option(names = "--queue", converter = QueueConverter.class, paramLabel = "KIND",
+    @Option(names = "--queue", paramLabel = "KIND",
             description = "pool: array, linked (oldest first), or lifo (newest first). Default: array.")
     private QueueKind queue;
 
@@ -75,19 +74,5 @@ final class ExecutionFlags {
             case VIRTUAL -> CARRIERS_A_CORE;
             case SELECTOR, POOL -> THREADS_A_CORE;
         };
-    }
-
-    private static final class KindConverter implements ITypeConverter<ExecutionKind> {
-        @Override
-        public ExecutionKind convert(String text) {
-            return Flags.byFlag(ExecutionKind.class, text);
-        }
-    }
-
-    private static final class QueueConverter implements ITypeConverter<QueueKind> {
-        @Override
-        public QueueKind convert(String text) {
-            return Flags.byFlag(QueueKind.class, text);
-        }
     }
 }

@@ -1,6 +1,8 @@
 package lab.server;
 
-import java.util.Arrays;
+import java.util.List;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.TypeConversionException;
 
 /** What the groups of flags share. */
@@ -20,13 +22,16 @@ final class Flags {
         }
     }
 
-    /** The constant that is written like this on the command line. */
-    static <E extends Enum<E>> E byFlag(Class<E> type, String text) {
-        for (E constant : type.getEnumConstants()) {
-            if (constant.toString().equals(text)) {
-                return constant;
-            }
-        }
-        throw new TypeConversionException("'" + text + "' is not one of " + Arrays.toString(type.getEnumConstants()));
+    /** Has enums read as they are written; picocli would take the names of their constants too, and list both. */
+    static CommandLine withEnums(CommandLine line) {
+        line.getCommandSpec().options().stream().map(OptionSpec::type).filter(Class::isEnum)
+                .forEach(type -> register(line, type));
+        return line;
+    }
+
+    private static <E> void register(CommandLine line, Class<E> type) {
+        List<E> constants = List.of(type.getEnumConstants());
+        line.registerConverter(type, text -> constants.stream().filter(constant -> constant.toString().equals(text)).findAny()
+                .orElseThrow(() -> new TypeConversionException("'" + text + "' is not one of " + constants)));
     }
 }

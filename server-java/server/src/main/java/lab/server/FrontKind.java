@@ -3,49 +3,44 @@ package lab.server;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.Locale;
 import lab.server.api.AsPublished;
 import lab.server.api.ClusterSecret;
 import lab.server.api.Front;
 import lab.server.execution.Dispatcher;
+import lab.server.http.Limits;
 import lab.server.jdk.JdkFront;
 import lab.server.onenio.KeyValueServer;
-import lab.server.onenio.Limits;
 
 /** The fronts that {@code --front} knows. */
 enum FrontKind {
     /** One-nio over epoll. */
-    ONE_NIO("one-nio"),
-    /** The HTTP server of the JDK. */
-    JDK("jdk");
-
-    private final String flag;
-
-    FrontKind(String flag) {
-        this.flag = flag;
-    }
+    ONE_NIO,
+    /** Blocking sockets of the JDK, and a virtual thread for each connection. */
+    JDK;
 
     /**
      * Binds a port.
      *
      * @param host   name or number of the interface
      * @param secret proves that another node sent a request; null if there is none
-     * @param way how one-nio's responses are made
+     * @param variant how one-nio's responses are made
      * @throws IOException if it cannot be had
      */
-    Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished way, ClusterSecret secret)
+    Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished variant, ClusterSecret secret)
             throws IOException {
+        Limits limits = flags.limits(secret);
         return switch (this) {
             case ONE_NIO -> new KeyValueServer(new KeyValueServer.Address(host, port, flags.selectors(),
-                    flags.backlog()), new Limits(flags.maxValueBytes(), flags.maxHeadBytes(), flags.maxConnections(),
-                    flags.idleTimeoutMs(), secret), dispatcher, way);
-            case JDK -> new JdkFront(new InetSocketAddress(InetAddress.getByName(host), port), flags.backlog(),
-                    flags.maxConnections(), flags.maxValueBytes(), dispatcher, secret);
+                    flags.backlog()), limits, dispatcher, variant);
+            case JDK -> new JdkFront(new InetSocketAddress(InetAddress.getByName(host), port), flags.backlog(), limits,
+                    dispatcher);
         };
     }
 
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

@@ -40,7 +40,7 @@ final class Instance {
         facts.put("one_nio", build.oneNioVersion());
         facts.put("engine", storage.engine());
         facts.put("engine_settings", storage.settings());
-        facts.put("as_published", options.handling().way().toString());
+        facts.put("as_published", options.handling().publishedVariant().toString());
         facts.put("max_value_bytes", options.network().maxValueBytes());
         facts.put("jvm", System.getProperty("java.vm.version") + " " + System.getProperty("java.vendor.version", "")
                 .replaceFirst("-.*", ""));

@@ -1,10 +1,8 @@
 package lab.server;
 
-import java.util.function.Function;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.memory.MemoryBudget;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 
 /** How the engine {@code lsm} is set: a switch for each of its parts. */
@@ -12,7 +10,7 @@ final class LsmFlags {
 
     private static final int LARGEST_KEY_BYTES = 64 * 1024;
 
-    @Option(names = "--wal", defaultValue = "buffered", converter = WalConverter.class, paramLabel = "MODE",
+    @Option(names = "--wal", defaultValue = "buffered", paramLabel = "MODE",
             description = "lsm: write-ahead log: off (lost with the process), buffered (a killed process loses nothing) or "
                     + "sync (a machine without power loses nothing). Default: ${DEFAULT-VALUE}.")
     private LsmOptions.Wal wal;
@@ -22,7 +20,7 @@ final class LsmFlags {
                     + "Default: 0, which is 64 MiB.")
     private long flushThresholdBytes;
 
-    @Option(names = "--compaction", defaultValue = "size-tiered", converter = CompactionConverter.class,
+    @Option(names = "--compaction", defaultValue = "size-tiered",
             paramLabel = "MODE", description = "lsm: when tables are merged: off, size-tiered or leveled. "
                     + "Default: ${DEFAULT-VALUE}.")
     private LsmOptions.Compaction compaction;
@@ -35,11 +33,11 @@ final class LsmFlags {
             description = "lsm: size of the Bloom filters; 0 for none. Default: ${DEFAULT-VALUE}, about 1 %% false positives.")
     private int bloomBitsPerKey;
 
-    @Option(names = "--compression", defaultValue = "none", converter = CompressionConverter.class,
+    @Option(names = "--compression", defaultValue = "none",
             paramLabel = "METHOD", description = "lsm: how blocks are packed: none, lz4 or zstd. Default: ${DEFAULT-VALUE}.")
     private Compression compression;
 
-    @Option(names = "--verify-checksums", defaultValue = "first", converter = VerifyConverter.class, paramLabel = "WHEN",
+    @Option(names = "--verify-checksums", defaultValue = "first", paramLabel = "WHEN",
             description = "lsm: when a block is checked: first (when it is read for the first time) or always (each time). "
                     + "Merges and an idle store check again in any case. Default: ${DEFAULT-VALUE}.")
     private LsmOptions.VerifyChecksums verifyChecksums;
@@ -88,43 +86,5 @@ final class LsmFlags {
         Flags.require(maxKeyBytes > 0 && maxKeyBytes <= LARGEST_KEY_BYTES, "--max-key-bytes is " + maxKeyBytes
                 + ", but must be 1 to " + LARGEST_KEY_BYTES + ".");
         return maxKeyBytes;
-    }
-
-    private abstract static class Converter<E extends Enum<E>> implements ITypeConverter<E> {
-
-        private final Function<String, E> byFlag;
-
-        Converter(Class<E> type) {
-            this.byFlag = text -> Flags.byFlag(type, text);
-        }
-
-        @Override
-        public E convert(String text) {
-            return byFlag.apply(text);
-        }
-    }
-
-    private static final class WalConverter extends Converter<LsmOptions.Wal> {
-        WalConverter() {
-            super(LsmOptions.Wal.class);
-        }
-    }
-
-    private static final class CompactionConverter extends Converter<LsmOptions.Compaction> {
-        CompactionConverter() {
-            super(LsmOptions.Compaction.class);
-        }
-    }
-
-    private static final class VerifyConverter extends Converter<LsmOptions.VerifyChecksums> {
-        VerifyConverter() {
-            super(LsmOptions.VerifyChecksums.class);
-        }
-    }
-
-    private static final class CompressionConverter extends Converter<Compression> {
-        CompressionConverter() {
-            super(Compression.class);
-        }
     }
 }

@@ -81,7 +81,7 @@ public final class Main implements Callable<Integer> {
 
     /** Starts the server; gives the exit code, which is 0 if it runs. */
     static int run(PrintWriter errors, String... args) {
-        return new CommandLine(new Main()).setErr(errors).execute(args);
+        return Flags.withEnums(new CommandLine(new Main())).setErr(errors).execute(args);
     }
 
     @Override

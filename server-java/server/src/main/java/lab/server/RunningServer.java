@@ -61,14 +61,14 @@ final class RunningServer implements AutoCloseable {
         this.storage = storage;
         cluster = node.topology() == null ? null : new Cluster(node.topology(),
                 options.cluster().settings(node.topology().size(), node.secret()), storage, clockMark(node), responder);
-        Entities entities = cluster == null ? alone(options.handling().way()) : cluster.entities();
+        Entities entities = cluster == null ? alone(options.handling().publishedVariant()) : cluster.entities();
         api = new KeyValueApi(entities, responder, this::status, () -> Json.write(storage.statistics()),
                 options.store().maxKeyBytes());
         execution = options.execution().create();
         dispatcher = new Dispatcher(api, execution);
         try {
             int[] port = {node.port()};
-            front = bind(options.network(), options.handling().way(), port);
+            front = bind(options.network(), options.handling().publishedVariant(), port);
             instance = new Instance(options, port[0], node, storage, transport(options.network()), this::requests,
                     cluster);
         } catch (RuntimeException e) {
@@ -94,9 +94,9 @@ final class RunningServer implements AutoCloseable {
                 ? node.data().resolveSibling(node.data().getFileName() + ".clock") : null;
     }
 
-    private Entities alone(AsPublished way) {
-        return way == AsPublished.NOTHING || way.isOfResponses() ? new LocalEntities(storage)
-                : new PublishedEntities(storage, way);
+    private Entities alone(AsPublished variant) {
+        return variant == AsPublished.NOTHING || variant.isOfResponses() ? new LocalEntities(storage)
+                : new PublishedEntities(storage, variant);
     }
 
     private static Storage open(Options options, Node node) {
@@ -105,13 +105,13 @@ final class RunningServer implements AutoCloseable {
     }
 
     /** One-nio cannot say which port it got for 0, so a free one is looked for and then asked for by number. */
-    private Front bind(NetworkFlags network, AsPublished way, int[] port) {
+    private Front bind(NetworkFlags network, AsPublished variant, int[] port) {
         for (int attempt = 1; ; attempt++) {
             if (node.port() == 0) {
                 port[0] = freePort(node.host());
             }
             try {
-                return network.front().open(network, node.host(), port[0], dispatcher, way, node.secret());
+                return network.front().open(network, node.host(), port[0], dispatcher, variant, node.secret());
             } catch (IOException e) {
                 if (node.port() != 0 || attempt == FREE_PORT_ATTEMPTS) {
                     throw new PortTakenException(node.host(), port[0], e);
@@ -159,8 +159,7 @@ final class RunningServer implements AutoCloseable {
         requests.put("answered", front.responses());
         requests.put("failed", responder.failures());
         requests.putAll(dispatcher.counters());
-        int connections = front.connections();
-        requests.put("connections", connections == Front.UNKNOWN_CONNECTIONS ? null : connections);
+        requests.put("connections", front.connections());
         return requests;
     }
 

@@ -6,14 +6,13 @@ import java.nio.file.Path;
 import lab.server.cluster.Cluster;
 import lab.storage.lsm.LsmOptions;
 import lab.storage.memory.NoopStorage;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Which store, where, and how it is set. */
 final class StoreFlags implements Cloneable {
 
-    @Option(names = "--engine", required = true, converter = EngineConverter.class, paramLabel = "ENGINE",
+    @Option(names = "--engine", required = true, paramLabel = "ENGINE",
             description = "Storage engine: ${COMPLETION-CANDIDATES}.")
     private Engine engine;
 
@@ -21,7 +20,7 @@ final class StoreFlags implements Cloneable {
             description = "Folder of the store; made if it is missing. Needed by engines that keep files.")
     private Path data;
 
-    @Option(names = "--preset", defaultValue = "published", converter = PresetConverter.class, paramLabel = "PRESET",
+    @Option(names = "--preset", defaultValue = "published", paramLabel = "PRESET",
             description = "rocksdb, leveldb, files: published (set as in the reports) or tuned. Default: ${DEFAULT-VALUE}.")
     private Preset preset;
 
@@ -108,19 +107,5 @@ final class StoreFlags implements Cloneable {
 
     int noopValueBytes() {
         return noopValueBytes;
-    }
-
-    private static final class PresetConverter implements ITypeConverter<Preset> {
-        @Override
-        public Preset convert(String text) {
-            return Flags.byFlag(Preset.class, text);
-        }
-    }
-
-    private static final class EngineConverter implements ITypeConverter<Engine> {
-        @Override
-        public Engine convert(String text) {
-            return Flags.byFlag(Engine.class, text);
-        }
     }
 }

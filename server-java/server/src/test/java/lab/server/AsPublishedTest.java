@@ -25,8 +25,8 @@ class AsPublishedTest {
 
     @ParameterizedTest
     @EnumSource(AsPublished.class)
-    void responsesAreTheSame(AsPublished way) throws Exception {
-        try (TestServer server = TestServer.start("lsm", folder, "--as-published", way.toString());
+    void responsesAreTheSame(AsPublished variant) throws Exception {
+        try (TestServer server = TestServer.start("lsm", folder, "--as-published", variant.toString());
                 RawClient client = new RawClient(server.port())) {
             assertEquals(404, client.ask("GET", "/v0/entity?id=%C3%A4").status());
             assertEquals(201, client.ask("PUT", "/v0/entity?id=%C3%A4", VALUE).status());
@@ -36,7 +36,7 @@ class AsPublishedTest {
             assertEquals("Keep-Alive", response.fields().get("connection"));
             assertEquals(202, client.ask("DELETE", "/v0/entity?id=%C3%A4").status());
             assertEquals(404, client.ask("GET", "/v0/entity?id=%C3%A4").status());
-            assertTrue(server.readyLine().contains("\"as_published\":\"" + way + '"'));
+            assertTrue(server.readyLine().contains("\"as_published\":\"" + variant + '"'));
         }
     }
 
@@ -55,8 +55,8 @@ class AsPublishedTest {
 
     @ParameterizedTest
     @EnumSource(value = AsPublished.class, names = "SHARED_RESPONSE", mode = EnumSource.Mode.EXCLUDE)
-    void noOtherResponseGrows(AsPublished way) throws Exception {
-        try (TestServer server = TestServer.start("memory", folder, "--as-published", way.toString());
+    void noOtherResponseGrows(AsPublished variant) throws Exception {
+        try (TestServer server = TestServer.start("memory", folder, "--as-published", variant.toString());
                 RawClient client = new RawClient(server.port())) {
             int first = headBytes(client);
             for (int i = 0; i < RESPONSES; i++) {

@@ -9,6 +9,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import lab.server.api.AsPublished;
 import lab.server.api.Entities;
 import lab.server.api.Exchange;
 import lab.server.api.KeyValueApi;
@@ -19,8 +20,8 @@ import lab.server.execution.Execution;
 import lab.server.execution.ExecutionKind;
 import lab.server.execution.ExecutionSettings;
 import lab.server.execution.QueueKind;
+import lab.server.http.Limits;
 import lab.server.onenio.KeyValueServer;
-import lab.server.onenio.Limits;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.conformance.FreePort;
@@ -43,11 +44,11 @@ class LaterResponseTest {
 
     @BeforeEach
     void start() throws IOException {
-        KeyValueApi api = new KeyValueApi(new LaterEntities(), responder, () -> "{}", 1_000);
+        KeyValueApi api = new KeyValueApi(new LaterEntities(), responder, () -> "{}", () -> "{}", 1_000);
         port = FreePort.next();
         Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
         server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),
-                new Limits(1_000_000, 100_000, 0, 0, null), new Dispatcher(api, execution));
+                new Limits(1_000_000, 100_000, 0, 0, 0, null), new Dispatcher(api, execution), AsPublished.NOTHING);
         server.start();
         client = new RawClient(port);
     }
@@ -64,11 +65,12 @@ class LaterResponseTest {
         StringBuilder all = new StringBuilder();
         for (int i = 0; i < REQUESTS; i++) {
             String value = "value".repeat(i % 100) + i;
-            all.append("PUT /v0/entity?id=k").append(i).append(" HTTP/1.1\r\nContent-Length: ").append(value.length())
+            all.append("PUT /v0/entity?id=k").append(i).append(" HTTP/1.1\r\nHost: test\r\nContent-Length: ").append(value.length())
                     .append("\r\n\r\n").append(value);
-            all.append("GET /v0/entity?id=k").append(i).append(" HTTP/1.1\r\n\r\n");
+            all.append("GET /v0/entity?id=k").append(i).append(" HTTP/1.1\r\nHost: test\r\n\r\n");
         }
-        all.append("GET /v0/entities?start=k HTTP/1.1\r\n\r\nGET /v0/entity?id=none HTTP/1.1\r\n\r\n");
+        all.append("GET /v0/entities?start=k HTTP/1.1\r\nHost: test\r\n\r\n"
+                + "GET /v0/entity?id=none HTTP/1.1\r\nHost: test\r\n\r\n");
         Thread sender = Thread.ofVirtual().start(() -> {
             try {
                 client.send(all.toString());
@@ -89,8 +91,8 @@ class LaterResponseTest {
     void clientThatClosesItsHalfGetsItsResponses() throws Exception {
         for (int i = 0; i < 200; i++) {
             try (RawClient other = new RawClient(port)) {
-                other.send("PUT /v0/entity?id=half HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"
-                        + "GET /v0/entity?id=half HTTP/1.1\r\n\r\n");
+                other.send("PUT /v0/entity?id=half HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\nx"
+                        + "GET /v0/entity?id=half HTTP/1.1\r\nHost: test\r\n\r\n");
                 other.endOutput();
                 assertEquals(201, other.read().status());
                 assertEquals("x", other.read().text());
@@ -104,7 +106,7 @@ class LaterResponseTest {
         int clients = 200;
         for (int i = 0; i < clients; i++) {
             try (RawClient gone = new RawClient(port)) {
-                gone.send("GET /v0/entity?id=slow HTTP/1.1\r\n\r\n".repeat(3));
+                gone.send("GET /v0/entity?id=slow HTTP/1.1\r\nHost: test\r\n\r\n".repeat(3));
             }
         }
         assertEquals(404, client.ask("GET", "/v0/entity?id=slow").status());
@@ -125,7 +127,7 @@ class LaterResponseTest {
 
     @Test
     void connectionIsClosedAfterALaterResponseIfTheClientAsks() throws Exception {
-        client.send("GET /v0/entity?id=a HTTP/1.1\r\nConnection: close\r\n\r\n");
+        client.send("GET /v0/entity?id=a HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
         assertEquals("close", client.read().fields().get("connection"));
         assertTrue(client.isEnded());
     }

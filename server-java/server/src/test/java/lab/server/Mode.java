@@ -58,12 +58,6 @@ record Mode(String front, String engine, String execution) {
         return onMemory().filter(Mode::isOneNio);
     }
 
-    /** Modes in which a client cannot hold up others by sending slowly: all but those with one thread that reads. */
-    static Stream<Mode> withManyReaders() {
-        return onMemory().filter(mode -> mode.isOneNio()
-                || !mode.execution.equals("selector") && !mode.execution.equals("blocking-pool"));
-    }
-
     boolean isOneNio() {
         return front.equals("one-nio");
     }

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class OverloadTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(120);
-    private static final String GET_HELD = "GET /v0/entity?id=" + HeldStorage.HELD + " HTTP/1.1\r\n\r\n";
+    private static final String GET_HELD = "GET /v0/entity?id=" + HeldStorage.HELD + " HTTP/1.1\r\nHost: test\r\n\r\n";
 
     private final HeldStorage storage = new HeldStorage();
     private final List<RawClient> clients = new ArrayList<>();
@@ -41,7 +41,7 @@ class OverloadTest {
     }
 
     private static String put(String value) {
-        return "PUT /v0/entity?id=key HTTP/1.1\r\nContent-Length: " + value.length() + "\r\n\r\n" + value;
+        return "PUT /v0/entity?id=key HTTP/1.1\r\nHost: test\r\nContent-Length: " + value.length() + "\r\n\r\n" + value;
     }
 
     @AfterEach

@@ -58,7 +58,7 @@ class RangeOverDeletesTest {
         DeletesWithoutEnd storage = new DeletesWithoutEnd();
         try (TestServer server = TestServer.start(storage, "--selectors", "1", "--execution", execution);
                 RawClient ranging = new RawClient(server.port()); RawClient other = new RawClient(server.port())) {
-            ranging.send("GET /v0/entities?start=k HTTP/1.1\r\n\r\n");
+            ranging.send("GET /v0/entities?start=k HTTP/1.1\r\nHost: test\r\n\r\n");
             storage.reached.await();
             try {
                 assertEquals(404, other.ask("GET", "/v0/entity?id=absent").status());

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
@@ -89,6 +90,20 @@ public final class RawClient implements AutoCloseable {
         return read(false);
     }
 
+    /** Reads a response to a HEAD. */
+    public Response readToHead() throws IOException {
+        return read(true);
+    }
+
+    /** Sends bytes, to nobody if the server has closed the connection. */
+    public void sendIfOpen(byte[] bytes) throws IOException {
+        try {
+            send(bytes);
+        } catch (SocketException e) {
+            // What it sent before can still be read.
+        }
+    }
+
     /** Whether something was received that is still to be read. */
     public boolean hasInput() throws IOException {
         return in.available() > 0;
@@ -168,7 +183,12 @@ public final class RawClient implements AutoCloseable {
 
     /** Whether the server has closed the connection, after everything it sent was read. */
     public boolean isEnded() throws IOException {
-        return in.read() < 0;
+        try {
+            return in.read() < 0;
+        } catch (SocketException e) {
+            // It was sent more than it wanted to read.
+            return true;
+        }
     }
 
     @Override

@@ -123,7 +123,7 @@ class SmallHeapTest {
             for (int i = 0; i < clients; i++) {
                 RawClient client = new RawClient(port);
                 halves.add(client);
-                client.send("PUT /v0/entity?id=half" + i + " HTTP/1.1\r\n" + size);
+                client.send("PUT /v0/entity?id=half" + i + " HTTP/1.1\r\nHost: test\r\n" + size);
                 client.send(half);
             }
             try (RawClient client = new RawClient(port)) {
@@ -183,7 +183,7 @@ class SmallHeapTest {
             List<RawClient> idle = new ArrayList<>();
             for (int i = 0; i < 20; i++) {
                 RawClient slow = new RawClient(port);
-                slow.send("GET /v0/entities?start=0 HTTP/1.1\r\n\r\n");
+                slow.send("GET /v0/entities?start=0 HTTP/1.1\r\nHost: test\r\n\r\n");
                 idle.add(slow);
             }
             long bytes = whole(port, "/v0/entities?start=0").length;

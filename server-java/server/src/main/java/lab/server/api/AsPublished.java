@@ -1,26 +1,22 @@
 package lab.server.api;
 
+import java.util.Locale;
+
 /**
  * What the servers of the published reports did in each request and this one does not: one at a time, to see what each
  * costs. Nothing of it is on the way of a request unless it is asked for.
  */
 public enum AsPublished {
     /** Nothing. */
-    NOTHING("nothing"),
+    NOTHING,
     /** The key becomes a text and then bytes again. */
-    STRING_KEYS("string-keys"),
+    STRING_KEYS,
     /** A value is copied to an array of its own before it is stored or sent. */
-    COPIED_VALUES("copied-values"),
+    COPIED_VALUES,
     /** Each response is one-nio's object, a list of texts that become bytes. */
-    NEW_RESPONSE("new-response"),
+    NEW_RESPONSE,
     /** The same, but responses without a body are one object for all requests, which one-nio changes each time. */
-    SHARED_RESPONSE("shared-response");
-
-    private final String flag;
-
-    AsPublished(String flag) {
-        this.flag = flag;
-    }
+    SHARED_RESPONSE;
 
     /** Whether it is about the objects that responses are made of, which one-nio alone has. */
     public boolean isOfResponses() {
@@ -30,6 +26,6 @@ public enum AsPublished {
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

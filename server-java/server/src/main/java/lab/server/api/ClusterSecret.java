@@ -83,10 +83,4 @@ public final class ClusterSecret {
         }
         return difference == 0;
     }
-
-    /** Whether a field's value is this secret. */
-    public boolean matches(String value) {
-        byte[] given = value.getBytes(StandardCharsets.ISO_8859_1);
-        return matches(given, 0, given.length);
-    }
 }

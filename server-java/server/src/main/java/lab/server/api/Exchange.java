@@ -22,10 +22,10 @@ public interface Exchange {
     /** The body of such a request may be longer than the largest value by what nodes add to it. */
     int INTERNAL_EXTRA_BYTES = 16;
 
-    /** Method of the request. */
+    /** What is to be done; that of a HEAD is GET, for the transport leaves the body out. */
     Method method();
 
-    /** Path and query as they were sent, still percent-encoded. */
+    /** Path and query as they were sent, still percent-encoded; a character for each byte. */
     String target();
 
     /** Whether another node of the cluster sent it, as its secret proves; then it must not be sent on. */
@@ -33,11 +33,6 @@ public interface Exchange {
 
     /** Body of the request; empty if it has none. The bytes belong to whoever asks and are not changed later. */
     MemorySegment body();
-
-    /** Whether responding waits for the client to read. */
-    default boolean waitsForClient() {
-        return false;
-    }
 
     /** Whether one of the {@code respond} methods was called for this request. */
     boolean hasResponse();

@@ -8,16 +8,13 @@ import java.util.Map;
  */
 public interface Front extends AutoCloseable {
 
-    /** The transport does not tell how many connections there are. */
-    int UNKNOWN_CONNECTIONS = -1;
-
     /** Begins to serve. */
     void start();
 
     /** Responses sent so far, with any status. */
     long responses();
 
-    /** Connections that are open now, or {@link #UNKNOWN_CONNECTIONS}. */
+    /** Connections that are open now. */
     int connections();
 
     /** Facts about the transport for the ready line; names carry units. */

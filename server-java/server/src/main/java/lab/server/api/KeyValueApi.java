@@ -16,7 +16,7 @@ import java.util.function.Supplier;
  * <tr><td>{@code GET /v0/stats}</td><td>200 and JSON: what the store has done</td></tr>
  * </table>
  *
- * <p>Every request gets a response: a failure is logged with its cause and is a 500, a full disk is a 507.
+ * <p>A HEAD is served as a GET without the body. Every request gets a response: a failure is logged with its cause and is a 500, a full disk is a 507.
  */
 public final class KeyValueApi {
 
@@ -31,6 +31,9 @@ public final class KeyValueApi {
     /** Path of the store's counters. */
     public static final String STATS = "/v0/stats";
 
+    /** The target of a request that is about no path, but the server. */
+    private static final String WHOLE_SERVER = "*";
+    private static final String ENTITY_METHODS = "GET, HEAD, PUT, DELETE";
     private static final byte[] SCOPE_NODE = {'n', 'o', 'd', 'e'};
     private static final byte[] SCOPE_CLUSTER = {'c', 'l', 'u', 's', 't', 'e', 'r'};
 
@@ -39,16 +42,6 @@ public final class KeyValueApi {
     private final Supplier<String> stats;
     private final int maxKeyBytes;
     private final Responder responder;
-
-    /**
-     * @param entities    what the requests are about
-     * @param responder   responds where a handler fails
-     * @param status      JSON for {@code /v0/status}
-     * @param maxKeyBytes larger keys are refused with 413
-     */
-    public KeyValueApi(Entities entities, Responder responder, Supplier<String> status, int maxKeyBytes) {
-        this(entities, responder, status, () -> "{}", maxKeyBytes);
-    }
 
     /**
      * @param entities    what the requests are about
@@ -100,6 +93,8 @@ public final class KeyValueApi {
         } else if (exchange.internal() && Query.hasPath(target, NODE)) {
             byte[] url = Query.bytes(target, "url");
             entities.started(exchange, url == null ? "" : new String(url, StandardCharsets.UTF_8));
+        } else if (target.equals(WHOLE_SERVER) && exchange.method() == Method.OTHER) {
+            exchange.respondMethodNotAllowed(ENTITY_METHODS);
         } else {
             throw new BadRequestException("There is nothing at this path. Paths are " + ENTITY + ", " + ENTITIES
                     + ", " + STATUS + " and " + STATS + ".");
@@ -110,14 +105,14 @@ public final class KeyValueApi {
         if (exchange.method() == Method.GET) {
             return true;
         }
-        exchange.respondMethodNotAllowed("GET");
+        exchange.respondMethodNotAllowed("GET, HEAD");
         return false;
     }
 
     private void entity(Exchange exchange, String target) throws IOException {
         Method method = exchange.method();
         if (method == Method.OTHER) {
-            exchange.respondMethodNotAllowed("GET, PUT, DELETE");
+            exchange.respondMethodNotAllowed(ENTITY_METHODS);
             return;
         }
         byte[] id = Query.bytes(target, "id");

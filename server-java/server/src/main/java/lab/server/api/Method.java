@@ -2,7 +2,7 @@ package lab.server.api;
 
 /** Request methods, as far as the API tells them apart. */
 public enum Method {
-    /** Reads. */
+    /** Reads; HEAD too. */
     GET,
     /** Stores. */
     PUT,

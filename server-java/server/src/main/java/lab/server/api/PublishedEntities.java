@@ -16,12 +16,12 @@ public final class PublishedEntities implements Entities {
 
     /**
      * @param storage not closed by this object
-     * @param way     {@link AsPublished#STRING_KEYS} or {@link AsPublished#COPIED_VALUES}
+     * @param variant {@link AsPublished#STRING_KEYS} or {@link AsPublished#COPIED_VALUES}
      */
-    public PublishedEntities(Storage storage, AsPublished way) {
+    public PublishedEntities(Storage storage, AsPublished variant) {
         this.storage = storage;
         this.direct = new LocalEntities(storage);
-        this.stringKeys = way == AsPublished.STRING_KEYS;
+        this.stringKeys = variant == AsPublished.STRING_KEYS;
     }
 
     @Override
@@ -74,7 +74,6 @@ public final class PublishedEntities implements Entities {
         return direct.range(start, end);
     }
 
-    /** Keys that are not UTF-8 become others, as they did. */
     private static byte[] throughText(byte[] key) {
         return new String(key, StandardCharsets.UTF_8).getBytes(StandardCharsets.UTF_8);
     }

@@ -6,8 +6,8 @@ import java.util.Arrays;
 /**
  * Reads a request target, {@code path?name=value&name=value}, without taking it apart first.
  *
- * <p>Values are percent-encoded UTF-8; {@code +} is a space, as in forms. Of parameters with the same name the first
- * counts.
+ * <p>A target has a character for each byte that was sent. Values are UTF-8, percent-encoded or raw; {@code +} is a space, as
+ * in forms. Of parameters with the same name the first counts.
  */
 public final class Query {
 
@@ -48,10 +48,13 @@ public final class Query {
         }
         String text = target.substring(from, end(target, from));
         try {
-            return Integer.parseInt(text);
+            if (!text.startsWith("+")) {
+                return Integer.parseInt(text);
+            }
         } catch (NumberFormatException e) {
-            throw new BadRequestException("The parameter " + name + " is '" + text + "'; send a whole number.");
+            // Said below.
         }
+        throw new BadRequestException("The parameter " + name + " is '" + text + "'; send a whole number.");
     }
 
     /** Position of the value of a parameter, or -1. */
@@ -74,12 +77,12 @@ public final class Query {
         return end < 0 ? target.length() : end;
     }
 
-    private static byte[] decode(String text, int from, int to) {
+    private static byte[] decode(String target, int from, int to) {
         byte[] plain = new byte[to - from];
         for (int i = from; i < to; i++) {
-            char c = text.charAt(i);
+            char c = target.charAt(i);
             if (c == '%' || c == '+' || c >= ASCII_END) {
-                return decodeEscaped(text.substring(from, to));
+                return decodeEscaped(target.substring(from, to));
             }
             plain[i - from] = (byte) c;
         }
@@ -87,25 +90,34 @@ public final class Query {
     }
 
     private static byte[] decodeEscaped(String text) {
-        // A target may hold raw UTF-8; the transport has read it as characters.
-        byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
+        byte[] plain = new byte[text.length()];
         int length = 0;
-        for (int i = 0; i < encoded.length; length++) {
-            if (encoded[i] == '%') {
-                if (i + ESCAPE_CHARS > encoded.length) {
+        for (int i = 0; i < text.length(); length++) {
+            char c = text.charAt(i);
+            if (c == '%') {
+                if (i + ESCAPE_CHARS > text.length()) {
                     throw badEscape(text);
                 }
-                encoded[length] = (byte) (hex(encoded[i + 1], text) * HEX + hex(encoded[i + 2], text));
+                plain[length] = (byte) (hex(text.charAt(i + 1), text) * HEX + hex(text.charAt(i + 2), text));
                 i += ESCAPE_CHARS;
             } else {
-                encoded[length] = encoded[i] == '+' ? (byte) ' ' : encoded[i];
+                plain[length] = (byte) (c == '+' ? ' ' : c);
                 i++;
             }
         }
-        return Arrays.copyOf(encoded, length);
+        return utf8(Arrays.copyOf(plain, length));
     }
 
-    private static int hex(byte digit, String text) {
+    /** Refuses other bytes: whoever reads them as text takes several of them for the same. */
+    private static byte[] utf8(byte[] bytes) {
+        // What cannot be decoded becomes something else.
+        if (Arrays.equals(bytes, new String(bytes, StandardCharsets.UTF_8).getBytes(StandardCharsets.UTF_8))) {
+            return bytes;
+        }
+        throw new BadRequestException("A parameter holds bytes that are not UTF-8; send UTF-8, percent-encoded.");
+    }
+
+    private static int hex(char digit, String text) {
         int value = Character.digit(digit, HEX);
         if (value < 0) {
             throw badEscape(text);

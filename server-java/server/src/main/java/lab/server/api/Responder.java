@@ -63,14 +63,6 @@ public final class Responder {
      * ended.
      */
     public void respondLater(Exchange exchange, Action action) {
-        if (exchange.waitsForClient()) {
-            Thread.ofVirtual().name("late-response").start(() -> respondOrAbort(exchange, action));
-        } else {
-            respondOrAbort(exchange, action);
-        }
-    }
-
-    private void respondOrAbort(Exchange exchange, Action action) {
         try {
             respond(exchange, action);
         } catch (IOException | RuntimeException | Error e) {

@@ -16,12 +16,16 @@ public enum Status {
     NOT_FOUND(404, "Not Found"),
     /** The path is one of the API, the method is not. */
     METHOD_NOT_ALLOWED(405, "Method Not Allowed"),
+    /** The head of the request did not come in time. */
+    REQUEST_TIMEOUT(408, "Request Timeout"),
     /** The value or the key is larger than the limit. */
     TOO_LARGE(413, "Content Too Large"),
     /** The head of the request is larger than the limit. */
     HEAD_TOO_LARGE(431, "Request Header Fields Too Large"),
     /** The server failed; the cause is in its log. */
     INTERNAL_ERROR(500, "Internal Server Error"),
+    /** The body has a coding that the server does not know. */
+    NOT_IMPLEMENTED(501, "Not Implemented"),
     /** The server has more to do than it can; come again. */
     UNAVAILABLE(503, "Service Unavailable"),
     /** Too few replicas responded in time. */

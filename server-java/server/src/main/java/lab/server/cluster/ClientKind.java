@@ -1,12 +1,12 @@
 package lab.server.cluster;
 
-import java.net.http.HttpClient;
+import java.util.Locale;
 
 /** The clients between nodes that {@code --client} knows. */
 public enum ClientKind {
 
     /** Ours: one thread, one connection to each node, many calls on it at once; no thread waits. */
-    PIPELINED("pipelined", false) {
+    PIPELINED(false) {
         @Override
         PeerTransport open(ClusterSettings settings) {
             return new PipelinedTransport(settings.peerTimeoutMs(), MAX_CALLS, settings.secret());
@@ -14,7 +14,7 @@ public enum ClientKind {
     },
 
     /** One-nio's: a pool of connections, and a thread waits for each response. */
-    ONE_NIO("one-nio", true) {
+    ONE_NIO(true) {
         @Override
         PeerTransport open(ClusterSettings settings) {
             return new BlockingTransport(url -> new OneNioCaller(url, settings.peerThreads(), settings.peerTimeoutMs(),
@@ -24,22 +24,11 @@ public enum ClientKind {
     },
 
     /** {@code java.net.http}; a thread waits for each response. */
-    JDK("jdk", true) {
+    JDK(true) {
         @Override
         PeerTransport open(ClusterSettings settings) {
-            return new BlockingTransport(url -> {
-                HttpClient client = JdkCaller.client(settings.peerTimeoutMs()).build();
-                return new JdkCaller(client, url, settings.peerTimeoutMs(), settings.secret());
-            }, settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
-        }
-    },
-
-    /** {@code java.net.http} without waiting threads. */
-    JDK_ASYNC("jdk-async", false) {
-        @Override
-        PeerTransport open(ClusterSettings settings) {
-            return new JdkAsyncTransport(settings.peerThreads(), settings.peerTimeoutMs(), MAX_CALLS,
-                    settings.secret());
+            return new BlockingTransport(url -> new JdkCaller(url, settings.peerTimeoutMs(), settings.secret()),
+                    settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
         }
     };
 
@@ -48,11 +37,9 @@ public enum ClientKind {
     /** Calls that wait for a thread, of a client that needs one for each; as many as in the published report. */
     static final int QUEUED_CALLS = 128;
 
-    private final String flag;
     private final boolean blocking;
 
-    ClientKind(String flag, boolean blocking) {
-        this.flag = flag;
+    ClientKind(boolean blocking) {
         this.blocking = blocking;
     }
 
@@ -66,6 +53,6 @@ public enum ClientKind {
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

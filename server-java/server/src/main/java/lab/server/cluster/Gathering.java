@@ -121,7 +121,7 @@ abstract class Gathering {
 
     final void succeeded(int at, byte[] found) {
         replicas.observe(found);
-        boolean again;
+        boolean startsAgain;
         boolean enough;
         boolean last;
         synchronized (this) {
@@ -132,9 +132,9 @@ abstract class Gathering {
             succeeded++;
             enough = !superseded && succeeded == ack;
             last = !superseded && succeeded + failed == nodes.length;
-            again = superseded;
+            startsAgain = superseded;
         }
-        if (again) {
+        if (startsAgain) {
             responder.respondLater(exchange, this::startAgain);
         }
         if (enough) {

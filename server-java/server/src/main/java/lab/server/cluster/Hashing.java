@@ -1,12 +1,13 @@
 package lab.server.cluster;
 
 import java.util.List;
+import java.util.Locale;
 
 /** The ways to place keys that {@code --hashing} knows. */
 public enum Hashing {
 
     /** The nodes with the highest murmur3 of key and node: even, and a node that comes or goes moves only its own keys. */
-    RENDEZVOUS("rendezvous") {
+    RENDEZVOUS {
         @Override
         public Placement place(List<String> nodes) {
             return new RendezvousPlacement(nodes);
@@ -17,7 +18,7 @@ public enum Hashing {
      * The fault that was published: the nodes with the highest {@code Objects.hash(node, key)}. That is a sum, so the
      * key moves all nodes by the same amount and hardly ever changes their order: one node gets all keys.
      */
-    OBJECTS_HASH("objects-hash") {
+    OBJECTS_HASH {
         @Override
         public Placement place(List<String> nodes) {
             return new ObjectsHashPlacement(nodes);
@@ -25,18 +26,12 @@ public enum Hashing {
     },
 
     /** The hash of the key modulo the number of nodes: even, but another number of nodes moves most keys. */
-    MODULO("modulo") {
+    MODULO {
         @Override
         public Placement place(List<String> nodes) {
             return new ModuloPlacement(nodes.size());
         }
     };
-
-    private final String flag;
-
-    Hashing(String flag) {
-        this.flag = flag;
-    }
 
     /**
      * A placement over some nodes.
@@ -48,6 +43,6 @@ public enum Hashing {
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

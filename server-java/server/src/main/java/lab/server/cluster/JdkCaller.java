@@ -6,11 +6,10 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
 import lab.server.api.ClusterSecret;
 import lab.server.api.Exchange;
 
-/** The JDK's client, {@code java.net.http}, over HTTP/1.1; blocking, or not. */
+/** The JDK's client, {@code java.net.http}, over HTTP/1.1; blocking. */
 final class JdkCaller implements BlockingTransport.Caller {
 
     private final HttpClient client;
@@ -19,21 +18,15 @@ final class JdkCaller implements BlockingTransport.Caller {
     private final String proof;
 
     /**
-     * @param client closed with this object
      * @param secret proves that a node sends the request
      */
-    JdkCaller(HttpClient client, String url, int timeoutMs, ClusterSecret secret) {
-        this.client = client;
+    JdkCaller(String url, int timeoutMs, ClusterSecret secret) {
+        this.client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
+                .connectTimeout(Duration.ofMillis(timeoutMs)).followRedirects(HttpClient.Redirect.NEVER)
+                .proxy(HttpClient.Builder.NO_PROXY).build();
         this.url = url;
         this.timeout = Duration.ofMillis(timeoutMs);
         this.proof = secret.fieldValue();
-    }
-
-    /** Settings that both ways to use the client share. */
-    static HttpClient.Builder client(int timeoutMs) {
-        return HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
-                .connectTimeout(Duration.ofMillis(timeoutMs)).followRedirects(HttpClient.Redirect.NEVER)
-                .proxy(HttpClient.Builder.NO_PROXY);
     }
 
     private HttpRequest request(PeerCall call) {
@@ -47,11 +40,6 @@ final class JdkCaller implements BlockingTransport.Caller {
     public BlockingTransport.PeerResponse ask(PeerCall call) throws IOException, InterruptedException {
         HttpResponse<byte[]> response = client.send(request(call), HttpResponse.BodyHandlers.ofByteArray());
         return new BlockingTransport.PeerResponse(response.statusCode(), response.body());
-    }
-
-    /** Sends without waiting. */
-    CompletableFuture<HttpResponse<byte[]>> askLater(PeerCall call) {
-        return client.sendAsync(request(call), HttpResponse.BodyHandlers.ofByteArray());
     }
 
     @Override

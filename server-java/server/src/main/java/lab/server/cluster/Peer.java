@@ -128,8 +128,8 @@ final class Peer {
         }
     }
 
-    private void probe(boolean again) {
-        Probe probe = new Probe(again);
+    private void probe(boolean repeats) {
+        Probe probe = new Probe(repeats);
         probe.start(this, System.nanoTime());
         client.send(probe);
     }
@@ -176,11 +176,11 @@ final class Peer {
         private static final long serialVersionUID = 1L;
 
         /** Whether another one follows if the node is still away. */
-        private final boolean again;
+        private final boolean repeats;
 
-        Probe(boolean again) {
+        Probe(boolean repeats) {
             super(Kind.PROBE, null, null);
-            this.again = again;
+            this.repeats = repeats;
         }
 
         @Override
@@ -195,7 +195,7 @@ final class Peer {
         }
 
         private void over() {
-            if (again) {
+            if (repeats) {
                 // It finds out itself that the node is not set aside any more.
                 probeLater();
             } else {

@@ -55,7 +55,7 @@ final class PipelinedConnection {
         this.selector = selector;
         this.timeoutNanos = timeoutNanos;
         this.maxCalls = maxCalls;
-        this.head = new PipelinedHead(secret);
+        this.head = new PipelinedHead(url, secret);
     }
 
     /** Takes a call, to be sent soon; false if there is no room for it. */

@@ -16,10 +16,11 @@ final class PipelinedHead {
     private final byte[] endLength;
 
     /**
+     * @param url    of the node that is asked
      * @param secret proves that a node sends the request
      */
-    PipelinedHead(ClusterSecret secret) {
-        String proof = " HTTP/1.1\r\n" + Exchange.INTERNAL_FIELD + ": " + secret.fieldValue() + "\r\n";
+    PipelinedHead(String url, ClusterSecret secret) {
+        String proof = " HTTP/1.1\r\nHost: " + Topology.host(url) + ':' + Topology.port(url) + "\r\n" + Exchange.INTERNAL_FIELD + ": " + secret.fieldValue() + "\r\n";
         end = PeerRequest.ascii(proof + "\r\n");
         endLength = PeerRequest.ascii(proof + "Content-Length: ");
     }

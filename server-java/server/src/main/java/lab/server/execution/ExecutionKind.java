@@ -1,21 +1,17 @@
 package lab.server.execution;
 
+import java.util.Locale;
+
 /** Where requests are handled; what {@code --execution} knows. */
 public enum ExecutionKind {
     /** On the thread that read the request. */
-    SELECTOR("selector"),
+    SELECTOR,
     /** On a pool, while the thread that read the request waits for it. */
-    BLOCKING_POOL("blocking-pool"),
+    BLOCKING_POOL,
     /** On a pool behind a bounded queue. */
-    POOL("pool"),
+    POOL,
     /** On virtual threads: as many as there are requests that wait for something. */
-    VIRTUAL("virtual");
-
-    private final String flag;
-
-    ExecutionKind(String flag) {
-        this.flag = flag;
-    }
+    VIRTUAL;
 
     /**
      * Makes an execution of this kind.
@@ -34,6 +30,6 @@ public enum ExecutionKind {
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

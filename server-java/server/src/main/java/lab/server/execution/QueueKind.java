@@ -1,5 +1,6 @@
 package lab.server.execution;
 
+import java.util.Locale;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingDeque;
@@ -8,20 +9,14 @@ import java.util.concurrent.LinkedBlockingQueue;
 /** The queue before a pool; what {@code --queue} knows. */
 public enum QueueKind {
     /** A ring with one lock. The request that waits longest is next. */
-    ARRAY("array"),
+    ARRAY,
     /** A list with a lock at each end. The request that waits longest is next. */
-    LINKED("linked"),
+    LINKED,
     /**
      * A stack with one lock. The newest request is next: under overload some are served fast and the others not at all,
      * instead of all too late.
      */
-    LIFO("lifo");
-
-    private final String flag;
-
-    QueueKind(String flag) {
-        this.flag = flag;
-    }
+    LIFO;
 
     BlockingQueue<Job> create(int size) {
         return switch (this) {
@@ -34,7 +29,7 @@ public enum QueueKind {
     /** As written on the command line. */
     @Override
     public String toString() {
-        return flag;
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
     /** A deque whose head is the end where jobs come in. */

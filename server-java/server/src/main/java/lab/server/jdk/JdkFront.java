@@ -1,78 +1,128 @@
 package lab.server.jdk;
 
-import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import lab.server.api.BodyMemory;
-import lab.server.api.ClusterSecret;
 import lab.server.api.Front;
 import lab.server.execution.Dispatcher;
+import lab.server.http.Limits;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * The key-value API over {@code com.sun.net.httpserver}.
- *
- * <p>That server has one thread that waits for connections, and reads each request with blocking reads. Where requests
- * are handled on the thread that reads them, this is that one thread, so a client that sends slowly holds all others up:
- * that is how report 2 had it, and nobody should. With a pool or with virtual threads, each request is read on a virtual
- * thread of its own before it is handed over.
+ * The key-value API over sockets of the JDK: a virtual thread for each connection reads and writes and waits for both.
+ * (The JDK's own HTTP server, as report 2 had it, is a program of its own, {@code server-jdk17}.)
  */
 public final class JdkFront implements Front {
 
-    /** Above so many idle connections the JDK closes each after its response; its default is 200. */
-    private static final String MAX_IDLE_PROPERTY = "sun.net.httpserver.maxIdleConnections";
-    private static final String MAX_IDLE = "20000";
-    /** Further connections are closed at once. */
-    private static final String MAX_CONNECTIONS_PROPERTY = "jdk.httpserver.maxConnections";
-    /** Seconds that a client may take to send a request; without it, those that stop half-way stay for ever. */
-    private static final String MAX_REQUEST_PROPERTY = "sun.net.httpserver.maxReqTime";
-    private static final String MAX_REQUEST_S = "120";
-    /** Whether the second write of a response waits for the acknowledgement of the first; the default is the JDK's. */
-    private static final String NODELAY_PROPERTY = "sun.net.httpserver.nodelay";
+    private static final Logger LOG = LoggerFactory.getLogger(JdkFront.class);
+    private static final long RETRY_MS = 100;
+    private static final int STOP_TIMEOUT_S = 10;
 
-    private final HttpServer server;
-    private final ExecutorService readers;
+    private final ServerSocket server = new ServerSocket();
+    private final Limits limits;
+    private final Dispatcher dispatcher;
+    private final BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
+    private final Set<JdkConnection> connections = ConcurrentHashMap.newKeySet();
+    private final ExecutorService threads = Executors.newThreadPerTaskExecutor(
+            Thread.ofVirtual().name("connection").factory());
+    private final Thread acceptor = Thread.ofPlatform().name("acceptor").unstarted(this::accept);
     private final LongAdder responses = new LongAdder();
-
-    /** The JDK reads these once in a process; what its user has set is left as it is. */
-    private static void setUnlessSet(String property, String value) {
-        if (System.getProperty(property) == null) {
-            System.setProperty(property, value);
-        }
-    }
 
     /**
      * Binds the port.
      *
-     * @param address      where to listen
-     * @param backlog      connections that may wait to be accepted
-     * @param connections  further ones are closed at once; 0 for no limit
-     * @param maxBodyBytes larger bodies are refused with 413
-     * @param dispatcher   what serves the requests
-     * @param secret       proves that another node sent a request; null if there is none
+     * @param address    where to listen
+     * @param backlog    connections that may wait to be accepted
+     * @param limits     what a connection may ask
+     * @param dispatcher what serves the requests
      * @throws IOException if the port cannot be bound
      */
-    public JdkFront(InetSocketAddress address, int backlog, int connections, int maxBodyBytes, Dispatcher dispatcher,
-            ClusterSecret secret) throws IOException {
-        setUnlessSet(MAX_IDLE_PROPERTY, MAX_IDLE);
-        setUnlessSet(MAX_CONNECTIONS_PROPERTY, Integer.toString(connections));
-        setUnlessSet(MAX_REQUEST_PROPERTY, MAX_REQUEST_S);
-        BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
-        server = HttpServer.create(address, backlog);
-        server.createContext("/", exchange -> JdkExchange.begin(exchange, maxBodyBytes, rooms, dispatcher,
-                secret, responses));
-        boolean onDispatcher = dispatcher.execution().onCaller() || dispatcher.execution().callerWaits();
-        readers = onDispatcher ? null : Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("reader").factory());
-        server.setExecutor(readers);
+    public JdkFront(InetSocketAddress address, int backlog, Limits limits, Dispatcher dispatcher) throws IOException {
+        this.limits = limits;
+        this.dispatcher = dispatcher;
+        try {
+            server.bind(address, backlog);
+        } catch (IOException | RuntimeException e) {
+            server.close();
+            throw e;
+        }
     }
 
     @Override
     public void start() {
-        server.start();
+        acceptor.start();
+    }
+
+    private void accept() {
+        while (!server.isClosed()) {
+            try {
+                begin(server.accept());
+            } catch (IOException e) {
+                if (!server.isClosed()) {
+                    LOG.error("A connection cannot be accepted; trying again in {} ms", RETRY_MS, e);
+                    pause();
+                }
+            }
+        }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(RETRY_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void begin(Socket socket) throws IOException {
+        if (limits.connections() > 0 && connections.size() >= limits.connections() && !closeLongestIdle()) {
+            socket.close();
+            return;
+        }
+        socket.setTcpNoDelay(true);
+        JdkConnection connection = new JdkConnection(this, limits, socket);
+        connections.add(connection);
+        threads.execute(connection);
+    }
+
+    /** Makes room for one who may have something to ask. */
+    private boolean closeLongestIdle() {
+        Optional<JdkConnection> longest = connections.stream().filter(JdkConnection::isIdle)
+                .min(Comparator.comparingLong(JdkConnection::idleSinceNanos));
+        longest.ifPresent(connection -> {
+            connection.close();
+            ended(connection);
+        });
+        return longest.isPresent();
+    }
+
+    void ended(JdkConnection connection) {
+        connections.remove(connection);
+    }
+
+    void responded() {
+        responses.increment();
+    }
+
+    BodyMemory.Rooms rooms() {
+        return rooms;
+    }
+
+    Dispatcher dispatcher() {
+        return dispatcher;
     }
 
     @Override
@@ -80,25 +130,31 @@ public final class JdkFront implements Front {
         return responses.sum();
     }
 
-    /** The JDK does not tell. */
     @Override
     public int connections() {
-        return UNKNOWN_CONNECTIONS;
+        return connections.size();
     }
 
     @Override
     public Map<String, Object> facts() {
-        Map<String, Object> facts = new LinkedHashMap<>();
-        facts.put("transport", "jdk.httpserver");
-        facts.put("nodelay", System.getProperty(NODELAY_PROPERTY, "default"));
-        return facts;
+        return new LinkedHashMap<>(Map.of("transport", "jdk.sockets"));
     }
 
     @Override
     public void close() {
-        server.stop(0);
-        if (readers != null) {
-            readers.shutdown();
+        try {
+            server.close();
+            acceptor.join(TimeUnit.SECONDS.toMillis(STOP_TIMEOUT_S));
+            connections.forEach(JdkConnection::close);
+            threads.shutdown();
+            // They read the store.
+            if (!threads.awaitTermination(STOP_TIMEOUT_S, TimeUnit.SECONDS)) {
+                LOG.warn("A connection did not end within {} s", STOP_TIMEOUT_S);
+            }
+        } catch (IOException e) {
+            LOG.warn("The port did not close", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 }

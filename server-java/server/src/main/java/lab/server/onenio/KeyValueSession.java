@@ -2,25 +2,29 @@ package lab.server.onenio;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicReference;
+import lab.server.api.Body;
 import lab.server.api.BodyMemory;
-import lab.server.api.Exchange;
 import lab.server.execution.Dispatcher;
-import lab.server.execution.Job;
+import lab.server.http.BodyPieces;
+import lab.server.http.Heads;
+import lab.server.http.Limits;
+import lab.server.http.ReceivedRequest;
+import lab.server.http.WireExchange;
 import one.nio.net.Session;
 import one.nio.net.Socket;
 
 /**
  * One connection, and on which thread its request is handled and gets its response: there is one at a time, so a request
- * costs no objects but its own bytes, and waits in a queue as the session itself.
+ * costs no objects but its own bytes, and waits in a queue as the session itself. Responses are written as bytes: one-nio's
+ * {@link one.nio.http.Response} builds a list of texts first, and changes the object that it is given.
  *
  * <p>A request is done when it has a response and its handler has returned, in whichever order; until then the session is
  * not used for the next one.
  *
  * <p>{@link PublishedSession} responds in another way, to show what that costs; it is loaded only where it is asked for.
  */
-class KeyValueSession extends ExchangeSession implements Job {
+class KeyValueSession extends SendingSession implements WireExchange {
 
     private final KeyValueServer owner;
     private final Dispatcher dispatcher;
@@ -50,12 +54,12 @@ class KeyValueSession extends ExchangeSession implements Job {
     }
 
     @Override
-    void begin(ReceivedRequest request) throws IOException {
+    void begin(ReceivedRequest received) throws IOException {
         responded = false;
         sent = false;
         handlerReturned = false;
-        if (request.rejection != null) {
-            respond(request.rejection, request.rejectionText);
+        if (received.rejection() != null) {
+            respond(received.rejection(), received.rejectionText());
             handlerReturned();
         } else if (handover == null) {
             dispatcher.dispatch(this);
@@ -80,7 +84,7 @@ class KeyValueSession extends ExchangeSession implements Job {
     @Override
     public void handle() {
         if (socket.isOpen()) {
-            work(dispatcher::serve);
+            WireExchange.super.handle();
         } else {
             abandoned = true;
             handlerReturned();
@@ -88,20 +92,12 @@ class KeyValueSession extends ExchangeSession implements Job {
     }
 
     @Override
-    public void refuse() {
-        work(dispatcher::respondRefused);
+    public final Dispatcher dispatcher() {
+        return dispatcher;
     }
 
     @Override
-    public void expire() {
-        work(dispatcher::respondExpired);
-    }
-
-    private interface Work {
-        void on(Exchange exchange) throws IOException;
-    }
-
-    private void work(Work work) {
+    public final void perform(Work work) {
         try {
             work.on(this);
         } catch (IOException e) {
@@ -158,28 +154,36 @@ class KeyValueSession extends ExchangeSession implements Job {
 
     @Override
     public void respondValue(MemorySegment value) throws IOException {
-        boolean keepAlive = current().keepAlive;
-        int length = (int) value.byteSize();
-        int bytes = Heads.okBytes(length, keepAlive) + length;
+        ReceivedRequest request = unanswered();
+        int bytes = Heads.okBytes(request, value);
         if (!handsOver()) {
             synchronized (this) {
                 if (bytes <= spareBytes()) {
                     byte[] spare = spareBuffer();
                     int from = spareStart();
-                    putValue(spare, from, value, length, keepAlive);
+                    Heads.putOk(spare, from, request, value);
                     deliver(spare, from, bytes, true);
                     return;
                 }
             }
         }
-        byte[] response = new byte[bytes];
-        putValue(response, 0, value, length, keepAlive);
-        deliver(response);
+        WireExchange.super.respondValue(value);
     }
 
-    private static void putValue(byte[] target, int from, MemorySegment value, int length, boolean keepAlive) {
-        int at = Heads.putOk(target, from, length, keepAlive);
-        MemorySegment.copy(value, ValueLayout.JAVA_BYTE, 0, target, at, length);
+    @Override
+    public void respondStream(Body body) throws IOException {
+        if (hasResponse() || request().isHead()) {
+            try (body) {
+                deliver(Heads.ofStream(unanswered(), body));
+            }
+            return;
+        }
+        StreamItem response = new StreamItem(new BodyPieces(request(), body));
+        if (body.waits()) {
+            deliverPieces(response);
+        } else {
+            deliverItem(response);
+        }
     }
 
     @Override
@@ -202,7 +206,7 @@ class KeyValueSession extends ExchangeSession implements Job {
     }
 
     @Override
-    final void deliver(byte[] bytes) throws IOException {
+    public final void deliver(byte[] bytes) throws IOException {
         if (handsOver()) {
             deliverItem(new ArrayQueueItem(bytes, 0, bytes.length, 0));
             return;
@@ -216,7 +220,7 @@ class KeyValueSession extends ExchangeSession implements Job {
     private void deliver(byte[] bytes, int from, int length, boolean borrowed) throws IOException {
         responded = true;
         sent = true;
-        boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
+        boolean keepAlive = request().keepAlive();
         try {
             sendOrHold(bytes, from, length, borrowed);
         } catch (IOException e) {
@@ -231,13 +235,8 @@ class KeyValueSession extends ExchangeSession implements Job {
         throw e;
     }
 
-    @Override
-    final void deliver(StreamItem response) throws IOException {
-        deliverItem(response);
-    }
-
-    @Override
-    final void deliverPieces(StreamItem response) throws IOException {
+    /** Sends a response piece by piece, each read by this thread; returns when all are on their way. */
+    private void deliverPieces(StreamItem response) throws IOException {
         try {
             while (!response.isEnded()) {
                 StreamItem.Piece piece = response.piece();
@@ -271,7 +270,7 @@ class KeyValueSession extends ExchangeSession implements Job {
     /** Writes as much of a response as the socket takes; the selector writes the rest. */
     private void send(QueueItem response) throws IOException {
         sent = true;
-        boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
+        boolean keepAlive = request().keepAlive();
         try {
             flushResponses();
             write(response);

@@ -43,6 +43,9 @@ abstract class PacedSession extends HttpSession {
      */
     abstract int step(byte[] buffer, int at, int end) throws IOException;
 
+    /** Called when nothing more can be taken for now. */
+    abstract void received();
+
     /** Sends responses that were held back to be sent together. */
     abstract void flushResponses() throws IOException;
 
@@ -164,6 +167,12 @@ abstract class PacedSession extends HttpSession {
         if (at < length && !closing && socket.isOpen()) {
             rest = Arrays.copyOfRange(buffer, at, length);
         }
+        received();
+    }
+
+    /** Whether bytes lie here that were read and not used yet. */
+    final boolean hasRest() {
+        return rest.length > 0;
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import lab.server.api.BodyMemory;
 import lab.server.api.Status;
 import lab.server.execution.Dispatcher;
+import lab.server.http.Limits;
 import one.nio.http.Response;
 import one.nio.net.Socket;
 
@@ -46,8 +47,8 @@ final class PublishedSession extends KeyValueSession {
     }
 
     private void send(Response response) throws IOException {
-        response.addHeader(current().keepAlive ? "Connection: Keep-Alive" : "Connection: close");
-        deliver(response.toBytes(true));
+        response.addHeader(unanswered().keepAlive() ? "Connection: Keep-Alive" : "Connection: close");
+        deliver(response.toBytes(!request().isHead()));
     }
 
     private static Response response(Status status, byte[] body) {

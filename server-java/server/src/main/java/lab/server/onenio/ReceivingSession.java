@@ -2,9 +2,12 @@ package lab.server.onenio;
 
 import java.io.IOException;
 import lab.server.api.BodyMemory;
-import lab.server.api.Exchange;
-import lab.server.api.Status;
-import lab.storage.HeapFootprint;
+import lab.server.http.FixedBody;
+import lab.server.http.HeadParser;
+import lab.server.http.Heads;
+import lab.server.http.IncomingBody;
+import lab.server.http.Limits;
+import lab.server.http.ReceivedRequest;
 import one.nio.http.HttpServer;
 import one.nio.net.Session;
 import one.nio.net.Socket;
@@ -16,15 +19,16 @@ import one.nio.net.Socket;
  */
 abstract class ReceivingSession extends PacedSession implements BodyMemory.Waiter {
 
-    /** A body that is too large is read and thrown away up to here, so that the client can read the response. */
-    static final long MAX_SKIP_BYTES = 1L << 30;
-    private static final byte[] CONTINUE = Heads.ascii("HTTP/1.1 100 Continue\r\n\r\n");
-
     private final Limits limits;
     private final BodyMemory.Rooms rooms;
+    private final HeadParser head;
 
+    /** The request whose head was read and whose body was not; or null. */
     private ReceivedRequest receiving;
-    private int headBytes;
+    /** The request that is being handled, or null. */
+    private ReceivedRequest request;
+    /** When the head that is being read began, in milliseconds, or 0 if none is. */
+    private volatile long headSinceMs;
     private IncomingBody body;
     /** Whether the body is of a request that already has a response. */
     private boolean bodyUnwanted;
@@ -44,10 +48,16 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         super(socket, server);
         this.limits = limits;
         this.rooms = rooms;
+        this.head = new HeadParser(limits);
     }
 
     /** Handles a request that was received whole. When it is done, {@link #requestDone} is called. */
-    abstract void begin(ReceivedRequest request) throws IOException;
+    abstract void begin(ReceivedRequest received) throws IOException;
+
+    /** The request that is being handled. */
+    public final ReceivedRequest request() {
+        return request;
+    }
 
     /** Whether requests lie ready behind the one that is being served, so that their responses may leave together. */
     final boolean isFollowed() {
@@ -72,139 +82,102 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
             afterBodyBytes();
             return next;
         }
-        for (int end = at; end < length; end++) {
-            if (buffer[end] == '\n') {
-                headBytes += end + 1 - at;
-                followed = end + 1 < length;
-                line(buffer, at, end > at && buffer[end - 1] == '\r' ? end - 1 : end);
-                return end + 1;
-            }
-        }
-        // A full buffer without an end of line could never be completed.
-        if (length - at >= Math.min(bufferBytes(), limits.headBytes())) {
-            rejectHead();
-            return length;
-        }
-        return -1;
+        int next = head.take(buffer, at, length, bufferBytes());
+        followed = next < length;
+        headRead();
+        return next;
     }
 
-    private void line(byte[] buffer, int from, int to) throws IOException {
-        if (headBytes > limits.headBytes()) {
-            rejectHead();
-        } else if (receiving == null) {
-            // Empty lines before a request are allowed and mean nothing.
-            if (from < to) {
-                receiving = HeadParser.requestLine(buffer, from, to);
-                if (receiving.rejection != null) {
-                    dispatch();
+    @Override
+    final void received() {
+        boolean begun = handling == null && receiving == null && body == null && (head.isBegun() || hasRest());
+        if (!begun && headSinceMs != 0) {
+            headSinceMs = 0;
+        } else if (begun && headSinceMs == 0) {
+            headSinceMs = System.currentTimeMillis();
+        }
+    }
+
+    /** Refuses a head that takes longer than the limit. */
+    final void endSlowHead(long nowMs) {
+        if (isSlow(nowMs)) {
+            synchronized (this) {
+                if (isSlow(nowMs) && handling == null && !closing && socket.isOpen()) {
+                    try {
+                        head.refuseTime();
+                        headRead();
+                    } catch (IOException e) {
+                        handleException(e);
+                    }
                 }
             }
-        } else if (from < to) {
-            HeadParser.headerLine(receiving, buffer, from, to, limits.secret());
-        } else {
-            endOfHead();
         }
     }
 
-    private void rejectHead() throws IOException {
-        receiving = ReceivedRequest.unreadable(Status.HEAD_TOO_LARGE, "The head of the request is too large; a line may "
-                + "have " + (Math.min(bufferBytes(), limits.headBytes()) - 1) + " bytes and all lines "
-                + limits.headBytes() + ". Send less, or start the server with a larger --max-head-bytes.");
-        dispatch();
+    private boolean isSlow(long nowMs) {
+        long sinceMs = headSinceMs;
+        return sinceMs != 0 && nowMs - sinceMs >= limits.headMs();
     }
 
-    private void endOfHead() throws IOException {
-        ReceivedRequest request = receiving;
-        fromNode = request.internal;
-        if (request.chunkedBody) {
-            HeadParser.checkChunked(request);
+    private void headRead() throws IOException {
+        ReceivedRequest read = head.poll();
+        if (read == null) {
+            return;
         }
-        if (request.rejection != null || !request.chunkedBody && request.contentLength <= 0) {
+        if (headSinceMs != 0) {
+            headSinceMs = 0;
+        }
+        receiving = read;
+        fromNode = read.isInternal();
+        body = IncomingBody.of(read, limits);
+        bodyUnwanted = body != null && read.rejection() != null;
+        if (body == null || bodyUnwanted) {
             dispatch();
-        } else if (request.chunkedBody) {
-            body = new ChunkedBody(limits.bodyBytes(), limits.headBytes());
-            askForBody();
-        } else if (request.contentLength > limits.bodyBytes() + (request.internal ? Exchange.INTERNAL_EXTRA_BYTES : 0)) {
-            rejectBody(new SkippedBody(request.contentLength), request.contentLength > MAX_SKIP_BYTES);
-        } else if (request.contentLength <= BodyMemory.UNCOUNTED_BYTES) {
-            body = new FixedBody((int) request.contentLength);
-            askForBody();
-        } else {
+        } else if (body.needsRoom()) {
             reserveOrWait();
+        } else {
+            askForBody();
         }
     }
 
     private void askForBody() throws IOException {
-        if (receiving.expectsContinue) {
+        if (receiving.expectsContinue()) {
             flushResponses();
-            write(CONTINUE, 0, CONTINUE.length);
+            write(Heads.CONTINUE, 0, Heads.CONTINUE.length);
         }
     }
 
     private void afterBodyBytes() throws IOException {
-        if (body instanceof ChunkedBody chunks) {
-            if (chunks.isMalformed()) {
-                rejectChunks();
-                return;
-            } else if (chunks.isTooLarge()) {
-                chunks.skipRest();
-                giveBackMemory();
-                rejectBody(chunks, false);
-                return;
-            } else if (chunks.needsRoom()) {
-                reserveOrWait();
-                return;
-            }
-        }
         if (body.isComplete()) {
             IncomingBody received = body;
             body = null;
-            if (bodyUnwanted) {
-                bodyUnwanted = false;
-                if (endAfterBody) {
-                    scheduleClose();
-                }
-            } else {
-                receiving.setBody(received.bytes());
+            if (!bodyUnwanted) {
+                receiving.receiveBody(received.bytes());
                 dispatch();
+            } else if (endAfterBody) {
+                scheduleClose();
             }
-        }
-    }
-
-    private void rejectChunks() throws IOException {
-        body = null;
-        if (bodyUnwanted) {
+        } else if (body.isMalformed() && bodyUnwanted) {
             // It has a response already.
             scheduleClose();
-        } else {
-            receiving.reject(Status.BAD_REQUEST, "The chunks of the body cannot be read; send for each its size in "
-                    + "hexadecimal digits, a line break, its bytes and a line break, and 0 as the last size.");
-            receiving.keepAlive = false;
-            dispatch();
-        }
-    }
-
-    private void rejectBody(IncomingBody unwanted, boolean tooLong) throws IOException {
-        ReceivedRequest request = receiving;
-        String size = request.chunkedBody ? "more than " + limits.bodyBytes() : Long.toString(request.contentLength);
-        request.reject(Status.TOO_LARGE, "The body has " + size + " bytes; at most " + limits.bodyBytes()
-                + " are taken. Start the server with a larger --max-value-bytes, or send less.");
-        if (tooLong || request.expectsContinue && !request.chunkedBody) {
-            // The first would send for too long; the second has not sent its body and may send it or not.
-            request.keepAlive = false;
+        } else if (body.isMalformed()) {
             body = null;
-        } else {
-            body = unwanted;
+            receiving.rejectChunks();
+            dispatch();
+        } else if (body.isTooLarge()) {
+            body.skipRest();
+            giveBackMemory();
             bodyUnwanted = true;
+            receiving.rejectBody(limits);
+            dispatch();
+        } else if (body.needsRoom()) {
+            reserveOrWait();
         }
-        dispatch();
     }
 
     private void reserveOrWait() throws IOException {
-        int bodyBytes = body instanceof ChunkedBody chunks ? chunks.wantedBytes() : (int) receiving.contentLength;
-        wantedIn = rooms.of(bodyBytes);
-        // A body in chunks is copied while it grows.
-        wantedBytes = HeapFootprint.ofArray(bodyBytes) * (receiving.chunkedBody ? 2 : 1);
+        wantedIn = rooms.of(body.wantedBytes());
+        wantedBytes = body.wantedHeapBytes();
         if (!wantedIn.reserve(this)) {
             waitForMemory();
             return;
@@ -223,10 +196,9 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     }
 
     private void useReservedRoom() throws IOException {
-        if (body instanceof ChunkedBody chunks) {
-            chunks.grantRoom();
-        } else {
-            body = new FixedBody((int) receiving.contentLength);
+        body.grantRoom();
+        if (body instanceof FixedBody) {
+            // Its client was not told yet that it may send.
             askForBody();
         }
         giveBackMemory();
@@ -259,10 +231,10 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     }
 
     private void dispatch() throws IOException {
-        ReceivedRequest request = receiving;
+        request = receiving;
         receiving = null;
-        headBytes = 0;
-        handling = request;
+        // One-nio must know that a request is being handled, not which.
+        handling = FIN;
         begin(request);
     }
 
@@ -273,6 +245,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
      */
     final void requestDone(boolean late) throws IOException {
         handling = null;
+        request = null;
         giveBackMemory();
         if (late) {
             resumeOnSelector();
@@ -300,8 +273,28 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
 
     /** A connection that waits for us is not idle, and those of other nodes stay open for their next request. */
     @Override
-    public int checkStatus(long currentTime, long keepAlive) {
-        return waitsForMemory || handling != null && queueHead == null || fromNode && receiving == null ? Session.ACTIVE : super.checkStatus(currentTime, keepAlive);
+    public int checkStatus(long nowMs, long keepAliveMs) {
+        boolean waitsForResponse = handling != null && queueHead == null;
+        boolean isOfNode = fromNode && isBetweenRequests();
+        return waitsForMemory || waitsForResponse || isOfNode ? Session.ACTIVE : super.checkStatus(nowMs, keepAliveMs);
+    }
+
+    private boolean isBetweenRequests() {
+        return receiving == null && !head.isBegun();
+    }
+
+    /** Whether it can be closed without harm to anybody but a client that does nothing. */
+    final boolean isIdle() {
+        return isBetweenRequests() && !hasRest() && handling == null && body == null && queueHead == null && !fromNode;
+    }
+
+    /** Closes it if it is idle still. */
+    final synchronized boolean closeIfIdle() {
+        boolean idle = isIdle() && socket.isOpen();
+        if (idle) {
+            close();
+        }
+        return idle;
     }
 
     @Override

@@ -3,6 +3,7 @@ package lab.server.onenio;
 import java.io.IOException;
 import java.util.Arrays;
 import lab.server.api.BodyMemory;
+import lab.server.http.Limits;
 import one.nio.http.HttpServer;
 import one.nio.net.Socket;
 

@@ -79,7 +79,7 @@ class ClusterRangeTest {
     }
 
     private static void put(TestServer nodes, RawClient client, String id, byte[] record) throws Exception {
-        client.send("PUT /v0/entity?id=" + id + " HTTP/1.1\r\n" + nodes.proof() + "Content-Length: " + record.length
+        client.send("PUT /v0/entity?id=" + id + " HTTP/1.1\r\nHost: test\r\n" + nodes.proof() + "Content-Length: " + record.length
                 + "\r\n\r\n");
         client.send(record);
         assertEquals(201, client.read().status());
@@ -110,7 +110,7 @@ class ClusterRangeTest {
         GatedStorage storage = new GatedStorage();
         TestServer node = TestServer.start(storage, "--topology", self, "--self", self);
         try (RawClient client = new RawClient(node.port())) {
-            client.send("GET /v0/entities?start=k&scope=cluster HTTP/1.1\r\n\r\n");
+            client.send("GET /v0/entities?start=k&scope=cluster HTTP/1.1\r\nHost: test\r\n\r\n");
             storage.reached.await();
             Thread closer = Thread.ofPlatform().start(node::close);
             // Long enough for a server that does not wait for the range to close its store.

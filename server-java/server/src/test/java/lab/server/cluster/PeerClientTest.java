@@ -337,15 +337,14 @@ class PeerClientTest {
         assertFalse(peer.isAside());
     }
 
-    @ParameterizedTest
-    @EnumSource(value = ClientKind.class, names = {"PIPELINED", "JDK_ASYNC"})
-    void callsWithoutAResponseTakeNoThread(ClientKind kind) throws Exception {
+    @Test
+    void callsWithoutAResponseTakeNoThreadOfThePipelinedClient() throws Exception {
         CountDownLatch over = new CountDownLatch(1);
         FakeNode node = node(request -> {
             over.await();
             return FakeNode.response(200, NO_BYTES);
         });
-        Peer peer = peer(kind, node.url(), 5_000);
+        Peer peer = peer(ClientKind.PIPELINED, node.url(), 5_000);
         int before = Thread.activeCount();
         List<Asked> calls = new ArrayList<>();
         for (int i = 0; i < 200; i++) {

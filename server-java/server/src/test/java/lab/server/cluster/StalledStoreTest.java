@@ -19,7 +19,7 @@ class StalledStoreTest {
 
     private static final String QUORUM = "&ack=2&from=3";
     private static final String PUT_HELD =
-            "PUT /v0/entity?id=" + HeldStorage.HELD + QUORUM + " HTTP/1.1\r\nContent-Length: 1\r\n\r\nx";
+            "PUT /v0/entity?id=" + HeldStorage.HELD + QUORUM + " HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\nx";
     private static final int CALLERS = 24;
 
     private final HeldStorage storage = new HeldStorage();
@@ -54,7 +54,7 @@ class StalledStoreTest {
     /** Sends requests on many connections, of which only those fail to be served that share a selector with the stall. */
     private void assertOthersAreServed() throws Exception {
         for (int caller = 0; caller < CALLERS; caller++) {
-            client().send("GET /v0/entity?id=other&ack=2&from=3 HTTP/1.1\r\n\r\n");
+            client().send("GET /v0/entity?id=other&ack=2&from=3 HTTP/1.1\r\nHost: test\r\n\r\n");
         }
         int served = 0;
         for (RawClient caller : clients.subList(clients.size() - CALLERS, clients.size())) {
@@ -83,8 +83,8 @@ class StalledStoreTest {
     @Test
     void requestBehindOneWithALateResponseIsHandledOnItsSelector() throws Exception {
         RawClient pipelining = client();
-        pipelining.send("PUT /v0/entity?id=first" + QUORUM + " HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"
-                + "GET /v0/entity?id=first" + QUORUM + " HTTP/1.1\r\n\r\n" + PUT_HELD);
+        pipelining.send("PUT /v0/entity?id=first" + QUORUM + " HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\nx"
+                + "GET /v0/entity?id=first" + QUORUM + " HTTP/1.1\r\nHost: test\r\n\r\n" + PUT_HELD);
         storage.awaitHeld(1);
         assertOthersAreServed();
         storage.letGo();
@@ -102,7 +102,7 @@ class StalledStoreTest {
                     lab.storage.Bytes.utf8("ahead"));
             RawClient other = new RawClient(nodes.port(1));
             clients.add(other);
-            other.send("PUT /v0/entity?id=behind" + i + " HTTP/1.1\r\n" + nodes.proof(1) + "Content-Length: "
+            other.send("PUT /v0/entity?id=behind" + i + " HTTP/1.1\r\nHost: test\r\n" + nodes.proof(1) + "Content-Length: "
                     + ahead.length + "\r\n\r\n");
             other.send(ahead);
             assertEquals(201, other.read().status());
@@ -121,7 +121,7 @@ class StalledStoreTest {
         for (int node = 1; node < 3; node++) {
             RawClient other = new RawClient(nodes.port(node));
             clients.add(other);
-            other.send("PUT /v0/entity?id=" + HeldStorage.HELD + " HTTP/1.1\r\n" + nodes.proof(node)
+            other.send("PUT /v0/entity?id=" + HeldStorage.HELD + " HTTP/1.1\r\nHost: test\r\n" + nodes.proof(node)
                     + "Content-Length: " + record.length + "\r\n\r\n");
             other.send(record);
             assertEquals(201, other.read().status());

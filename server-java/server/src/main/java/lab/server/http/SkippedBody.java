@@ -1,7 +1,7 @@
-package lab.server.onenio;
+package lab.server.http;
 
 /** A body that is not wanted: it is read and thrown away, so that the client can finish and read the response. */
-final class SkippedBody implements IncomingBody {
+final class SkippedBody extends IncomingBody {
 
     private static final byte[] NOTHING = {};
 
