@@ -184,17 +184,30 @@ pub struct Prepared {
 /// The way to tell each worker its start, and the way to wait for its end.
 pub type Launched = (Vec<Sender<u64>>, Vec<JoinHandle<Result<Ended>>>);
 
-/// Starts the threads.
+/// Calls a function when a thread ends, however it ends.
+struct AtEnd<F: Fn()>(F);
+
+impl<F: Fn()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Starts the threads. Each calls `on_end` with its number when it ends.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] when the system has no more threads.
-pub fn launch(workers: Vec<Prepared>) -> Result<Launched> {
+pub fn launch(workers: Vec<Prepared>, on_end: impl Fn(usize) + Clone + Send + 'static) -> Result<Launched> {
     let mut starts = Vec::new();
     let mut handles = Vec::new();
     for (index, Prepared { work, start }) in workers.into_iter().enumerate() {
         let thread = std::thread::Builder::new().name(format!("load-{index}"));
+        let on_end = on_end.clone();
         let handle = thread
-            .spawn(work)
+            .spawn(move || {
+                let _at_end = AtEnd(|| on_end(index));
+                work()
+            })
             .map_err(|error| Error::CouldNotRun(format!("cannot start thread {index}: {error}; give fewer with -t")))?;
         starts.push(start);
         handles.push(handle);

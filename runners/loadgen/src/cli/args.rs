@@ -68,7 +68,14 @@ pub(super) struct Args {
     /// Begin, with the warm-up if there is one, at this instant of the wall clock, in nanoseconds since 1970
     #[arg(long, value_name = "UNIX_NS", help_heading = LOAD)]
     pub(super) start_at: Option<u64>,
-    /// Header to add, 'Name: value'; may be given often
+    /// Method of the requests [default: GET; with -b POST]
+    #[arg(short, long, value_name = "METHOD", help_heading = LOAD)]
+    pub(super) method: Option<String>,
+    /// Body of the requests; @FILE: what the file holds, @-: what standard input gives
+    #[arg(short, long, value_name = "BODY|@FILE", help_heading = LOAD)]
+    pub(super) body: Option<String>,
+    /// Header to add, 'Name: value'; may be given often. As with curl, 'Name:' takes a header away that would be sent
+    /// (Host), and 'Name;' sends one without a value
     #[arg(short = 'H', long = "header", value_name = "H", help_heading = LOAD)]
     pub(super) headers: Vec<String>,
     /// One of several servers that share one schedule; may be given often. -R is the rate over all of them, -c the
@@ -83,8 +90,9 @@ pub(super) struct Args {
     pub(super) targets: Vec<String>,
     /// How the targets share the schedule: 'request' (each request to one or the other, in an order balanced for the
     /// predecessor), 'slice=100ms' (one is loaded, the others idle, in random order), 'none' (one after the other)
-    #[arg(long, value_name = "HOW", default_value = "request", help_heading = TARGETS)]
-    pub(super) interleave: String,
+    /// [default: request]
+    #[arg(long, value_name = "HOW", help_heading = TARGETS)]
+    pub(super) interleave: Option<String>,
     /// Shares of the targets in the order given, e.g. 1:1:0.2
     #[arg(long, value_name = "A:B…", help_heading = TARGETS)]
     pub(super) weights: Option<String>,

@@ -16,8 +16,14 @@ pub struct TargetConfig {
     pub target: Target,
     /// Lua script.
     pub script: Option<PathBuf>,
+    /// Method of its requests, where the script sets no other.
+    pub method: String,
+    /// Body of its requests, where the script sets no other.
+    pub body: Option<Vec<u8>>,
     /// Headers as name and value.
     pub headers: Vec<(String, String)>,
+    /// A `Host` header is sent.
+    pub sends_host: bool,
     /// Its share of the schedule, against those of the others.
     pub weight: u32,
 }

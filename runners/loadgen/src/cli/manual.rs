@@ -2,11 +2,11 @@
 
 use super::args::Args;
 use crate::error::{Error, Result};
+use crate::output;
 use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use std::io::Write;
 
 /// Command lines, each with what it does.
 const EXAMPLES: [(&str, &str); 7] = [
@@ -43,7 +43,7 @@ const EXIT_CODES: [(u8, &str); 5] = [
     (1, "A flag, the URL or the script is wrong, or the script failed during the run (reports are written)"),
     (2, "The run could not be done: nothing listens, a file cannot be written, the system refuses a resource"),
     (3, "An objective of --slo was missed"),
-    (130, "The run was ended by SIGINT or SIGTERM (reports are written; a second signal ends it without them)"),
+    (130, "The run was ended by SIGINT, SIGTERM or SIGHUP (reports are written; a third signal ends it without them)"),
 ];
 
 /// Format the examples and exit codes that end `--help`.
@@ -81,7 +81,8 @@ fn page() -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// [`Error::CouldNotRun`] when standard output cannot be written.
 pub(super) fn print_page() -> Result<()> {
-    print(page(), "manual page")
+    let page = page().map_err(|error| Error::CouldNotRun(format!("cannot make the manual page: {error}")))?;
+    output::print("the manual page", page)
 }
 
 /// Print the completions of a shell.
@@ -91,14 +92,7 @@ pub(super) fn print_page() -> Result<()> {
 pub(super) fn print_completions(shell: Shell) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "truepace", &mut text);
-    print(Ok(text), "completions")
-}
-
-fn print(text: std::io::Result<Vec<u8>>, what: &str) -> Result<()> {
-    let mut stdout = std::io::stdout();
-    text.and_then(|text| stdout.write_all(&text)).and_then(|()| stdout.flush()).map_err(|error| {
-        Error::CouldNotRun(format!("cannot write the {what} to standard output: {error}; direct it to a file"))
-    })
+    output::print("the completions", text)
 }
 
 #[cfg(test)]

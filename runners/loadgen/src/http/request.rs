@@ -3,7 +3,7 @@
 //! Each text is divided by its framing alone (RFC 9112 section 6), which costs little; that names and values are valid is
 //! looked at on request ([`check`]), since a script's texts are alike in that.
 
-use super::MAX_HEADERS;
+use super::USUAL_HEADERS;
 use super::body::{Body, Chunk};
 use super::header::defect;
 use memchr::memchr;
@@ -140,7 +140,8 @@ fn value_of<'a>(line: &'a [u8], lower_name: &[u8]) -> Option<&'a [u8]> {
 }
 
 fn check_head(head: &[u8], first_line: usize) -> Result<(), String> {
-    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let count = USUAL_HEADERS.max(memchr::memchr_iter(b'\n', head).count());
+    let mut slots = vec![httparse::EMPTY_HEADER; count];
     let Err(error) = httparse::Request::new(&mut slots).parse(head) else { return Ok(()) };
     let lines = head.split(|byte| *byte == b'\n').enumerate().skip(1);
     let found = lines.into_iter().find_map(|(index, line)| {

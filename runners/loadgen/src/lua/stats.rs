@@ -142,7 +142,8 @@ pub fn done(
         let latency = Stats::new(latency_ns.clone(), 1e-3, open_loop);
         let mut rates = crate::record::new_histogram();
         thread_rates.iter().for_each(|rate| rates.saturating_record(rate.round() as u64));
-        done.call::<()>((
+        script.call((
+            done,
             summary,
             lua.create_userdata(latency)?,
             lua.create_userdata(Stats::new(rates, 1.0, open_loop))?,

@@ -80,7 +80,7 @@ fn a_page_that_cannot_be_written_is_an_error() {
         eprintln!("skipped: no /dev/full here");
         return;
     };
-    for (arguments, what) in [(&["--man"][..], "manual page"), (&["--completions", "zsh"], "completions")] {
+    for (arguments, what) in [(&["--man"][..], "the manual page"), (&["--completions", "zsh"], "completions")] {
         let output = Command::new(env!("CARGO_BIN_EXE_truepace"))
             .args(arguments)
             .stdout(full.try_clone().unwrap())
