@@ -53,9 +53,9 @@ impl InterleaveKind {
 /// Who takes a request that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum QueueKind {
-    /// Each connection has its own share of the schedule: a request waits for its connection.
+    /// The one whose turn it is, as in wrk2: a request waits until it is free.
     Connection,
-    /// Any free connection of the target takes the next request, as a pool of clients does.
+    /// Any that is free, as in a pool of clients.
     Shared,
 }
 

@@ -90,9 +90,9 @@ pub trait Io {
 /// a client sees. Both are recorded for every response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ReceiveClock {
-    /// The kernel's stamp on the last byte as it came in (Linux); elsewhere as `user`.
+    /// The kernel's stamp on the response as it came in (Linux, not with --io uring); elsewhere as `user`.
     Kernel,
-    /// Our own reading, once the response is read: our own waking is measured too.
+    /// The generator's, once it has read the response: its own waking is measured too, as in wrk and wrk2.
     User,
 }
 
@@ -128,9 +128,9 @@ pub struct Interface {
 /// Which system interface waits for sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
-    /// The best that works here.
+    /// Epoll on Linux, else portable.
     Auto,
-    /// Linux io_uring: fewer system calls per request; refused in many containers.
+    /// Linux io_uring: fewer system calls per request, but the clock of a response is `user`; many containers refuse it.
     Uring,
     /// Linux epoll with nanosecond time-outs.
     Epoll,
@@ -141,7 +141,7 @@ pub enum Backend {
 /// Opens a back end for `connections` connections. Where it cannot have the clock asked for, it has [`ReceiveClock::User`].
 ///
 /// # Errors
-/// When the one asked for is not there; `Auto` falls back instead.
+/// When the one asked for is not there; `Auto` falls back instead. It never tries io_uring, which has no stamps.
 pub fn open(backend: Backend, clock: ReceiveClock, connections: usize) -> Result<Box<dyn Io>> {
     let refused = |name: &str, error: io::Error| {
         Error::CouldNotRun(format!("this system refuses {name}: {error}; use --io auto to take what it has"))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub enum Arrival {
     /// Even gaps; connections in rotation.
     Constant,
-    /// Independent arrivals: the gaps of each connection are exponential, and so are those of the whole.
+    /// Independent arrivals, as of many users: gaps are exponential.
     Poisson,
 }
 

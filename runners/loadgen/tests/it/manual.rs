@@ -27,7 +27,7 @@ fn help_has_groups_examples_and_exit_codes() {
     let help = printed(&["--help"]);
     let mut rest = help.as_str();
     for heading in
-        ["Load:", "Targets:", "Measurement:", "Scripts:", "Reports:", "System:", "Examples:", "Exit codes:", "  130  "]
+        ["Load:", "Requests:", "Targets:", "Measurement:", "Reports:", "System:", "Examples:", "Output:", "Exit codes:"]
     {
         let line = format!("\n{heading}");
         rest = rest.split_once(&line).unwrap_or_else(|| panic!("'{heading}' is missing or misplaced in {help}")).1;
