@@ -7,12 +7,12 @@ use std::io::{ErrorKind, Write};
 /// Writes to standard output. A reader that has gone away (`| head`) has what it wanted; that is no error.
 ///
 /// # Errors
-/// [`Error::CouldNotRun`] that names `what` when it cannot be written, for example to a full disk.
-pub fn print(what: &str, text: impl AsRef<[u8]>) -> Result<()> {
+/// [`Error::CouldNotRun`] that names the text (`name`) when it cannot be written, for example to a full disk.
+pub fn print(name: &str, text: impl AsRef<[u8]>) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::CouldNotRun(format!(
-            "cannot write {what} to standard output: {error}; free some space or direct it elsewhere"
+            "cannot write {name} to standard output: {error}; free some space or direct it elsewhere"
         ))),
         _ => Ok(()),
     }

@@ -81,7 +81,7 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
     // A wrong script is reported first: it needs no server.
     let load = |target: &TargetConfig| target.script.is_some().then(|| Script::load(target, tags)).transpose();
     let mains = config.targets.iter().map(load).collect::<Result<Vec<_>>>()?;
-    crate::limits::make_room(config.total_connections() * config.targets.len(), config.threads)?;
+    crate::limits::allow_files_for(config.total_connections() * config.targets.len(), config.threads)?;
     let mut addresses = Vec::new();
     for (target, main) in config.targets.iter().zip(&mains) {
         let listening = listening_peers(config, target)?;
@@ -288,19 +288,19 @@ fn call_done(config: &Config, outcome: &Outcome, script: &Script) -> Result<()> 
     done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
 }
 
-/// Tries each address of the host once: a script may ask for all that listen (`wrk.addrs`), else the first will do.
+/// The addresses of the host at which a server listens: for a script all of them (`wrk.addrs`), otherwise the first.
 fn listening_peers(config: &Config, target: &TargetConfig) -> Result<Vec<Peer>> {
-    let mut found = Vec::new();
+    let mut listening = Vec::new();
     let mut reasons = Vec::new();
     for address in target.target.peers()? {
         match address.listens(config.timeout) {
             Ok(_) if target.script.is_none() => return Ok(vec![address]),
-            Ok(_) => found.push(address),
+            Ok(_) => listening.push(address),
             Err(error) => reasons.push(format!("{address}: {error}")),
         }
     }
-    if !found.is_empty() {
-        return Ok(found);
+    if !listening.is_empty() {
+        return Ok(listening);
     }
     Err(Error::CouldNotRun(format!(
         "cannot connect to {} ({}); start the server, or check host and port of the URL",

@@ -20,7 +20,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Whether somebody listens.
+    /// Connects once, to see whether a server listens there.
     ///
     /// # Errors
     /// The system's own.
@@ -146,15 +146,15 @@ impl Target {
     pub fn resolve(&self) -> Result<Vec<SocketAddr>> {
         let failed =
             |why: String| Error::CouldNotRun(format!("the host {} has no address: {why}; check the URL", self.host));
-        let found: Vec<_> = (self.host.as_str(), self.port_or_default())
+        let addresses: Vec<_> = (self.host.as_str(), self.port_or_default())
             .to_socket_addrs()
             .map_err(|error| failed(error.to_string()))?
             .collect();
-        if found.is_empty() { Err(failed("the name resolves to nothing".into())) } else { Ok(found) }
+        if addresses.is_empty() { Err(failed("the name resolves to nothing".into())) } else { Ok(addresses) }
     }
 }
 
-/// A text with its `%2F` and the like as what they stand for; `None` where they stand for nothing.
+/// Decodes percent-encoding (RFC 3986 section 2.1); `None` where a `%` begins no encoded byte.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

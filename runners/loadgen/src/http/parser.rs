@@ -272,8 +272,8 @@ fn check_prefix(head: &[u8]) -> Result<(), ParseError> {
 
 /// Index just after the empty line that ends a head; lines end in LF or CR LF.
 fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
-    memchr::memchr_iter(b'\n', &bytes[from..]).find_map(|found| {
-        let after = from + found + 1;
+    memchr::memchr_iter(b'\n', &bytes[from..]).find_map(|line_end| {
+        let after = from + line_end + 1;
         match bytes[after..] {
             [b'\n', ..] => Some(after + 1),
             [b'\r', b'\n', ..] => Some(after + 2),

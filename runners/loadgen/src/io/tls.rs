@@ -32,14 +32,14 @@ pub struct Tls {
 
 struct Session {
     tls: ClientConnection,
-    /// The handshake is over and was reported.
-    stands: bool,
+    /// The handshake is over, and [`Event::Connected`] was reported.
+    established: bool,
     /// The server has said that nothing more will come.
     ended: bool,
 }
 
 impl Tls {
-    /// A layer for connections to these hosts (names or addresses); those without one are left as they are.
+    /// A layer over `inner`. `hosts` has the host (name or address) of each connection; connections without one stay plain.
     ///
     /// # Errors
     /// When a host is no valid server name.
@@ -98,7 +98,7 @@ impl Tls {
             self.plain.resize(before + state.plaintext_bytes_to_read(), 0);
             session.tls.reader().read_exact(&mut self.plain[before..])?;
         }
-        Ok(!session.tls.is_handshaking() && !std::mem::replace(&mut session.stands, !session.tls.is_handshaking()))
+        Ok(!session.tls.is_handshaking() && !std::mem::replace(&mut session.established, !session.tls.is_handshaking()))
     }
 }
 
@@ -106,7 +106,7 @@ impl Io for Tls {
     fn connect(&mut self, connection: usize, peer: &Peer) -> io::Result<()> {
         if let Some(name) = &self.names[connection] {
             let tls = ClientConnection::new(self.config.clone(), name.clone()).map_err(io::Error::other)?;
-            self.sessions[connection] = Some(Box::new(Session { tls, stands: false, ended: false }));
+            self.sessions[connection] = Some(Box::new(Session { tls, established: false, ended: false }));
         }
         self.inner.connect(connection, peer)
     }
@@ -160,18 +160,21 @@ impl Io for Tls {
                 self.encrypted.extend_from_slice(bytes);
                 (connection, arrived)
             }
-            (connection, Event::Closed) => return Some((connection, self.before_standing(connection, Event::Closed))),
+            (connection, Event::Closed) => {
+                return Some((connection, self.before_established(connection, Event::Closed)));
+            }
             (connection, Event::ReadFailed(error)) => {
-                return Some((connection, self.before_standing(connection, Event::ReadFailed(error))));
+                return Some((connection, self.before_established(connection, Event::ReadFailed(error))));
             }
             // Written out, since the borrow of the inner event ends here.
             (connection, Event::ConnectFailed(error)) => return Some((connection, Event::ConnectFailed(error))),
             (connection, Event::WriteFailed(error)) => return Some((connection, Event::WriteFailed(error))),
         };
-        let stood = self.sessions[connection].as_deref().is_some_and(|session| session.stands);
-        let outcome = self.decrypt(connection).and_then(|stands_now| self.flush(connection).map(|()| stands_now));
+        let was_established = self.sessions[connection].as_deref().is_some_and(|session| session.established);
+        let outcome =
+            self.decrypt(connection).and_then(|is_established| self.flush(connection).map(|()| is_established));
         match outcome {
-            Err(error) if stood => Some((connection, Event::ReadFailed(error))),
+            Err(error) if was_established => Some((connection, Event::ReadFailed(error))),
             Err(error) => Some((connection, Event::ConnectFailed(error))),
             Ok(true) => Some((connection, Event::Connected)),
             Ok(false) if self.plain.is_empty() => self.has_ended(connection).then_some((connection, Event::Closed)),
@@ -198,10 +201,10 @@ impl Tls {
         self.sessions[connection].as_deref().is_some_and(|session| session.ended)
     }
 
-    /// What ends a connection within the handshake is a failure to connect.
-    fn before_standing<'a>(&self, connection: usize, event: Event<'a>) -> Event<'a> {
+    /// An event that ends the connection during the handshake is a failure to connect.
+    fn before_established<'a>(&self, connection: usize, event: Event<'a>) -> Event<'a> {
         match &self.sessions[connection] {
-            Some(session) if !session.stands => Event::ConnectFailed(io::Error::new(
+            Some(session) if !session.established => Event::ConnectFailed(io::Error::new(
                 io::ErrorKind::ConnectionAborted,
                 "closed within the TLS handshake",
             )),
@@ -210,7 +213,7 @@ impl Tls {
     }
 }
 
-/// Accepts every certificate, and every signature by its key: without the one the other says nothing.
+/// Accepts every certificate and every signature: a signature proves nothing where its key may be anybody's.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

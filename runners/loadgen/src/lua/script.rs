@@ -28,14 +28,15 @@ const MAX_TAGS: u8 = 64;
 /// Longest name of an operation, in bytes.
 const MAX_TAG_BYTES: usize = 64;
 
-/// What is called again and again. Each looks the script's function up anew.
+/// Functions of `wrk.lua` that are called during the load. They look the script's function up at every call, since a
+/// script may exchange it.
 struct Calls {
     /// Calls a function of the script so that what it raises can be read.
     guarded: Function,
     request: Function,
     delay: Function,
     response: Function,
-    /// The numbers of the operations' names, by name: the script's side of [`Tags`], which saves the look into it.
+    /// Numbers of the operations by name: a copy of [`Tags`] for `wrk.lua`, so that it need not ask for every request.
     numbers: Table,
 }
 
@@ -69,8 +70,8 @@ impl Script {
     /// # Errors
     /// [`Error::Script`].
     pub fn set_addresses(&self, addresses: &[Peer]) -> Result<()> {
-        let found: Vec<_> = addresses.iter().cloned().map(address::Address).collect();
-        self.wrk().and_then(|wrk| wrk.set("addrs", found)).map_err(|error| script_error(&self.path, &error))
+        let addresses: Vec<_> = addresses.iter().cloned().map(address::Address).collect();
+        self.wrk().and_then(|wrk| wrk.set("addrs", addresses)).map_err(|error| script_error(&self.path, &error))
     }
 
     /// In the main state: calls `setup(thread)` for a worker.
