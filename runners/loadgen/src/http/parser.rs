@@ -37,7 +37,7 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ParseError::NotHttp => "the response does not start with HTTP/1.",
-            ParseError::HeadTooLarge => "the head of the response is longer than 300 KiB",
+            ParseError::HeadTooLarge => "the head of the response is longer than 80 KiB",
             ParseError::BadHead => "the status line or a header is malformed",
             ParseError::BadLength => "Content-Length is not one number",
             ParseError::BadChunk => "a chunk is malformed",
