@@ -19,8 +19,9 @@ _NEXT = re.compile(r"\s(?:&&|;)\s")  # what a shell runs after the command befor
 _LONG = {
     **{"threads": "t", "connections": "c", "duration": "d", "rate": "R", "script": "s", "header": "H", "latency": "L"},
     **{"u_latency": "U", "timeout": "T", "requests": "n", "batch_latency": "B", "version": "v", "help": "h"},
+    **{"method": "m", "body": "b"},
 }
-_SWITCHES = frozenset("LUBvh")
+_SWITCHES = frozenset(("L", "U", "B", "v", "h", "summary", "wrk-compat", "man"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-//! Workers before and at their start: Lua states in wrk's order, shares of the schedule, threads.
+//! Prepares and starts the workers: their Lua states (made in the order in which wrk makes them), their shares of the
+//! schedule, their threads.
 
 use crate::cli::{Config, InterleaveKind, QueueKind};
 use crate::clock::seconds_to_ns;
@@ -50,7 +51,7 @@ pub fn prepare_sources(
     Ok(workers)
 }
 
-/// The schedule of a run: its rate over time, and whose its slots are.
+/// The schedule of a run: its rate over time, and which target gets which of its slots.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     /// Offered rate over time; `None` in a closed loop.
@@ -94,13 +95,13 @@ impl Schedule {
         }
     }
 
-    /// In how many nanoseconds from the start of the run a bounded number of requests is due; `None` without a bound, in
-    /// a closed loop, and where the rate falls to zero before.
+    /// With `-n`: nanoseconds from the start of the run in which that many requests are due. `None` without `-n`, in a
+    /// closed loop, and where the rate falls to zero before.
     fn bounded_ns(&self, config: &Config) -> Option<u64> {
         self.profile.as_ref()?.due_ns(config.requests? as f64)
     }
 
-    /// The share of the schedule of one of so many connections (or queues) of a target; `None` in a closed loop.
+    /// The requests of one connection (or of one thread's queue) of a target; `None` in a closed loop.
     fn share(&self, config: &Config, place: Place) -> Option<Arrivals> {
         let profile = self.profile.as_ref()?;
         let place = config.share.place(place);
@@ -175,26 +176,39 @@ fn dealt(thread: usize, threads: usize, count: usize) -> impl Iterator<Item = us
     (0..count).map(move |number| thread + number * threads)
 }
 
-/// A worker before its thread. It is made in its thread, because its sockets never leave it.
+/// A worker whose thread is not started. The worker itself is made in that thread, because its sockets never leave it.
 pub struct Prepared {
     work: Box<dyn FnOnce() -> Result<Ended> + Send>,
     start: Sender<u64>,
 }
 
-/// The way to tell each worker its start, and the way to wait for its end.
+/// For every worker: where its start is sent to, and its thread.
 pub type Launched = (Vec<Sender<u64>>, Vec<JoinHandle<Result<Ended>>>);
 
-/// Starts the threads.
+/// Calls a function when a thread ends, however it ends.
+struct AtEnd<F: Fn()>(F);
+
+impl<F: Fn()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Starts the threads. Each calls `on_end` with its number when it ends.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] when the system has no more threads.
-pub fn launch(workers: Vec<Prepared>) -> Result<Launched> {
+pub fn launch(workers: Vec<Prepared>, on_end: impl Fn(usize) + Clone + Send + 'static) -> Result<Launched> {
     let mut starts = Vec::new();
     let mut handles = Vec::new();
     for (index, Prepared { work, start }) in workers.into_iter().enumerate() {
         let thread = std::thread::Builder::new().name(format!("load-{index}"));
+        let on_end = on_end.clone();
         let handle = thread
-            .spawn(work)
+            .spawn(move || {
+                let _at_end = AtEnd(|| on_end(index));
+                work()
+            })
             .map_err(|error| Error::CouldNotRun(format!("cannot start thread {index}: {error}; give fewer with -t")))?;
         starts.push(start);
         handles.push(handle);

@@ -8,6 +8,7 @@ pub mod io;
 pub mod launch;
 pub mod limits;
 pub mod lua;
+pub mod output;
 pub mod random;
 pub mod record;
 pub mod reference;

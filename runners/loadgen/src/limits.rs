@@ -1,19 +1,19 @@
-//! Open files: a connection is one.
+//! The limit on open files, of which every connection is one.
 
 use crate::error::{Error, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files besides the connections: reports, the pollers of the threads, standard streams, the script's own.
-const BESIDES: u64 = 64;
-/// More than this a thread needs for itself.
-const A_THREAD: u64 = 4;
+/// Open files besides connections and threads: reports, standard streams, those of the script.
+const OTHER_FILES: u64 = 64;
+/// Open files of a worker thread besides its connections: what waits for sockets and timers.
+const FILES_PER_THREAD: u64 = 4;
 
-/// Makes room for so many connections: the soft limit goes up to what is needed, as far as the hard one allows.
+/// Raises the soft limit on open files to what so many connections and threads need.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] when the hard limit is too low, before anything is opened.
-pub fn make_room(connections: usize, threads: usize) -> Result<()> {
-    let needed = connections as u64 + threads as u64 * A_THREAD + BESIDES;
+pub fn allow_files_for(connections: usize, threads: usize) -> Result<()> {
+    let needed = connections as u64 + threads as u64 * FILES_PER_THREAD + OTHER_FILES;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|soft| soft >= needed) {
         return Ok(());

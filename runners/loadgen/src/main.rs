@@ -1,13 +1,13 @@
 //! `truepace`: see `truepace --help`.
 
 use std::process::ExitCode;
-use truepace::{cli, run};
+use truepace::{cli, output, run};
 
 fn main() -> ExitCode {
     match cli::parse(std::env::args().collect()).and_then(|config| run::run(&config)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("truepace: {error}");
+            output::complain(format_args!("truepace: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

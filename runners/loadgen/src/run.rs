@@ -6,26 +6,24 @@ use crate::error::{Error, Result};
 use crate::io::{Interface, ReceiveClock};
 use crate::launch::{Schedule, launch, prepare_sources, prepare_workers};
 use crate::lua::{Script, done, ended};
+use crate::output::complain;
 use crate::record::{Chunks, Collector, Comparison, Logs, Pool, Summary, Times};
-use crate::report::hlog::HlogWriter;
-use crate::report::requests_log::RequestsLog;
-use crate::report::{Conditions, Outcome, Run, console, hgrm, json};
-use crate::signal::Interrupt;
+use crate::report::files::{self, Files};
+use crate::report::{Conditions, Outcome, Run, console};
+use crate::signal::{EXIT_INTERRUPTED, Interrupt};
 use crate::tags::Tags;
 use crate::target::Peer;
 use crate::units::format_us;
 use crate::usage::{Cpu, yield_to_everybody};
-use crate::worker::{Delivery, Ended, Shared};
-use std::ffi::OsString;
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use crate::worker::{Delivery, Ended, Shared, Source};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-/// Exit code of a run that was ended by a signal.
-const EXIT_INTERRUPTED: u8 = 130;
 /// Exit code of a run that missed an objective of `--slo`.
 const EXIT_OBJECTIVE_MISSED: u8 = 3;
 /// Seconds that each worker may have under way to the collector, besides the one that it fills.
@@ -36,37 +34,67 @@ const CHUNKS_UNDER_WAY: usize = 128;
 const LEAST_STRETCH_NS: u64 = 250_000_000;
 /// Time between the last worker's readiness and position 0 of the schedule.
 const START_DELAY_NS: u64 = 2_000_000;
+/// How long after a signal a worker may take to end: many times what one takes whose script returns.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The same after a second signal.
+const SHORT_PATIENCE: Duration = Duration::from_millis(300);
 /// To a terminal: back to the line's begin, and wipe it.
 const CLEAR_LINE: &str = "\r\x1b[K";
+
+/// What the main thread waits for while the load goes on.
+enum Happening {
+    /// The worker of this number ended.
+    WorkerEnded(usize),
+    /// A signal came.
+    Signal,
+}
+
+/// A run whose load is over.
+struct Measured {
+    run: Run,
+    /// Each target's main Lua state.
+    mains: Vec<Option<Script>>,
+    /// The threads' Lua states, which `done` asks for their values.
+    _sources: Vec<Source>,
+    interrupt: Interrupt,
+}
 
 /// Runs, reports, and gives the exit code.
 ///
 /// # Errors
 /// Every reason for which there is no result.
 pub fn run(config: &Config) -> Result<u8> {
-    // A wrong script is reported first: it needs no server.
     let tags = Tags::default();
-    let load = |target: &TargetConfig| target.script.is_some().then(|| Script::load(target, &tags)).transpose();
+    let schedule = Schedule::new(config);
+    let (files, logs) = Files::create(config, schedule.sequence(), &tags)?;
+    match measure(config, &schedule, &tags, logs) {
+        Ok(measured) => report(config, &measured, files),
+        Err(error) => {
+            files::remove_empty(config);
+            Err(error)
+        }
+    }
+}
+
+/// Loads the targets.
+fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) -> Result<Measured> {
+    // A wrong script is reported first: it needs no server.
+    let load = |target: &TargetConfig| target.script.is_some().then(|| Script::load(target, tags)).transpose();
     let mains = config.targets.iter().map(load).collect::<Result<Vec<_>>>()?;
-    crate::limits::make_room(config.total_connections() * config.targets.len(), config.threads)?;
+    crate::limits::allow_files_for(config.total_connections() * config.targets.len(), config.threads)?;
     let mut addresses = Vec::new();
     for (target, main) in config.targets.iter().zip(&mains) {
-        let found = those_that_listen(config, target)?;
+        let listening = listening_peers(config, target)?;
         if let Some(script) = main {
-            script.set_addresses(&found)?;
+            script.set_addresses(&listening)?;
         }
-        addresses.push(found[0].clone());
+        addresses.push(listening[0].clone());
     }
-    let schedule = Schedule::new(config);
-    let json_file = config.json.as_deref().map(json::create).transpose()?;
-    if let Some(path) = &config.hgrm {
-        hgrm::create(path)?;
-        for target in config.targets.iter().filter(|_| config.has_several()) {
-            hgrm::create(&sibling(path, &target.name))?;
-        }
-    }
-    let mut logs = create_logs(config, &schedule, &tags)?;
-    let interrupt = Interrupt::install()?;
+    let sources = prepare_sources(config, &mains, &addresses, tags)?;
+    // Until here a signal ends the process: a script that does not return from its body or init() has measured nothing.
+    let (happenings_to, happenings) = channel();
+    let signalled = happenings_to.clone();
+    let interrupt = Interrupt::install(move || drop(signalled.send(Happening::Signal)))?;
     let pool = Pool::new(config.targets.len(), config.threads * (1 + SECONDS_UNDER_WAY));
     let each_request = config.requests_log.is_some() || config.has_several();
     let chunks = Chunks::new(if each_request { CHUNKS_UNDER_WAY } else { 0 });
@@ -76,11 +104,10 @@ pub fn run(config: &Config) -> Result<u8> {
         pool: pool.clone(),
         chunks: chunks.clone(),
     };
-    let sources = prepare_sources(config, &mains, &addresses, &tags)?;
     if config.rate.is_some() && sources.iter().flatten().any(|(source, _)| source.script().wants_delay()) {
-        eprintln!(
+        complain(
             "truepace: the script's delay() is not called: with -R the schedule says when requests leave; \
-             leave -R out for a closed loop with delays"
+             leave -R out for a closed loop with delays",
         );
     }
     console::print_start(config);
@@ -88,21 +115,21 @@ pub fn run(config: &Config) -> Result<u8> {
     // Room for all that can be under way, so that no worker ever waits for the collector.
     let (deliveries_to, deliveries) = sync_channel(config.threads * (2 + SECONDS_UNDER_WAY) + CHUNKS_UNDER_WAY);
     let (ready_to, ready) = channel();
-    let workers = prepare_workers(sources, config, &schedule, &shared, &ready_to, &deliveries_to);
-    drop((ready_to, deliveries_to));
-    let (starts, workers) = launch(workers)?;
+    let workers = prepare_workers(sources, config, schedule, &shared, &ready_to, &deliveries_to);
+    drop(ready_to);
+    let (starts, workers) = launch(workers, move |worker| drop(happenings_to.send(Happening::WorkerEnded(worker))))?;
     // Ends when each worker has said so, or has ended without.
     ready.iter().for_each(drop);
     let origin_ns = begin_at(config)?;
     let start_unix_us = unix_us_at(origin_ns + seconds_to_ns(config.warmup_s));
-    begin_logs(&mut logs, config, start_unix_us).map_err(Error::CouldNotRun)?;
+    files::begin(&mut logs, config, start_unix_us)?;
     let collector = Collector::new(
         config.threads,
         config.targets.len(),
         pool,
         chunks,
         logs,
-        config.has_several().then(|| compare(config, &schedule)),
+        config.has_several().then(|| compare(config, schedule)),
         live_line(config),
     );
     let collecting = std::thread::spawn(move || collect(collector, &deliveries));
@@ -110,13 +137,23 @@ pub fn run(config: &Config) -> Result<u8> {
         // A worker that has ended already tells why when it is joined.
         let _ = start.send(origin_ns);
     }
-    let ends = workers.into_iter().map(join).collect::<Vec<_>>().into_iter().collect::<Result<Vec<Ended>>>()?;
+    let left_behind = wait_for_workers(&happenings, workers.len(), &interrupt);
+    let ended = workers.into_iter().enumerate().filter(|(worker, _)| !left_behind.contains(worker));
+    let ends = ended.map(|(_, handle)| join(handle)).collect::<Vec<_>>().into_iter().collect::<Result<Vec<Ended>>>()?;
+    if !left_behind.is_empty() {
+        let _ = deliveries_to.send(Delivery::End);
+    }
+    drop(deliveries_to);
     let collector = join(collecting)?;
 
     let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
-    let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(started_ns);
-    let window_end_ns =
-        ends.iter().map(|end| end.window.scheduled_until_ns(end.finished_ns)).max().unwrap_or(started_ns);
+    let now_ns = monotonic_ns();
+    let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(now_ns);
+    let window_end_ns = ends
+        .iter()
+        .map(|end| end.window.scheduled_until_ns(end.finished_ns))
+        .max()
+        .unwrap_or(now_ns.min(started_ns + seconds_to_ns(config.duration_s)));
     let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
     let window_s = window_end_ns.saturating_sub(started_ns) as f64 / 1e9;
     let busiest_s = ends.iter().map(|end| end.cpu.total_s()).fold(0.0, f64::max);
@@ -124,13 +161,14 @@ pub fn run(config: &Config) -> Result<u8> {
         elapsed_s,
         window_s,
         start_unix_us,
-        threads: ends.len(),
+        threads: config.threads,
         cpu: ends.iter().fold(Cpu::default(), |sum, end| sum.and(end.cpu)),
         busiest: busiest_s / elapsed_s.max(1e-9),
         interface: ends
             .first()
             .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface),
         interrupted: interrupt.came(),
+        threads_left_behind: left_behind.len(),
     };
     let loaded = |target: usize| match (&schedule.interleave, schedule.slices()) {
         (_, Some(slices)) => {
@@ -146,9 +184,31 @@ pub fn run(config: &Config) -> Result<u8> {
     let calibrations_us = ends.iter().filter_map(|end| end.calibration_mean_us).collect();
     let collection = collector.finish(elapsed_s, dropped);
     let run = Run::new(config, collection, conditions, loaded, tags.names(), calibrations_us, failure);
-    end_live_line();
-    report(config, &run, json_file, &mains)?;
-    exit_code(config, &run)
+    let sources = ends.into_iter().flat_map(|end| end.sources).collect();
+    Ok(Measured { run, mains, _sources: sources, interrupt })
+}
+
+/// Waits until all workers have ended. Returns those that have not, although a signal came a while ago: their script
+/// does not return.
+fn wait_for_workers(happenings: &Receiver<Happening>, workers: usize, interrupt: &Interrupt) -> BTreeSet<usize> {
+    let mut running: BTreeSet<usize> = (0..workers).collect();
+    let mut give_up: Option<Instant> = None;
+    while !running.is_empty() {
+        let happening = match give_up {
+            None => happenings.recv().ok(),
+            Some(moment) => happenings.recv_timeout(moment.saturating_duration_since(Instant::now())).ok(),
+        };
+        match happening {
+            Some(Happening::WorkerEnded(worker)) => drop(running.remove(&worker)),
+            Some(Happening::Signal) => {
+                let patience = if interrupt.count() > 1 { SHORT_PATIENCE } else { PATIENCE };
+                let moment = Instant::now() + patience;
+                give_up = Some(give_up.map_or(moment, |earlier| earlier.min(moment)));
+            }
+            None => break,
+        }
+    }
+    running
 }
 
 /// The moment of position 0 of the schedule: soon, or at the agreed instant. A generator that would begin after it is of
@@ -164,9 +224,6 @@ fn begin_at(config: &Config) -> Result<u64> {
 }
 
 fn exit_code(config: &Config, run: &Run) -> Result<u8> {
-    if let Some(failure) = &run.failure {
-        return Err(failure.clone());
-    }
     let interrupted = run.whole.conditions.interrupted;
     let outcomes = if run.targets.is_empty() { std::slice::from_ref(&run.whole) } else { &run.targets };
     for (outcome, target) in outcomes.iter().zip(&config.targets) {
@@ -188,37 +245,6 @@ fn exit_code(config: &Config, run: &Run) -> Result<u8> {
     })
 }
 
-fn names(config: &Config) -> Vec<String> {
-    config.targets.iter().map(|target| target.name.clone()).collect()
-}
-
-/// Creates what is written while the run goes on.
-fn create_logs(config: &Config, schedule: &Schedule, tags: &Tags) -> Result<Logs> {
-    let names = names(config);
-    let hlog = config.hlog.as_deref().map(|path| HlogWriter::create(path, &names, tags.clone()));
-    let requests =
-        config.requests_log.as_deref().map(|path| RequestsLog::create(path, &names, schedule.sequence(), tags.clone()));
-    Ok(Logs { hlog: hlog.transpose().map_err(Error::CouldNotRun)?, requests: requests.transpose()? })
-}
-
-/// A target's own file: its name after that of the path.
-fn sibling(path: &Path, name: &str) -> PathBuf {
-    let mut file = OsString::from(path);
-    file.push(".");
-    file.push(name);
-    PathBuf::from(file)
-}
-
-fn begin_logs(logs: &mut Logs, config: &Config, start_unix_us: u64) -> std::result::Result<(), String> {
-    if let Some(log) = &mut logs.hlog {
-        log.begin(start_unix_us)?;
-    }
-    match &mut logs.requests {
-        Some(log) => log.begin(start_unix_us, config.receive_clock.name()),
-        None => Ok(()),
-    }
-}
-
 /// Targets are compared in stretches of time in which each has its share of the requests.
 fn compare(config: &Config, schedule: &Schedule) -> Comparison {
     let of_rounds = |round_ns: f64| (LEAST_STRETCH_NS as f64 / round_ns).ceil().max(1.0) * round_ns;
@@ -234,27 +260,25 @@ fn compare(config: &Config, schedule: &Schedule) -> Comparison {
     Comparison::new(config.targets.len(), stretch_ns.map(|length| length as u64), schedule.sequence())
 }
 
-fn report(config: &Config, run: &Run, json_file: Option<std::fs::File>, mains: &[Option<Script>]) -> Result<()> {
-    console::print(config, run);
-    if let Some(file) = json_file {
-        json::write(file, config, run)?;
-    }
-    if let Some(path) = &config.hgrm {
-        hgrm::write(path, &run.whole, &run.tags)?;
-        for (outcome, target) in run.targets.iter().zip(&config.targets) {
-            hgrm::write(&sibling(path, &target.name), outcome, &run.tags)?;
+/// Writes every report, whatever becomes of the others, and calls `done`. Returns the exit code.
+fn report(config: &Config, measured: &Measured, files: Files) -> Result<u8> {
+    let Measured { run, mains, interrupt, .. } = measured;
+    end_live_line();
+    let mut errors: Vec<Error> = run.failure.iter().cloned().collect();
+    errors.extend(console::print(config, run).err());
+    errors.extend(files.write(config, run));
+    interrupt.reports_are_written();
+    // The states of a thread that was left behind are in use.
+    if run.whole.conditions.threads_left_behind == 0 {
+        let outcomes = if run.targets.is_empty() { std::slice::from_ref(&run.whole) } else { &run.targets };
+        for (outcome, main) in outcomes.iter().zip(mains) {
+            errors.extend(main.as_ref().and_then(|script| call_done(config, outcome, script).err()));
         }
     }
-    if let Some(reason) = &run.log_error {
-        return Err(Error::CouldNotRun(reason.clone()));
-    }
-    let outcomes = if run.targets.is_empty() { std::slice::from_ref(&run.whole) } else { &run.targets };
-    for (outcome, main) in outcomes.iter().zip(mains) {
-        if let Some(script) = main {
-            call_done(config, outcome, script)?;
-        }
-    }
-    Ok(())
+    let code = exit_code(config, run);
+    let Some(first) = errors.first() else { return code };
+    errors.iter().for_each(|error| complain(format_args!("truepace: {error}")));
+    Ok(first.exit_code())
 }
 
 fn call_done(config: &Config, outcome: &Outcome, script: &Script) -> Result<()> {
@@ -264,19 +288,19 @@ fn call_done(config: &Config, outcome: &Outcome, script: &Script) -> Result<()> 
     done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
 }
 
-/// Tries each address of the host once: a script may ask for all that listen (`wrk.addrs`), else the first will do.
-fn those_that_listen(config: &Config, target: &TargetConfig) -> Result<Vec<Peer>> {
-    let mut found = Vec::new();
+/// The addresses of the host at which a server listens: for a script all of them (`wrk.addrs`), otherwise the first.
+fn listening_peers(config: &Config, target: &TargetConfig) -> Result<Vec<Peer>> {
+    let mut listening = Vec::new();
     let mut reasons = Vec::new();
     for address in target.target.peers()? {
         match address.listens(config.timeout) {
             Ok(_) if target.script.is_none() => return Ok(vec![address]),
-            Ok(_) => found.push(address),
+            Ok(_) => listening.push(address),
             Err(error) => reasons.push(format!("{address}: {error}")),
         }
     }
-    if !found.is_empty() {
-        return Ok(found);
+    if !listening.is_empty() {
+        return Ok(listening);
     }
     Err(Error::CouldNotRun(format!(
         "cannot connect to {} ({}); start the server, or check host and port of the URL",
@@ -291,6 +315,7 @@ fn collect(mut collector: Collector, deliveries: &Receiver<Delivery>) -> Result<
         match delivery {
             Delivery::Second { intervals, last, whole } => collector.take(intervals, last, whole),
             Delivery::Requests(requests) => collector.take_requests(requests),
+            Delivery::End => break,
         }
     }
     Ok(collector)
@@ -313,7 +338,8 @@ fn live_line(config: &Config) -> Box<dyn FnMut(&Summary) + Send> {
         let of = if bounded { String::new() } else { format!(" of {duration}") };
         let errors = &second.counts.errors;
         let times = |times: &Times| format!("p50 {}, p99 {}", format_us(times.p50_us), format_us(times.p99_us));
-        eprint!(
+        let _ = write!(
+            std::io::stderr(),
             "{CLEAR_LINE}{} s{of}: {} responses/s, response {}, service {}, errors {} (status {})",
             second.index + 1,
             second.counts.completed,
@@ -328,6 +354,6 @@ fn live_line(config: &Config) -> Box<dyn FnMut(&Summary) + Send> {
 /// Makes room for the report where the live line stood.
 fn end_live_line() {
     if std::io::stderr().is_terminal() {
-        eprint!("{CLEAR_LINE}");
+        let _ = write!(std::io::stderr(), "{CLEAR_LINE}");
     }
 }

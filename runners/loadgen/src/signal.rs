@@ -1,32 +1,75 @@
-//! SIGINT and SIGTERM end a run early but in order: every report is still written, marked interrupted.
+//! SIGINT, SIGTERM and SIGHUP end a run early but in order: every report is still written, marked interrupted.
+//!
+//! The first signal asks the workers to end; one whose script does not return is left behind after a while. The second
+//! leaves it behind at once. The third ends the process without reports. Once the reports are written, the first does.
 
 use crate::error::{Error, Result};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Set once a signal came.
+/// Exit code of a run that was ended by a signal.
+pub const EXIT_INTERRUPTED: u8 = 130;
+/// The signal that ends the process, counted from the first.
+const LAST_SIGNAL: u32 = 3;
+
+/// How many signals came.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt {
+    count: Arc<AtomicU32>,
+    reported: Arc<AtomicBool>,
+}
 
 impl Interrupt {
-    /// Catches the signals. A second one ends the process at once.
+    /// Catches the signals in a thread of its own, and calls `on_signal` after each. A SIGHUP that whoever started the
+    /// process ignores (`nohup`) stays ignored.
     ///
     /// # Errors
-    /// [`Error::CouldNotRun`] when the system refuses a handler.
-    pub fn install() -> Result<Self> {
+    /// [`Error::CouldNotRun`] when the system refuses a handler or the thread.
+    pub fn install(on_signal: impl Fn() + Send + 'static) -> Result<Self> {
+        let refused = |error| Error::CouldNotRun(format!("cannot catch signals: {error}"));
+        let caught = [SIGINT, SIGTERM].into_iter().chain((!is_ignored(SIGHUP)).then_some(SIGHUP));
+        let mut signals = Signals::new(caught).map_err(refused)?;
         let interrupt = Interrupt::default();
-        for signal in [SIGINT, SIGTERM] {
-            // Order matters: the second signal finds the flag set, the first sets it.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, interrupt.0.clone())
-                .and_then(|_| signal_hook::flag::register(signal, interrupt.0.clone()))
-                .map_err(|error| Error::CouldNotRun(format!("cannot catch signal {signal}: {error}")))?;
-        }
+        let own = interrupt.clone();
+        let catching = move || {
+            for _ in signals.forever() {
+                let count = own.count.fetch_add(1, Ordering::Relaxed) + 1;
+                if count >= LAST_SIGNAL || own.reported.load(Ordering::Relaxed) {
+                    // At once: a script that does not return may hold what an orderly exit would wait for.
+                    signal_hook::low_level::exit(i32::from(EXIT_INTERRUPTED));
+                }
+                on_signal();
+            }
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(catching).map_err(refused)?;
         Ok(interrupt)
     }
 
     /// Whether a signal came.
     pub fn came(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.count() > 0
     }
+
+    /// How many signals came.
+    pub fn count(&self) -> u32 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Every report is written: the next signal ends the process.
+    pub fn reports_are_written(&self) {
+        self.reported.store(true, Ordering::Relaxed);
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks for the action without setting one; the pointer is to a sigaction that outlives the call, and all
+    // zeroes are a valid one.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
 }

@@ -56,7 +56,11 @@ fn parse_one(text: &str, open_loop: bool) -> Result<Objective, String> {
     let wrong =
         |why: &str| format!("'{text}' {why}; write for example p99=10ms, max=1s, errors=0, errors=0.1%, achieved=99%");
     let (name, limit) = text.split_once('=').ok_or_else(|| wrong("has no '='"))?;
+    // A bare number would be seconds, as with the other flags, and is meant as milliseconds as often as not.
     let duration = || {
+        if limit.ends_with(|letter: char| letter.is_ascii_digit() || letter == '.') {
+            return Err(wrong("has a limit without a unit"));
+        }
         parse_seconds(limit).map(|seconds| seconds * 1e6).map_err(|reason| wrong(&format!("has no limit: {reason}")))
     };
     let share = || {
@@ -127,9 +131,20 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in
-            ["", "p99", "p99=fast", "p0=1s", "p100=1s", "latency=1s", "errors=few", "achieved=99", "achieved=101%"]
-        {
+        for text in [
+            "",
+            "p99",
+            "p99=fast",
+            "p99=1",
+            "max=0.5",
+            "mean=1e3",
+            "p0=1s",
+            "p100=1s",
+            "latency=1s",
+            "errors=few",
+            "achieved=99",
+            "achieved=101%",
+        ] {
             assert!(parse(text, true).is_err(), "{text}");
         }
         assert!(parse("achieved=99%", false).is_err());

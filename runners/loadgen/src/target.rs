@@ -20,7 +20,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Whether somebody listens.
+    /// Connects once, to see whether a server listens there.
     ///
     /// # Errors
     /// The system's own.
@@ -54,6 +54,8 @@ pub struct Target {
     pub port: Option<u16>,
     /// Path and query, from the slash on.
     pub path: String,
+    /// The value of the `Authorization` header that the URL's user and password make (RFC 7617).
+    pub authorization: Option<String>,
     /// The Unix socket to connect to in place of host and port; the host is then `localhost`.
     pub socket: Option<PathBuf>,
 }
@@ -80,12 +82,20 @@ impl Target {
         let path = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
         if scheme == UNIX {
             let socket = decoded(authority)
-                .filter(|socket| !socket.as_os_str().is_empty())
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+                .filter(|socket| !socket.is_empty())
+                .map(PathBuf::from)
                 .ok_or_else(|| wrong("names no socket, such as http+unix://%2Frun%2Fapp.sock/path"))?;
             let (scheme, host) = ("http".to_owned(), "localhost".to_owned());
-            return Ok(Target { url: url.to_owned(), scheme, host, port: None, path, socket: Some(socket) });
+            let (url, socket) = (url.to_owned(), Some(socket));
+            return Ok(Target { url, scheme, host, port: None, path, authorization: None, socket });
         }
-        let address = authority.rsplit('@').next().unwrap_or(authority);
+        let (credentials, address) =
+            authority.rsplit_once('@').map_or((None, authority), |(user, address)| (Some(user), address));
+        let authorization = match credentials {
+            Some(text) => Some(basic(text).ok_or_else(|| wrong("has a user or password with a wrong '%'"))?),
+            None => None,
+        };
         let (host, port) = match address.strip_prefix('[').map(|inner| inner.split_once(']')) {
             Some(Some((host, after))) => (host, after.strip_prefix(':')),
             Some(None) => return Err(wrong("has no ']' after its IPv6 address")),
@@ -104,7 +114,8 @@ impl Target {
             ),
             None => None,
         };
-        Ok(Target { url: url.to_owned(), scheme, host: host.to_owned(), port, path, socket: None })
+        let (url, host) = (url.to_owned(), host.to_owned());
+        Ok(Target { url, scheme, host, port, path, authorization, socket: None })
     }
 
     /// The port to connect to.
@@ -135,24 +146,45 @@ impl Target {
     pub fn resolve(&self) -> Result<Vec<SocketAddr>> {
         let failed =
             |why: String| Error::CouldNotRun(format!("the host {} has no address: {why}; check the URL", self.host));
-        let found: Vec<_> = (self.host.as_str(), self.port_or_default())
+        let addresses: Vec<_> = (self.host.as_str(), self.port_or_default())
             .to_socket_addrs()
             .map_err(|error| failed(error.to_string()))?
             .collect();
-        if found.is_empty() { Err(failed("the name resolves to nothing".into())) } else { Ok(found) }
+        if addresses.is_empty() { Err(failed("the name resolves to nothing".into())) } else { Ok(addresses) }
     }
 }
 
-/// A text with its `%2F` and the like as what they stand for; `None` where they stand for nothing.
-fn decoded(text: &str) -> Option<PathBuf> {
+/// Decodes percent-encoding (RFC 3986 section 2.1); `None` where a `%` begins no encoded byte.
+fn decoded(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('%');
-    let mut found = parts.next()?.as_bytes().to_vec();
+    let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
         let (digits, rest) = part.split_at_checked(2)?;
-        found.push(u8::from_str_radix(digits, 16).ok().filter(|byte| *byte != 0)?);
-        found.extend_from_slice(rest.as_bytes());
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|byte| *byte != 0)?);
+        bytes.extend_from_slice(rest.as_bytes());
     }
-    Some(String::from_utf8(found).ok()?.into())
+    Some(bytes)
+}
+
+/// The value of an `Authorization` header by user and password, which are separated by a colon.
+fn basic(credentials: &str) -> Option<String> {
+    let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+    let pair = [decoded(user)?, b":".to_vec(), decoded(password)?].concat();
+    Some(format!("Basic {}", base64(&pair)))
+}
+
+/// RFC 4648 section 4.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for group in bytes.chunks(3) {
+        let bits = group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let letter = ALPHABET[(bits >> (18 - 6 * place) & 63) as usize] as char;
+            text.push(if place <= group.len() { letter } else { '=' });
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -172,6 +204,17 @@ mod tests {
             ("127.0.0.1".into(), Some(8080), "/v0/entity?id=1".into())
         );
         assert_eq!(parts("http://[::1]:90?x"), ("::1".into(), Some(90), "/?x".into()));
+    }
+
+    #[test]
+    fn user_and_password_are_basic_credentials() {
+        let of = |url: &str| Target::parse(url).unwrap().authorization;
+        // The example of RFC 7617 section 2.
+        assert_eq!(of("http://Aladdin:open%20sesame@h/").as_deref(), Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="));
+        assert_eq!(of("http://me@h:80/").as_deref(), Some("Basic bWU6"));
+        assert_eq!(of("http://u:p%40x@h/").as_deref(), Some("Basic dTpwQHg="));
+        assert_eq!(of("http://h/a@b"), None);
+        assert_eq!(parts("http://u:p@h:81/x"), ("h".into(), Some(81), "/x".into()));
     }
 
     #[test]
@@ -196,6 +239,7 @@ mod tests {
             "http://[::1/",
             "ftp://h/",
             "http://h/a b",
+            "http://u:%2@h/",
             "http+unix:///x",
             "http+unix://%2/x",
             "http+unix://a%00b/x",

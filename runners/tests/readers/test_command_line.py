@@ -44,6 +44,13 @@ def test_headers_arguments_and_open_quotes() -> None:
     assert parse_command("wrk -H 'never closed http://h").program == "wrk"
 
 
+def test_a_switch_takes_no_value_and_a_body_is_no_address() -> None:
+    command = parse_command("truepace -R 9 --wrk-compat --summary http://h")
+    assert (command.rate_rps, command.url) == (9, "http://h")
+    command = parse_command("truepace -m PUT -b http://body --body=x http://h")
+    assert command.url == "http://h"
+
+
 def test_absurd_numbers_are_no_numbers() -> None:
     command = parse_command(f"wrk -t inf -c {'9' * 5000} -d nan -R -- http://h")
     assert (command.threads, command.connections) == (None, None)

@@ -6,22 +6,25 @@
 //! the file.
 
 use std::process::ExitCode;
+use truepace::output::complain;
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [list, file] = arguments.as_slice() else {
-        eprintln!("stall-witness: two arguments are needed; call it as stall-witness CPUS FILE");
+        complain(format_args!("stall-witness: two arguments are needed; call it as stall-witness CPUS FILE"));
         return ExitCode::from(2);
     };
     let Ok(cpus) = list.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>() else {
-        eprintln!("stall-witness: {list:?} is no list of cores; give those that this process may use, such as 0,1");
+        complain(format_args!(
+            "stall-witness: {list:?} is no list of cores; give those that this process may use, such as 0,1"
+        ));
         return ExitCode::from(2);
     };
     match linux::watch(&cpus).and_then(|watched| linux::write(file, &watched)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("stall-witness: {message}");
+            complain(format_args!("stall-witness: {message}"));
             ExitCode::FAILURE
         }
     }
@@ -29,7 +32,7 @@ fn main() -> ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    eprintln!("stall-witness: this system has no real-time threads bound to a core; use Linux");
+    complain(format_args!("stall-witness: this system has no real-time threads bound to a core; use Linux"));
     ExitCode::FAILURE
 }
 
@@ -101,8 +104,10 @@ mod linux {
         let all_watch = prepared.iter().take(cpus.len()).count() == cpus.len();
         let begin = moment();
         if all_watch {
-            println!("ready");
-            std::io::stdout().flush().map_err(|error| format!("standard output: {error}"))?;
+            let mut stdout = std::io::stdout();
+            writeln!(stdout, "ready")
+                .and_then(|()| stdout.flush())
+                .map_err(|error| format!("standard output: {error}"))?;
         } else {
             ended.store(true, Ordering::Relaxed);
         }

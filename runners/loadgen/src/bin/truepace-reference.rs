@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use std::process::ExitCode;
+use truepace::output;
 use truepace::reference::{Args, run};
 
 fn main() -> ExitCode {
@@ -9,13 +10,10 @@ fn main() -> ExitCode {
         let _ = error.print();
         std::process::exit(i32::from(error.use_stderr()));
     });
-    match run(&args) {
-        Ok(report) => {
-            println!("{report}");
-            ExitCode::SUCCESS
-        }
+    match run(&args).and_then(|report| output::print("the report", format!("{report}\n"))) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("truepace-reference: {error}");
+            output::complain(format_args!("truepace-reference: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

@@ -10,16 +10,20 @@ use clap_complete::Shell;
 use std::path::PathBuf;
 
 const LOAD: &str = "Load";
+const REQUESTS: &str = "Requests";
 const TARGETS: &str = "Targets";
 const MEASUREMENT: &str = "Measurement";
-const SCRIPTS: &str = "Scripts";
 const REPORTS: &str = "Reports";
 const SYSTEM: &str = "System";
 
-/// Open-loop HTTP load generator with wrk2's command line, scripts and report.
+/// HTTP load generator with the command line, the Lua scripts and the report of wrk and wrk2.
 ///
-/// With -R: open loop; requests start on a fixed schedule and response time counts from the intended start.
-/// Without -R: closed loop as wrk; each connection sends its next request as soon as it has its response.
+/// A command line of wrk or wrk2 runs as it is.
+///
+/// With -R, as wrk2 (open loop): requests start on a fixed schedule, and response time counts from
+/// the moment at which a request was to start, so that waiting behind a slow response is part of it.
+///
+/// Without -R, as wrk (closed loop): each connection sends its next request when it has its response.
 #[derive(Debug, Parser)]
 #[command(
     name = "truepace",
@@ -30,14 +34,16 @@ const SYSTEM: &str = "System";
     args_override_self = true,
     about,
     verbatim_doc_comment,
-    after_help = "truepace --help adds examples and exit codes.",
+    max_term_width = 100,
+    after_help = "truepace --help adds examples, the meaning of the output and exit codes.",
     after_long_help = manual::after_help()
 )]
 pub(super) struct Args {
-    /// Offered rate in requests/s over all connections; A:B is a ramp, A,B,C are steps
+    /// Requests per second to offer over all connections: 2000, 2k, a ramp A:B, or steps A,B,C; without it, as many as
+    /// the server takes (closed loop)
     #[arg(short = 'R', long, value_name = "RATE", help_heading = LOAD)]
     pub(super) rate: Option<String>,
-    /// Length of the recorded window, e.g. 30s, 2m [default: 10s; with -n unbounded]
+    /// How long to record, e.g. 30s, 2m [default: 10s; with -n until all requests are sent]
     #[arg(short, long, value_name = "T", value_parser = parse_seconds, help_heading = LOAD)]
     pub(super) duration: Option<f64>,
     /// Connections kept open, over all threads
@@ -46,33 +52,43 @@ pub(super) struct Args {
     /// Worker threads [default: 2, or fewer connections]
     #[arg(short, long, value_name = "N", value_parser = parse_whole, help_heading = LOAD)]
     pub(super) threads: Option<u64>,
-    /// Send exactly N requests in all, then stop; -d is then an upper bound
+    /// Send N requests in all, then stop; -d is then an upper bound
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_whole, help_heading = LOAD)]
     pub(super) requests: Option<u64>,
-    /// Load sent before the recorded window
+    /// Load for this time first, without recording
     #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_seconds, help_heading = LOAD)]
     pub(super) warmup: f64,
-    /// Distribution of the gaps between requests
+    /// How the requests of -R follow each other
     #[arg(long, value_enum, default_value_t = Arrival::Constant, help_heading = LOAD)]
     pub(super) arrival: Arrival,
-    /// Seed of the Poisson arrivals, and of the order of several targets
+    /// Seed of what is random: Poisson arrivals, and the order of several targets
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = LOAD)]
     pub(super) seed: u64,
-    /// Who takes a request that is due: its own connection, or any that is free
+    /// Which connection sends the next request of -R
     #[arg(long, value_enum, default_value_t = QueueKind::Connection, help_heading = LOAD)]
     pub(super) queue: QueueKind,
-    /// This generator's part of a load that N share: of the schedule every N-th request from the I-th on. -R, -n and
-    /// --seed are those of the whole load, -c and -t this generator's own, alike in all. Needs -R
+    /// Send the I-th of N shares of a load that N generators send together: every N-th request of the schedule. -R, -n
+    /// and --seed are those of the whole load; -c and -t are this generator's own, and must be the same in all. Needs -R
     #[arg(long, value_name = "I/N", value_parser = Share::parse, help_heading = LOAD)]
     pub(super) share: Option<Share>,
-    /// Begin, with the warm-up if there is one, at this instant of the wall clock, in nanoseconds since 1970
+    /// Begin (with the warm-up, if there is one) when the wall clock shows so many nanoseconds since 1970
     #[arg(long, value_name = "UNIX_NS", help_heading = LOAD)]
     pub(super) start_at: Option<u64>,
-    /// Header to add, 'Name: value'; may be given often
-    #[arg(short = 'H', long = "header", value_name = "H", help_heading = LOAD)]
+    /// Method of the requests [default: GET; with -b POST]
+    #[arg(short, long, value_name = "METHOD", help_heading = REQUESTS)]
+    pub(super) method: Option<String>,
+    /// Body of the requests; @FILE: what the file holds, @-: what standard input gives
+    #[arg(short, long, value_name = "BODY|@FILE", help_heading = REQUESTS)]
+    pub(super) body: Option<String>,
+    /// Header to add, 'Name: value'; may be given often. As with curl, 'Name:' takes a header away that would be sent
+    /// (Host), and 'Name;' sends one without a value
+    #[arg(short = 'H', long = "header", value_name = "H", help_heading = REQUESTS)]
     pub(super) headers: Vec<String>,
-    /// One of several servers that share one schedule; may be given often. -R is the rate over all of them, -c the
-    /// connections to each. After the URL may follow ,script=FILE ,header=NAME:VALUE ,weight=N
+    /// Lua script that makes the requests (docs/scripts.md)
+    #[arg(short, long, value_name = "FILE", help_heading = REQUESTS)]
+    pub(super) script: Option<PathBuf>,
+    /// One of several servers to compare in one run; give it once for each. -R is the rate over all of them, -c the
+    /// connections to each. ,script=FILE ,header=NAME:VALUE and ,weight=N may follow the URL
     #[arg(
         long = "target",
         value_name = "NAME=URL[,KEY=VALUE…]",
@@ -81,14 +97,15 @@ pub(super) struct Args {
         help_heading = TARGETS
     )]
     pub(super) targets: Vec<String>,
-    /// How the targets share the schedule: 'request' (each request to one or the other, in an order balanced for the
-    /// predecessor), 'slice=100ms' (one is loaded, the others idle, in random order), 'none' (one after the other)
-    #[arg(long, value_name = "HOW", default_value = "request", help_heading = TARGETS)]
-    pub(super) interleave: String,
-    /// Shares of the targets in the order given, e.g. 1:1:0.2
+    /// How the targets share the run: 'request' (each request goes to one or the other, in random order in which each
+    /// follows each as often), 'slice=100ms' (one is loaded for that time while the others idle, in random order),
+    /// 'none' (one after the other) [default: request]
+    #[arg(long, value_name = "HOW", help_heading = TARGETS)]
+    pub(super) interleave: Option<String>,
+    /// How many of the requests each target gets, in the order given, e.g. 1:1:0.2
     #[arg(long, value_name = "A:B…", help_heading = TARGETS)]
     pub(super) weights: Option<String>,
-    /// Count a request as timed out when its response takes longer
+    /// Count a request as timed out when its response takes longer than this
     #[arg(
         short = 'T',
         long,
@@ -101,52 +118,49 @@ pub(super) struct Args {
     /// After the window, wait for its last responses for at most this time [default: the time-out]
     #[arg(long, value_name = "T", value_parser = parse_seconds, help_heading = MEASUREMENT)]
     pub(super) drain: Option<f64>,
-    /// Whose clock says when a response came: the kernel's stamp (Linux, not with --io uring), or our own reading once
-    /// we were woken [default: kernel; user in a closed loop and with --wrk-compat]
+    /// Which clock says when a response came [default: kernel with -R; user in a closed loop and with --wrk-compat]
     #[arg(long, value_enum, help_heading = MEASUREMENT)]
     pub(super) receive_clock: Option<ReceiveClock>,
-    /// Of requests that a script pipelines, time the last of each batch only
+    /// Of the requests that a script sends at once (pipelining), time the last only
     #[arg(short = 'B', long = "batch_latency", help_heading = MEASUREMENT)]
     pub(super) batch_latency: bool,
-    /// Objectives, e.g. p99=10ms,errors=0,achieved=99%; exit code 3 when one is missed
+    /// Objectives for response time (pN, max, mean), errors and the achieved share of the rate, e.g.
+    /// p99=10ms,errors=0.1%,achieved=99%; exit code 3 when one is missed
     #[arg(long, value_name = "LIST", help_heading = MEASUREMENT)]
     pub(super) slo: Option<String>,
-    /// As wrk2 does it: the first request() on the first thread is thrown away, connections are c/t rounded down, the
-    /// first 10 s (and 5 ms per connection) are counted but not timed, and a connection that is behind catches up at
-    /// twice the rate
+    /// Imitate wrk2: throw the first request() of the first thread away, round connections a thread down, count but do
+    /// not time the first 10 s (and 5 ms per connection), and let a connection that is behind catch up at twice the rate
     #[arg(long, help_heading = MEASUREMENT)]
     pub(super) wrk_compat: bool,
-    /// Lua script
-    #[arg(short, long, value_name = "FILE", help_heading = SCRIPTS)]
-    pub(super) script: Option<PathBuf>,
-    /// Print percentiles of response time: with -R the detailed spectrum, as wrk2 does; without, wrk's four lines
+    /// Print percentiles of response time: with -R wrk2's detailed spectrum, without wrk's four lines
     #[arg(short = 'L', long, help_heading = REPORTS)]
     pub(super) latency: bool,
-    /// As -L, and the detailed spectrum of service time too (uncorrected, from the actual send)
+    /// As -L, and the spectrum of service time too: from the actual send, what wrk2 calls uncorrected
     #[arg(short = 'U', long = "u_latency", help_heading = REPORTS)]
     pub(super) u_latency: bool,
-    /// Print what wrk and wrk2 do not say, in lines that begin with `truepace:`: every count, response and service time,
-    /// lag, and whether the generator kept up. Without it, standard error says what makes the figures doubtful
+    /// Print what wrk and wrk2 do not say, in lines that begin with `truepace:`: all counts, response and service time,
+    /// how late the generator was, and whether the figures are the server's or its own. Without it, standard error says
+    /// what makes the figures doubtful
     #[arg(long, help_heading = REPORTS)]
     pub(super) summary: bool,
-    /// Write results as JSON (format: docs/json.md)
+    /// Write the results as JSON (format: docs/json.md)
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub(super) json: Option<PathBuf>,
-    /// Write response times as an HdrHistogram percentile table (FILE), service times with it (FILE.service), and
-    /// both once more by status class where not all responses are 2xx (FILE.4xx, FILE.service.4xx, …)
+    /// Write percentile tables for HdrHistogram's plotter: response times (FILE), service times (FILE.service), and
+    /// both by status class where not all responses are 2xx (FILE.4xx, FILE.service.4xx, …)
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub(super) hgrm: Option<PathBuf>,
-    /// Write an HdrHistogram V2 log: response times by tenths of a second, all others by the second
+    /// Write an HdrHistogram log: response times by tenths of a second, all else by the second
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub(super) hlog: Option<PathBuf>,
     /// Write every request of the window, in binary (format: docs/requests.md)
     #[arg(long, visible_alias = "pairs", value_name = "FILE", help_heading = REPORTS)]
     pub(super) requests_log: Option<PathBuf>,
-    /// System interface that waits for sockets
+    /// How to wait for sockets
     #[arg(long, value_enum, default_value_t = Backend::Auto, help_heading = SYSTEM)]
     pub(super) io: Backend,
-    /// Hold a request back for at most this time so that it leaves with the next, in threads whose requests follow each
-    /// other as closely as that; 0s: never [default: 30us; with our own clock 0s]
+    /// Send requests together that are due within this time of each other, which saves processor time; 0s: each at its
+    /// own moment [default: 30us; with --receive-clock user 0s]
     #[arg(long, value_name = "T", value_parser = parse_seconds, help_heading = SYSTEM)]
     pub(super) coalesce: Option<f64>,
     /// Print the completions of a shell, and end
@@ -155,7 +169,7 @@ pub(super) struct Args {
     /// Print the manual page (roff), and end
     #[arg(long, help_heading = SYSTEM)]
     pub(super) man: bool,
-    /// Print help: -h in short, --help with examples and exit codes
+    /// Print help: -h in short, --help with examples, the meaning of the output and exit codes
     #[arg(short, long, action = ArgAction::Help, help_heading = SYSTEM)]
     help: Option<bool>,
     /// Print the version first; without a URL, that is all
@@ -168,7 +182,7 @@ pub(super) struct Args {
         value_hint = ValueHint::Url
     )]
     pub(super) url: Option<String>,
-    /// Arguments for the script's init(), as far as they are no flags; the rest after `--`
+    /// Arguments for the script's init(); those that begin with a hyphen go after `--`
     #[arg(value_name = "ARGS", requires = "script")]
     pub(super) words: Vec<String>,
     /// Arguments for the script's init(), after `--`

@@ -16,8 +16,14 @@ pub struct TargetConfig {
     pub target: Target,
     /// Lua script.
     pub script: Option<PathBuf>,
+    /// Method of its requests, where the script sets no other.
+    pub method: String,
+    /// Body of its requests, where the script sets no other.
+    pub body: Option<Vec<u8>>,
     /// Headers as name and value.
     pub headers: Vec<(String, String)>,
+    /// A `Host` header is sent.
+    pub sends_host: bool,
     /// Its share of the schedule, against those of the others.
     pub weight: u32,
 }
@@ -47,9 +53,9 @@ impl InterleaveKind {
 /// Who takes a request that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum QueueKind {
-    /// Each connection has its own share of the schedule: a request waits for its connection.
+    /// The one whose turn it is, as in wrk2: a request waits until it is free.
     Connection,
-    /// Any free connection of the target takes the next request, as a pool of clients does.
+    /// Any that is free, as in a pool of clients.
     Shared,
 }
 

@@ -2,19 +2,20 @@
 
 use super::args::Args;
 use crate::error::{Error, Result};
+use crate::output;
 use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use std::io::Write;
 
 /// Command lines, each with what it does.
-const EXAMPLES: [(&str, &str); 7] = [
+const EXAMPLES: [(&str, &str); 8] = [
+    ("truepace -t 2 -c 64 -d 30s http://127.0.0.1:8080/", "Find how much the server takes, as with wrk (closed loop)"),
     (
-        "truepace -R 2000 -c 64 -d 30s -L http://127.0.0.1:8080/",
-        "Offer 2000 requests/s for 30 s and print the spectrum",
+        "truepace -t 2 -c 64 -d 30s -R 2000 -L --summary http://127.0.0.1:8080/",
+        "Find how long responses take at 2000 requests/s, as with wrk2 (open loop), and how far the generator was the limit",
     ),
-    ("truepace -c 64 -d 30s -L http://127.0.0.1:8080/", "Load in a closed loop, as wrk does"),
+    ("truepace -R 2000 -m PUT -b text -H Content-Type:text/plain http://127.0.0.1:8080/", "Send a body"),
     (
         "truepace -R 2000 -s put.lua --json out.json http://127.0.0.1:8080/ -- 100",
         "Let a script make the requests, with 100 as its argument, and write the results as JSON",
@@ -37,20 +38,43 @@ const EXAMPLES: [(&str, &str); 7] = [
     ),
 ];
 
+/// Words of the output, each with its meaning.
+const OUTPUT: [(&str, &str); 10] = [
+    ("Latency, percentiles", "Response time: from the moment at which the request was to start (-R), or was sent"),
+    ("service time", "From the moment at which the request was sent; the difference is waiting for a connection"),
+    ("Req/Sec", "Responses per second of one thread; Requests/sec is of all"),
+    ("Socket errors", "Requests that ended without a response: no connection, reset or closed, not sent, timed out"),
+    ("Non-2xx or 3xx", "Responses with a status of 400 or more; they count as responses"),
+    ("scheduled, sent", "Requests that were due within the time of -d, and those of them that left"),
+    ("censored", "Requests without a response when the run ended; they count with what they had waited so far"),
+    ("bound 99% >= 2s", "More requests had no response than lie beyond that percentile: it is 2s at least"),
+    ("lag", "How late requests left because the generator was not in time"),
+    (
+        "kept up",
+        "Whether the figures are those of the server, or of a generator that was too slow, and what to change then",
+    ),
+];
+
 /// Exit codes, each with its meaning.
 const EXIT_CODES: [(u8, &str); 5] = [
     (0, "The run ended as planned"),
     (1, "A flag, the URL or the script is wrong, or the script failed during the run (reports are written)"),
     (2, "The run could not be done: nothing listens, a file cannot be written, the system refuses a resource"),
     (3, "An objective of --slo was missed"),
-    (130, "The run was ended by SIGINT or SIGTERM (reports are written; a second signal ends it without them)"),
+    (130, "The run was ended by SIGINT, SIGTERM or SIGHUP (reports are written; a third signal ends it without them)"),
 ];
 
-/// Format the examples and exit codes that end `--help`.
+/// Format the examples, the meaning of the output and the exit codes that end `--help`.
 pub(super) fn after_help() -> String {
     let examples = EXAMPLES.iter().map(|(line, what)| format!("  {what}:\n    {line}\n"));
+    let output = OUTPUT.iter().map(|(word, meaning)| format!("  {word}:\n    {meaning}\n"));
     let codes = EXIT_CODES.iter().map(|(code, meaning)| format!("  {code:>3}  {meaning}\n"));
-    format!("Examples:\n{}\nExit codes:\n{}", examples.collect::<String>(), codes.collect::<String>())
+    format!(
+        "Examples:\n{}\nOutput:\n{}\nExit codes:\n{}",
+        examples.collect::<String>(),
+        output.collect::<String>(),
+        codes.collect::<String>()
+    )
 }
 
 /// Format the manual page.
@@ -67,6 +91,10 @@ fn page() -> std::io::Result<Vec<u8>> {
     for (line, what) in EXAMPLES {
         end.control("TP", []).text([roman(what)]).text([bold(line)]);
     }
+    end.control("SH", ["OUTPUT"]);
+    for (word, meaning) in OUTPUT {
+        end.control("TP", []).text([bold(word)]).text([roman(meaning)]);
+    }
     end.control("SH", ["EXIT STATUS"]);
     for (code, meaning) in EXIT_CODES {
         end.control("TP", []).text([bold(code.to_string())]).text([roman(meaning)]);
@@ -81,7 +109,8 @@ fn page() -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// [`Error::CouldNotRun`] when standard output cannot be written.
 pub(super) fn print_page() -> Result<()> {
-    print(page(), "manual page")
+    let page = page().map_err(|error| Error::CouldNotRun(format!("cannot make the manual page: {error}")))?;
+    output::print("the manual page", page)
 }
 
 /// Print the completions of a shell.
@@ -91,14 +120,7 @@ pub(super) fn print_page() -> Result<()> {
 pub(super) fn print_completions(shell: Shell) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "truepace", &mut text);
-    print(Ok(text), "completions")
-}
-
-fn print(text: std::io::Result<Vec<u8>>, what: &str) -> Result<()> {
-    let mut stdout = std::io::stdout();
-    text.and_then(|text| stdout.write_all(&text)).and_then(|()| stdout.flush()).map_err(|error| {
-        Error::CouldNotRun(format!("cannot write the {what} to standard output: {error}; direct it to a file"))
-    })
+    output::print("the completions", text)
 }
 
 #[cfg(test)]
@@ -137,6 +159,9 @@ mod tests {
         for (line, what) in EXAMPLES {
             assert!(page.contains(line) && page.contains(what), "{line} is missing in {page}");
         }
+        for (word, meaning) in OUTPUT {
+            assert!(page.contains(word) && page.contains(meaning), "{word} is missing in {page}");
+        }
         for (code, meaning) in EXIT_CODES {
             assert!(page.contains(&format!("\\fB{code}\\fR\n{meaning}")), "{code} is missing in {page}");
         }
@@ -147,9 +172,12 @@ mod tests {
         let page = text();
         let sections: Vec<_> =
             page.lines().filter_map(|line| line.strip_prefix(".SH ")).map(|name| name.trim_matches('"')).collect();
-        let groups = ["LOAD", "TARGETS", "MEASUREMENT", "SCRIPTS", "REPORTS", "SYSTEM"];
-        let expected =
-            [&["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"][..], &groups, &["EXAMPLES", "EXIT STATUS", "VERSION"]];
+        let groups = ["LOAD", "REQUESTS", "TARGETS", "MEASUREMENT", "REPORTS", "SYSTEM"];
+        let expected = [
+            &["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"][..],
+            &groups,
+            &["EXAMPLES", "OUTPUT", "EXIT STATUS", "VERSION"],
+        ];
         assert_eq!(sections, expected.concat());
     }
 }

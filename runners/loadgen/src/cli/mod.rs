@@ -11,10 +11,12 @@ use crate::clock::unix_ns;
 use crate::error::{Error, Result};
 use crate::http::header_defect;
 use crate::io::ReceiveClock;
+use crate::output;
 use crate::schedule::{Arrival, RateSpec, Share};
 use crate::units::parse_count;
 use args::Args;
 use clap::Parser;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Highest rate that is taken; more is a slip of the keyboard.
@@ -36,14 +38,22 @@ const DEFAULT_DURATION_S: f64 = 10.0;
 /// URL, as in wrk.
 ///
 /// # Errors
-/// [`Error::Usage`] with a sentence that names the flag; [`Error::CouldNotRun`] when the manual page or completions
-/// cannot be written.
+/// [`Error::Usage`] with a sentence that names the flag; [`Error::CouldNotRun`] when what it prints cannot be written.
 pub fn parse(command: Vec<String>) -> Result<Config> {
-    let args = Args::try_parse_from(&command).unwrap_or_else(|error| {
-        let _ = error.print();
-        // clap's own code for usage is 2, which here means that the run could not be done.
-        std::process::exit(i32::from(error.use_stderr()));
-    });
+    let args = match Args::try_parse_from(&command) {
+        Ok(args) => args,
+        Err(error) if error.use_stderr() => {
+            let _ = error.print();
+            // clap's own code for usage is 2, which here means that the run could not be done.
+            std::process::exit(1);
+        }
+        Err(help) => {
+            let text = help.render();
+            let styled = std::io::stdout().is_terminal();
+            output::print("the help", if styled { text.ansi().to_string() } else { text.to_string() })?;
+            std::process::exit(0);
+        }
+    };
     if args.man {
         manual::print_page()?;
         std::process::exit(0);
@@ -53,7 +63,7 @@ pub fn parse(command: Vec<String>) -> Result<Config> {
         std::process::exit(0);
     }
     if args.version {
-        println!("truepace {}", env!("CARGO_PKG_VERSION"));
+        output::print("the version", concat!("truepace ", env!("CARGO_PKG_VERSION"), "\n"))?;
         if args.url.is_none() {
             std::process::exit(0);
         }
@@ -124,7 +134,12 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         Some(list) => crate::slo::parse(list, rate.is_some()).map_err(|why| Error::Usage(format!("--slo: {why}")))?,
         None => Vec::new(),
     };
-    let interleave = targets::parse_interleave(&args.interleave)?;
+    for (flag, given) in [("--weights", args.weights.is_some()), ("--interleave", args.interleave.is_some())] {
+        if given && args.targets.is_empty() {
+            return usage(format!("{flag} is of several targets, and none is given; name them by --target NAME=URL"));
+        }
+    }
+    let interleave = args.interleave.as_deref().map_or(Ok(InterleaveKind::Request), targets::parse_interleave)?;
     let targets = targets::parse(&args)?;
     if targets.len() > 1 {
         if rate.is_none() && interleave == InterleaveKind::Request {
@@ -198,14 +213,19 @@ fn parse_rate(text: &str) -> Result<RateSpec> {
     Ok(if let [rate] = steps[..] { RateSpec::Constant(rate) } else { RateSpec::Steps(steps) })
 }
 
-pub(crate) fn parse_header(text: &str) -> Result<(String, String)> {
-    let Some((name, value)) = text.split_once(':').map(|(name, value)| (name.trim(), value.trim_matches([' ', '\t'])))
-    else {
-        return usage(format!("--header '{}' is no header; write -H 'Name: value'", text.escape_debug()));
+/// A header's name and value; no value takes a header away, as with curl.
+pub(crate) fn parse_header(text: &str) -> Result<(String, Option<String>)> {
+    let (name, value) = match (text.split_once(':'), text.strip_suffix(';')) {
+        (Some((name, value)), _) => (name, Some(value.trim_matches([' ', '\t'])).filter(|value| !value.is_empty())),
+        (None, Some(name)) => (name, Some("")),
+        (None, None) => {
+            return usage(format!("--header '{}' is no header; write -H 'Name: value'", text.escape_debug()));
+        }
     };
-    match header_defect(format!("{name}:{value}").as_bytes()) {
+    let name = name.trim();
+    match header_defect(format!("{name}:{}", value.unwrap_or("")).as_bytes()) {
         Some(why) => usage(format!("--header '{}': {why}", text.escape_debug())),
-        None => Ok((name.to_owned(), value.to_owned())),
+        None => Ok((name.to_owned(), value.map(str::to_owned))),
     }
 }
 
@@ -278,9 +298,10 @@ mod tests {
                 assert!(refused.contains(part), "'{part}' is missing in: {refused}");
             }
         }
-        let taken = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
-        assert_eq!(parse_header("X-Tab :\ta\tb\u{e4} "), taken("X-Tab", "a\tb\u{e4}"));
-        assert_eq!(parse_header("X-Empty:"), taken("X-Empty", ""));
+        let taken = |name: &str, value: Option<&str>| Ok((name.to_owned(), value.map(str::to_owned)));
+        assert_eq!(parse_header("X-Tab :\ta\tb\u{e4} "), taken("X-Tab", Some("a\tb\u{e4}")));
+        assert_eq!(parse_header("X-Taken-Away: "), taken("X-Taken-Away", None));
+        assert_eq!(parse_header("X-Empty;"), taken("X-Empty", Some("")));
     }
 
     #[test]
@@ -311,6 +332,9 @@ mod tests {
             ("--share 1/2 http://localhost", "--share"),
             ("--start-at 9999999999999999999 http://localhost", "nanoseconds"),
             ("--slo p99=soon http://localhost", "--slo"),
+            ("--slo p99=10 http://localhost", "unit"),
+            ("-m GE,T http://localhost", "--method"),
+            ("-b @/nowhere/body http://localhost", "/nowhere/body"),
             ("ftp://localhost", "ftp"),
         ] {
             let error = config(line).expect_err(line);

@@ -4,9 +4,11 @@ use super::args::Args;
 use super::config::{InterleaveKind, TargetConfig};
 use super::{parse_header, usage};
 use crate::error::{Error, Result};
+use crate::http::is_token;
 use crate::schedule::MOST_WEIGHT;
 use crate::target::Target;
 use crate::units::{parse_count, parse_seconds};
+use std::io::Read;
 use std::path::PathBuf;
 
 /// Most targets: their successions are recorded pair by pair.
@@ -21,14 +23,23 @@ const KEYS: [&str; 3] = ["script=", "header=", "weight="];
 /// The targets, from `--target` or from the URL.
 pub(super) fn parse(args: &Args) -> Result<Vec<TargetConfig>> {
     let headers = args.headers.iter().map(|header| parse_header(header)).collect::<Result<Vec<_>>>()?;
+    let body = args.body.as_deref().map(read_body).transpose()?;
+    let method = parse_method(args.method.as_deref().unwrap_or(if body.is_some() { "POST" } else { "GET" }))?;
     let only = |name: &str, url: &str| -> Result<TargetConfig> {
-        Ok(TargetConfig {
+        let target = Target::parse(url)?;
+        let authorization = target.authorization.iter().map(|value| ("Authorization".to_owned(), value.clone()));
+        let mut config = TargetConfig {
             name: name.to_owned(),
-            target: Target::parse(url)?,
             script: args.script.clone(),
-            headers: headers.clone(),
+            method: method.clone(),
+            body: body.clone(),
+            headers: authorization.collect(),
+            sends_host: true,
+            target,
             weight: 1,
-        })
+        };
+        headers.iter().cloned().for_each(|header| set_header(&mut config, header));
+        Ok(config)
     };
     if args.targets.is_empty() {
         return Ok(vec![only("target", args.url.as_deref().unwrap_or_default())?]);
@@ -55,7 +66,7 @@ pub(super) fn parse(args: &Args) -> Result<Vec<TargetConfig>> {
         for part in parts {
             match part.split_once('=') {
                 Some(("script", file)) => target.script = Some(PathBuf::from(file)),
-                Some(("header", header)) => target.headers.push(parse_header(header)?),
+                Some(("header", header)) => set_header(&mut target, parse_header(header)?),
                 Some(("weight", number)) => weight = parse_weight(number).map_err(|why| wrong(&why))?,
                 _ => return Err(wrong("has an option that is not known")),
             }
@@ -80,6 +91,38 @@ pub(super) fn parse(args: &Args) -> Result<Vec<TargetConfig>> {
         target.weight = weight;
     }
     Ok(targets)
+}
+
+/// Headers that are sent without being asked for, as the `wrk` table of a script names them.
+const OWN_HEADERS: [&str; 3] = ["Host", "Authorization", "Content-Length"];
+
+/// Sets a header, whatever the case of its name, or takes it away.
+fn set_header(config: &mut TargetConfig, (name, value): (String, Option<String>)) {
+    let name = OWN_HEADERS.iter().find(|own| own.eq_ignore_ascii_case(&name)).map_or(name, |own| (*own).to_owned());
+    config.headers.retain(|(earlier, _)| !earlier.eq_ignore_ascii_case(&name));
+    if name == "Host" {
+        config.sends_host = value.is_some();
+    }
+    config.headers.extend(value.map(|value| (name, value)));
+}
+
+fn parse_method(method: &str) -> Result<String> {
+    if !method.is_empty() && method.bytes().all(is_token) {
+        Ok(method.to_owned())
+    } else {
+        usage(format!("--method '{}' is no method; write for example -m PUT", method.escape_debug()))
+    }
+}
+
+/// The body that `-b` names: its own text, that of a file, or standard input.
+fn read_body(text: &str) -> Result<Vec<u8>> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.as_bytes().to_vec()) };
+    let mut body = Vec::new();
+    let read = match path {
+        "-" => std::io::stdin().read_to_end(&mut body).map(|_| body),
+        _ => std::fs::read(path),
+    };
+    read.map_err(|error| Error::Usage(format!("cannot read the body {path}: {error}; check the path after -b @")))
 }
 
 /// Parts at commas, but for commas of the URL or a header: a new part begins with a key that is known.
@@ -157,6 +200,8 @@ mod tests {
         assert_eq!((found[1].script.clone(), found[1].weight), (Some("b.lua".into()), 1));
         assert_eq!(found[1].headers, [("A".into(), "b".into()), ("C".into(), "d,e".into())]);
         assert_eq!(found[0].script, Some("all.lua".into()), "what is given once is everybody's");
+        let taken_away = targets("-H A:b -H host: -H Authorization: -H a:c http://u:p@h/").unwrap();
+        assert_eq!((&taken_away[0].headers, taken_away[0].sends_host), (&vec![("a".into(), "c".into())], false));
         let weights = |line: &str| targets(line).map(|all| all.iter().map(|one| one.weight).collect::<Vec<_>>());
         let three = "--target a=http://h/ --target b=http://h/ --target c=http://h/";
         assert_eq!(weights(&format!("{three} --weights 1:1:0.2")), Ok(vec![5, 5, 1]));

@@ -15,6 +15,7 @@ pub fn defect(line: &[u8]) -> Option<String> {
     Some(format!("the value of '{name}' holds the control byte 0x{control:02x}; remove or encode it"))
 }
 
-fn is_token(byte: u8) -> bool {
+/// Whether a byte may stand in a token: a method or a header's name (RFC 9110 section 5.6.2).
+pub fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -8,11 +8,11 @@ mod header;
 mod parser;
 mod request;
 
-pub use header::defect as header_defect;
+pub use header::{defect as header_defect, is_token};
 pub use parser::{ParseError, Parser, Response};
 pub use request::{RequestKind, check as check_requests, divide as divide_requests};
 
-/// Longest head (status line and headers) and longest trailer that is accepted, in bytes.
-pub const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Most header lines of one message.
-pub const MAX_HEADERS: usize = 128;
+/// Longest head (status line and headers) and longest trailer that is accepted, in bytes: as in wrk.
+pub const MAX_HEAD_BYTES: usize = 80 * 1024;
+/// Header lines that are read without asking for memory.
+pub const USUAL_HEADERS: usize = 128;

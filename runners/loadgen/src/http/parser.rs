@@ -1,7 +1,7 @@
 //! One response after the other on one connection.
 
 use super::body::{Body, Chunk};
-use super::{MAX_HEAD_BYTES, MAX_HEADERS};
+use super::{MAX_HEAD_BYTES, USUAL_HEADERS};
 use std::fmt;
 
 /// Every HTTP/1 response starts so; anything else is refused at the first wrong byte.
@@ -37,7 +37,7 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ParseError::NotHttp => "the response does not start with HTTP/1.",
-            ParseError::HeadTooLarge => "the head of the response is longer than 64 KiB",
+            ParseError::HeadTooLarge => "the head of the response is longer than 80 KiB",
             ParseError::BadHead => "the status line or a header is malformed",
             ParseError::BadLength => "Content-Length is not one number",
             ParseError::BadChunk => "a chunk is malformed",
@@ -202,16 +202,22 @@ impl Parser {
     }
 
     fn read_head(&mut self, head: &[u8]) -> Result<(), ParseError> {
-        let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut slots = [httparse::EMPTY_HEADER; USUAL_HEADERS];
         let mut response = httparse::Response::new(&mut slots);
-        // Blanks before a colon are no part of the name. A server must refuse such a request, but who receives such a
-        // response removes them (RFC 9112 section 5.1).
+        // Blanks before a colon are no part of the name, and a line that begins with one goes on with the value before.
+        // A server must refuse such requests, but who receives such a response reads it so (RFC 9112 sections 5.1, 5.2).
         let mut config = httparse::ParserConfig::default();
         config.allow_spaces_after_header_name_in_responses(true);
-        match config.parse_response(&mut response, head) {
-            Ok(httparse::Status::Complete(_)) => {}
-            Err(httparse::Error::TooManyHeaders) => return Err(ParseError::HeadTooLarge),
-            _ => return Err(ParseError::BadHead),
+        config.allow_obsolete_multiline_headers_in_responses(true);
+        let mut parsed = config.parse_response(&mut response, head);
+        let mut more_slots = Vec::new();
+        if parsed == Err(httparse::Error::TooManyHeaders) {
+            more_slots.resize(memchr::memchr_iter(b'\n', head).count(), httparse::EMPTY_HEADER);
+            response = httparse::Response::new(&mut more_slots);
+            parsed = config.parse_response(&mut response, head);
+        }
+        if !matches!(parsed, Ok(httparse::Status::Complete(_))) {
+            return Err(ParseError::BadHead);
         }
         let status = response.code.ok_or(ParseError::BadHead)?;
         let mut keep_alive = response.version == Some(1);
@@ -241,7 +247,7 @@ impl Parser {
             return if status == 101 { Err(ParseError::Unexpected) } else { Ok(()) };
         }
         if self.capture {
-            let kept = response.headers.iter().map(|header| (header.name.to_owned(), header.value.to_vec()));
+            let kept = response.headers.iter().map(|header| (header.name.to_owned(), unfolded(header.value)));
             self.headers.extend(kept);
         }
         self.response = Response { status, keep_alive };
@@ -266,8 +272,8 @@ fn check_prefix(head: &[u8]) -> Result<(), ParseError> {
 
 /// Index just after the empty line that ends a head; lines end in LF or CR LF.
 fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
-    memchr::memchr_iter(b'\n', &bytes[from..]).find_map(|found| {
-        let after = from + found + 1;
+    memchr::memchr_iter(b'\n', &bytes[from..]).find_map(|line_end| {
+        let after = from + line_end + 1;
         match bytes[after..] {
             [b'\n', ..] => Some(after + 1),
             [b'\r', b'\n', ..] => Some(after + 2),
@@ -276,7 +282,20 @@ fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
     })
 }
 
+/// A value that goes over several lines, in one (RFC 9112 section 5.2).
+fn unfolded(value: &[u8]) -> Vec<u8> {
+    let lines: Vec<&[u8]> = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    if lines.len() == 1 { value.to_vec() } else { lines.join(&b' ') }
+}
+
+/// A length, which intermediaries may have joined from several fields: then all must be alike (RFC 9110 section 8.6).
 fn parse_length(value: &[u8]) -> Result<u64, ParseError> {
+    let mut lengths = value.split(|byte| *byte == b',').map(|length| parse_digits(length.trim_ascii()));
+    let first = lengths.next().ok_or(ParseError::BadLength)??;
+    if lengths.all(|length| length == Ok(first)) { Ok(first) } else { Err(ParseError::BadLength) }
+}
+
+fn parse_digits(value: &[u8]) -> Result<u64, ParseError> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(ParseError::BadLength);
     }

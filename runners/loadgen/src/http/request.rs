@@ -1,9 +1,9 @@
 //! The requests in a text that a script gives: how many it holds, one after the other (pipelined), and of which kind.
 //!
-//! Each text is divided by its framing alone (RFC 9112 section 6), which costs little; that names and values are valid is
-//! looked at on request ([`check`]), since a script's texts are alike in that.
+//! Every text is divided by its framing alone (RFC 9112 section 6), which costs little. Whether names and values of
+//! headers are valid is looked at once ([`check`]), since the texts of one script are alike in that.
 
-use super::MAX_HEADERS;
+use super::USUAL_HEADERS;
 use super::body::{Body, Chunk};
 use super::header::defect;
 use memchr::memchr;
@@ -26,11 +26,11 @@ struct Extent {
 /// Divides a text into its requests.
 ///
 /// # Errors
-/// Why it is not a row of whole requests, to follow the words "request()".
+/// Why the text does not consist of whole requests; the sentence goes on from the words "request()".
 #[inline]
 pub fn divide(text: &[u8], kinds: &mut Vec<RequestKind>) -> Result<(), String> {
     kinds.clear();
-    each(text, |request, _| {
+    for_each_request(text, |request, _| {
         kinds.push(RequestKind { head: request.starts_with(b"HEAD ") });
         Ok(())
     })
@@ -42,20 +42,20 @@ pub fn divide(text: &[u8], kinds: &mut Vec<RequestKind>) -> Result<(), String> {
 /// As [`divide`], with the header and its line in the text.
 pub fn check(text: &[u8]) -> Result<(), String> {
     let mut first_line = 1;
-    each(text, |request, head| {
+    for_each_request(text, |request, head| {
         check_head(&request[..head], first_line)?;
         first_line += request.iter().filter(|byte| **byte == b'\n').count();
         Ok(())
     })
 }
 
-/// Calls `found` with each request and the length of its head.
+/// Calls `visit` with every request and the length of its head in bytes.
 #[inline]
-fn each(text: &[u8], mut found: impl FnMut(&[u8], usize) -> Result<(), String>) -> Result<(), String> {
+fn for_each_request(text: &[u8], mut visit: impl FnMut(&[u8], usize) -> Result<(), String>) -> Result<(), String> {
     let mut rest = text;
     loop {
         let Extent { head, end, undeclared } = extent(rest)?;
-        found(&rest[..end], head)?;
+        visit(&rest[..end], head)?;
         let after = &rest[end..];
         // Empty lines after a request without a body are no body: servers skip them (RFC 9112 section 2.2).
         let blank = if undeclared { blank_lines(after) } else { 0 };
@@ -91,14 +91,14 @@ fn is_request_line(line: &[u8]) -> bool {
 fn extent(text: &[u8]) -> Result<Extent, String> {
     let (mut head, mut length, mut chunked) = (0, None, false);
     loop {
-        let Some(found) = memchr(b'\n', &text[head..]) else {
+        let Some(line_bytes) = memchr(b'\n', &text[head..]) else {
             return Err("gave no whole request: the empty line after the headers is missing".into());
         };
-        let line = &text[head..head + found];
+        let line = &text[head..head + line_bytes];
         if head == 0 && !is_request_line(line) {
             return Err(format!("gave no HTTP request: '{}' is no request line", line.trim_ascii().escape_ascii()));
         }
-        head += found + 1;
+        head += line_bytes + 1;
         match line.first() {
             None | Some(b'\r') => break,
             Some(b'c' | b'C') => {
@@ -140,14 +140,15 @@ fn value_of<'a>(line: &'a [u8], lower_name: &[u8]) -> Option<&'a [u8]> {
 }
 
 fn check_head(head: &[u8], first_line: usize) -> Result<(), String> {
-    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let count = USUAL_HEADERS.max(memchr::memchr_iter(b'\n', head).count());
+    let mut slots = vec![httparse::EMPTY_HEADER; count];
     let Err(error) = httparse::Request::new(&mut slots).parse(head) else { return Ok(()) };
     let lines = head.split(|byte| *byte == b'\n').enumerate().skip(1);
-    let found = lines.into_iter().find_map(|(index, line)| {
+    let first_defect = lines.into_iter().find_map(|(index, line)| {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         defect(line).filter(|_| !line.is_empty()).map(|why| (first_line + index, why))
     });
-    Err(match found {
+    Err(match first_defect {
         Some((line, why)) => format!("gave a header that servers refuse, in line {line} of its text: {why}"),
         None => format!("gave no HTTP request: {error}"),
     })
@@ -203,9 +204,9 @@ mod tests {
             ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx", "malformed chunk"),
         ] {
             for before in ["", GET] {
-                let found = heads(&[before, text].concat());
+                let outcome = heads(&[before, text].concat());
                 if before.is_empty() || !text.is_empty() {
-                    let refused = found.expect_err(text);
+                    let refused = outcome.expect_err(text);
                     let surplus = refused.contains("bytes under Content-Length 0");
                     assert!(refused.contains(part) || (!before.is_empty() && surplus), "{text}: {refused}");
                 }

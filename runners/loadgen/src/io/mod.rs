@@ -22,13 +22,13 @@ use std::io;
 /// What happened on a connection.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The connection stands.
+    /// The connection is established.
     Connected,
-    /// Bytes came.
+    /// Bytes arrived.
     Data {
-        /// All that could be read.
+        /// All bytes that could be read at once.
         bytes: &'a [u8],
-        /// When the last of them came.
+        /// When the last of them arrived.
         arrived: Arrived,
     },
     /// The server closed its side.
@@ -41,7 +41,7 @@ pub enum Event<'a> {
     WriteFailed(io::Error),
 }
 
-/// When bytes came.
+/// When bytes arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Arrived {
     /// By the kernel's stamp, as a moment of the monotonic clock, if it gave one.
@@ -84,15 +84,15 @@ pub trait Io {
 
 /// Whose clock says when a response came.
 ///
-/// Service time begins with our own reading of the clock before the send, by either. On a loopback the kernel's stamp is
-/// taken within the server's own `send()`: then the way back to the client is in no figure, and the client's waking
-/// neither. Our own reading holds both. Neither is right: the first is nearer to what the server does, the second to what
-/// a client sees. Both are recorded for every response.
+/// By either clock, service time begins when the generator reads the clock before the send. On a loopback the kernel
+/// stamps a response within the server's own `send()`, so its stamp leaves out the way back to the client and the
+/// client's waking; the generator's own reading includes both. The stamp is nearer to what the server does, the reading to
+/// what a client sees. Both are recorded for every response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ReceiveClock {
-    /// The kernel's stamp on the last byte as it came in (Linux); elsewhere as `user`.
+    /// The kernel's stamp on the response as it came in (Linux, not with --io uring); elsewhere as `user`.
     Kernel,
-    /// Our own reading, once the response is read: our own waking is measured too.
+    /// The generator's, once it has read the response: its own waking is measured too, as in wrk and wrk2.
     User,
 }
 
@@ -114,10 +114,10 @@ impl ReceiveClock {
     }
 }
 
-/// What a run had of the system.
+/// The interfaces of the system that a run used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface {
-    /// The name of what waited for sockets.
+    /// The name of the interface that waited for sockets.
     pub io: &'static str,
     /// Whose clock said when a response came.
     pub receive_clock: ReceiveClock,
@@ -128,9 +128,9 @@ pub struct Interface {
 /// Which system interface waits for sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
-    /// The best that works here.
+    /// Epoll on Linux, else portable.
     Auto,
-    /// Linux io_uring: fewer system calls per request; refused in many containers.
+    /// Linux io_uring: fewer system calls per request, but the clock of a response is `user`; many containers refuse it.
     Uring,
     /// Linux epoll with nanosecond time-outs.
     Epoll,
@@ -141,7 +141,7 @@ pub enum Backend {
 /// Opens a back end for `connections` connections. Where it cannot have the clock asked for, it has [`ReceiveClock::User`].
 ///
 /// # Errors
-/// When the one asked for is not there; `Auto` falls back instead.
+/// When the one asked for is not there; `Auto` falls back instead. It never tries io_uring, which has no stamps.
 pub fn open(backend: Backend, clock: ReceiveClock, connections: usize) -> Result<Box<dyn Io>> {
     let refused = |name: &str, error: io::Error| {
         Error::CouldNotRun(format!("this system refuses {name}: {error}; use --io auto to take what it has"))

@@ -31,9 +31,9 @@ pub fn lookup(_: &Lua, (host, service): (String, Option<String>)) -> mlua::Resul
         mlua::Error::runtime(format!("wrk.lookup: no address for '{host}' and service '{port}': {why}"))
     };
     let hints = AddrInfoHints { socktype: SockType::Stream.into(), ..AddrInfoHints::default() };
-    let found = getaddrinfo(Some(&host), Some(port), Some(hints))
+    let addresses = getaddrinfo(Some(&host), Some(port), Some(hints))
         .map_err(|error: LookupError| failed(&std::io::Error::from(error)))?;
-    found.map(|one| one.map(|info| Address(Peer::Inet(info.sockaddr))).map_err(|error| failed(&error))).collect()
+    addresses.map(|info| info.map(|info| Address(Peer::Inet(info.sockaddr))).map_err(|error| failed(&error))).collect()
 }
 
 /// `wrk.connect(addr)`: whether somebody listens there.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, ScriptError};
 use crate::http::{RequestKind, check_requests, divide_requests};
 use crate::tags::Tags;
 use crate::target::Peer;
-use mlua::{Function, Lua, LuaOptions, StdLib, Table, UserDataRef, Value};
+use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, UserDataRef, Value};
 use std::path::PathBuf;
 
 /// A Lua state that knows `wrk` and has run the script's body.
@@ -28,12 +28,15 @@ const MAX_TAGS: u8 = 64;
 /// Longest name of an operation, in bytes.
 const MAX_TAG_BYTES: usize = 64;
 
-/// What is called again and again. Each looks the script's function up anew.
+/// Functions of `wrk.lua` that are called during the load. They look the script's function up at every call, since a
+/// script may exchange it.
 struct Calls {
+    /// Calls a function of the script so that what it raises can be read.
+    guarded: Function,
     request: Function,
     delay: Function,
     response: Function,
-    /// The numbers of the operations' names, by name: the script's side of [`Tags`], which saves the look into it.
+    /// Numbers of the operations by name: a copy of [`Tags`] for `wrk.lua`, so that it need not ask for every request.
     numbers: Table,
 }
 
@@ -56,7 +59,8 @@ impl Script {
         let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(false)) };
         let failed = |error: &mlua::Error| script_error(&path, error);
         let calls = prepare(&lua, config).map_err(|error| failed(&error))?;
-        lua.load(source).set_name(format!("@{}", path.display())).exec().map_err(|error| failed(&error))?;
+        let body = lua.load(source).set_name(format!("@{}", path.display())).into_function();
+        body.and_then(|body| calls.guarded.call::<()>(body)).map_err(|error| failed(&error))?;
         let (tags, tag) = (tags.clone(), 0);
         Ok(Script { lua, path, calls, wants_delay: false, wants_response: false, checked: false, tags, tag })
     }
@@ -66,8 +70,8 @@ impl Script {
     /// # Errors
     /// [`Error::Script`].
     pub fn set_addresses(&self, addresses: &[Peer]) -> Result<()> {
-        let found: Vec<_> = addresses.iter().cloned().map(address::Address).collect();
-        self.wrk().and_then(|wrk| wrk.set("addrs", found)).map_err(|error| script_error(&self.path, &error))
+        let addresses: Vec<_> = addresses.iter().cloned().map(address::Address).collect();
+        self.wrk().and_then(|wrk| wrk.set("addrs", addresses)).map_err(|error| script_error(&self.path, &error))
     }
 
     /// In the main state: calls `setup(thread)` for a worker.
@@ -79,7 +83,8 @@ impl Script {
             let own = worker.lua.create_userdata(Thread { control: control.clone(), lua: worker.lua.weak() })?;
             worker.wrk()?.set("thread", own)?;
             let thread = Thread { control: control.clone(), lua: worker.lua.weak() };
-            self.wrk()?.get::<Function>("setup")?.call::<()>(self.lua.create_userdata(thread)?)
+            let setup = self.wrk()?.get::<Function>("setup")?;
+            self.calls.guarded.call::<()>((setup, self.lua.create_userdata(thread)?))
         };
         call().map_err(|error| script_error(&self.path, &error))
     }
@@ -92,7 +97,7 @@ impl Script {
         let call = || -> mlua::Result<(bool, bool)> {
             let args = self.lua.create_sequence_from(arguments.iter().map(String::as_str))?;
             args.raw_set(0, url)?;
-            self.wrk()?.get::<Function>("init")?.call::<()>(args)?;
+            self.calls.guarded.call::<()>((self.wrk()?.get::<Function>("init")?, args))?;
             let globals = self.lua.globals();
             let is_function = |name: &str| Ok::<_, mlua::Error>(matches!(globals.get(name)?, Value::Function(_)));
             Ok((is_function("delay")?, is_function("response")?))
@@ -218,6 +223,11 @@ impl Script {
         &self.lua
     }
 
+    /// Calls a function of the script so that what it raises can be read.
+    pub(super) fn call(&self, arguments: impl IntoLuaMulti) -> mlua::Result<()> {
+        self.calls.guarded.call(arguments)
+    }
+
     pub(super) fn failed(&self, error: &mlua::Error) -> Error {
         script_error(&self.path, error)
     }
@@ -239,8 +249,9 @@ fn prepare(lua: &Lua, config: &TargetConfig) -> mlua::Result<Calls> {
     wrk.set("host", target.host.as_str())?;
     // A string, as in wrk: scripts glue it to the host.
     wrk.set("port", target.port.map(|port| port.to_string()))?;
-    wrk.set("method", "GET")?;
+    wrk.set("method", config.method.as_str())?;
     wrk.set("path", target.path.as_str())?;
+    wrk.set("body", config.body.as_deref().map(|body| lua.create_string(body)).transpose()?)?;
     let headers = lua.create_table()?;
     for (name, value) in &config.headers {
         headers.set(name.as_str(), value.as_str())?;
@@ -250,6 +261,7 @@ fn prepare(lua: &Lua, config: &TargetConfig) -> mlua::Result<Calls> {
     wrk.set("connect", lua.create_function(address::connect)?)?;
     wrk.set("time_us", lua.create_function(|_, ()| Ok(crate::clock::unix_us() as f64))?)?;
     lua.globals().set("wrk", &wrk)?;
-    let (request, delay, response, numbers) = lua.load(include_str!("wrk.lua")).set_name("=wrk").call(wrk)?;
-    Ok(Calls { request, delay, response, numbers })
+    let chunk = lua.load(include_str!("wrk.lua")).set_name("=wrk");
+    let (guarded, request, delay, response, numbers) = chunk.call((wrk, config.sends_host))?;
+    Ok(Calls { guarded, request, delay, response, numbers })
 }

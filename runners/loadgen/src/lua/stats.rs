@@ -25,12 +25,12 @@ pub fn ended(duration_us: u64, requests: u64, bytes: u64, errors: Errors) -> End
 
 /// Values in the unit that scripts expect: microseconds of latency, or responses per second of each thread.
 ///
-/// What `#` counts is not the same in both tools: in wrk2 all values (`latency[i]` is the i-th of them in order), in wrk
-/// the distinct ones (`latency(i)` is the i-th of those, and how often it came). Each holds in the loop that is that
-/// tool's own: the open one is wrk2's, the closed one wrk's.
+/// What `#latency` counts differs between the tools: in wrk2 all values (`latency[i]` is the i-th in order), in wrk the
+/// distinct values (`latency(i)` is the i-th of them, and how often it came). An open loop counts as wrk2 does, a closed
+/// loop as wrk does.
 struct Stats {
     histogram: Histogram,
-    /// What one unit of the histogram is worth in the script's unit.
+    /// Factor from the histogram's unit to the script's.
     scale: f64,
     /// Distinct whole values in the script's unit in order, and how many values lie up to each.
     distinct: Vec<(f64, u64)>,
@@ -62,8 +62,8 @@ impl Stats {
 
     /// wrk2: the value below which so many of all lie.
     fn ranked(&self, rank: f64) -> f64 {
-        let found = self.distinct.partition_point(|(_, upto)| (*upto as f64) < rank);
-        self.distinct.get(found).or(self.distinct.last()).map_or(0.0, |(value, _)| *value)
+        let place = self.distinct.partition_point(|(_, upto)| (*upto as f64) < rank);
+        self.distinct.get(place).or(self.distinct.last()).map_or(0.0, |(value, _)| *value)
     }
 
     fn at_quantile(&self, quantile: f64) -> f64 {
@@ -112,7 +112,8 @@ impl UserData for Stats {
 
 /// In the main state: calls `done`, if the script has one.
 ///
-/// `latency_ns` is in nanoseconds; `thread_rates` are responses per second of each thread; `open_loop` says whose `#` holds.
+/// `latency_ns` is in nanoseconds; `thread_rates` are responses per second of each thread; `open_loop` decides what
+/// `#latency` counts.
 ///
 /// # Errors
 /// [`crate::error::Error::Script`].
@@ -142,7 +143,8 @@ pub fn done(
         let latency = Stats::new(latency_ns.clone(), 1e-3, open_loop);
         let mut rates = crate::record::new_histogram();
         thread_rates.iter().for_each(|rate| rates.saturating_record(rate.round() as u64));
-        done.call::<()>((
+        script.call((
+            done,
             summary,
             lua.create_userdata(latency)?,
             lua.create_userdata(Stats::new(rates, 1.0, open_loop))?,

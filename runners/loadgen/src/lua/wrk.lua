@@ -1,6 +1,8 @@
--- The `wrk` table that scripts know. It arrives filled with what the command line and the URL say.
-local wrk = ...
-local concat, len, pairs, tostring, type = table.concat, string.len, pairs, tostring, type
+-- The `wrk` table that scripts know. It arrives filled with what the command line and the URL say, and with whether a
+-- Host header is sent.
+local wrk, sends_host = ...
+local concat, sort, len, pairs, tostring, type = table.concat, table.sort, string.len, pairs, tostring, type
+local error, getmetatable, getinfo, xpcall = error, getmetatable, debug.getinfo, xpcall
 
 -- What a script prints stays in order with the report, which does not go through C's buffers.
 io.stdout:setvbuf("line")
@@ -70,7 +72,7 @@ function wrk.setup(thread)
 end
 
 function wrk.init(args)
-   if not wrk.headers["Host"] then
+   if sends_host and not wrk.headers["Host"] then
       local host = wrk.host
       if host:find(":", 1, true) then
          host = "[" .. host .. "]"
@@ -93,7 +95,7 @@ local numbers = {}
 
 -- The functions are looked up each time: scripts exchange them while they run (a login first, then the load).
 -- Gives the request, and of its operation the number, or the name if that has none yet.
-local function next_request()
+local function make_request()
    local text, tag
    if type(request) == "function" then
       text, tag = request()
@@ -112,14 +114,62 @@ local function next_request()
    return text, numbers[tag] or tag
 end
 
-local function next_delay()
+local function make_delay()
    return type(delay) == "function" and delay() or 0
+end
+
+-- The text of what a script raised with error(). What is no text gets one, and the place in the script, which Lua puts
+-- before texts alone. Errors of the program itself are userdata, and stay as they are.
+local function describe(raised)
+   local kind = type(raised)
+   if kind == "string" or kind == "number" or kind == "userdata" then
+      return raised
+   end
+   local text = "it raised a " .. kind
+   local meta = getmetatable(raised)
+   if type(meta) == "table" and meta.__tostring then
+      text = tostring(raised)
+   elseif kind == "table" then
+      local fields = {}
+      for name, value in pairs(raised) do
+         fields[#fields + 1] = tostring(name) .. " = " .. tostring(value)
+      end
+      sort(fields)
+      text = text .. " with " .. concat(fields, ", ")
+   end
+   for level = 2, 20 do
+      local info = getinfo(level, "Sl")
+      if info and info.currentline > 0 then
+         return info.short_src .. ":" .. info.currentline .. ": " .. text
+      end
+   end
+   return text
+end
+
+local function results(worked, ...)
+   if not worked then
+      error((...), 0)
+   end
+   return ...
+end
+
+-- Calls a function of the script so that what it raises can be read.
+local function guarded(call, ...)
+   return results(xpcall(call, describe, ...))
+end
+
+local function next_request()
+   return results(xpcall(make_request, describe))
+end
+
+local function next_delay()
+   return results(xpcall(make_delay, describe))
 end
 
 local function on_response(status, headers, body)
    if type(response) == "function" then
-      response(status, headers, body)
+      return results(xpcall(response, describe, status, headers, body))
    end
 end
 
-return next_request, next_delay, on_response, numbers
+return guarded, next_request, next_delay, on_response, numbers

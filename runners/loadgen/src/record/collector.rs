@@ -147,8 +147,8 @@ pub struct Collection {
     pub comparison: Option<Comparison>,
     /// Requests that are not in the log of requests, because writing it was too slow.
     pub requests_dropped: u64,
-    /// Why a log is not whole, if one is not.
-    pub log_error: Option<String>,
+    /// Of each log that is not whole: which it is, and why.
+    pub log_errors: Vec<String>,
 }
 
 /// What is written while the run goes on.
@@ -190,7 +190,7 @@ impl Collector {
             targets: (0..several).map(|_| Collected::new()).collect(),
             comparison,
             requests_dropped: 0,
-            log_error: None,
+            log_errors: Vec::new(),
         };
         Collector { workers, open: BTreeMap::new(), collection, logs, pool, chunks, on_second }
     }
@@ -243,10 +243,8 @@ impl Collector {
 
     /// Takes requests of one worker.
     pub fn take_requests(&mut self, requests: Vec<Request>) {
-        if let Some(log) = &mut self.logs.requests
-            && let Err(error) = log.write(&requests)
-        {
-            self.collection.log_error.get_or_insert(error);
+        if let Some(log) = &mut self.logs.requests {
+            log.write(&requests);
         }
         if let Some(comparison) = &mut self.collection.comparison {
             requests.iter().for_each(|request| comparison.take(request));
@@ -267,10 +265,8 @@ impl Collector {
         }
         let single = last == 0;
         for (target, interval) in intervals.iter().enumerate() {
-            if let Some(log) = &mut self.logs.hlog
-                && let Err(error) = log.write(target, index, duration_s, interval)
-            {
-                self.collection.log_error.get_or_insert(error);
+            if let Some(log) = &mut self.logs.hlog {
+                log.write(target, index, duration_s, interval);
             }
         }
         let mut sum = intervals.swap_remove(0);
@@ -294,9 +290,7 @@ impl Collector {
             self.logs.requests.map_or(Ok(()), RequestsLog::finish),
             self.logs.hlog.map_or(Ok(()), |log| log.finish(&self.collection.whole.total.counts)),
         ];
-        if let Some(error) = finished.into_iter().find_map(Result::err) {
-            self.collection.log_error.get_or_insert(error);
-        }
+        self.collection.log_errors = finished.into_iter().filter_map(Result::err).collect();
         self.collection.requests_dropped = requests_dropped;
         self.collection
     }

@@ -204,13 +204,13 @@ impl Comparison {
 
     /// Each target's service time by its predecessor; empty where the order does not go by request.
     pub fn carry_over(&self) -> Vec<CarryOver> {
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         for (index, times) in self.after.iter().enumerate().filter(|(_, times)| !times.is_empty()) {
             let count = times.len();
             // The ranks between which the median lies with 95 %: n / 2 -+ 1.96 * sqrt(n) / 2.
             let half = 0.98 / (count as f64).sqrt();
             let at = |quantile: f64| quantile_of(times, quantile.clamp(0.0, 1.0)) / 1000.0;
-            found.push(CarryOver {
+            rows.push(CarryOver {
                 target: index / self.targets,
                 predecessor: index % self.targets,
                 count,
@@ -218,7 +218,7 @@ impl Comparison {
                 interval: Interval95 { low: at(0.5 - half), high: at(0.5 + half) },
             });
         }
-        found
+        rows
     }
 
     /// How many stretches there are, and how long one is in seconds; `None` where no stretch holds all targets.
@@ -292,8 +292,8 @@ mod tests {
     }
 
     /// How often the interval of the median's ratio holds 1 where there is no difference, and finds one of two per cent.
-    fn held_and_found(seeds: u64) -> (u32, u32) {
-        let (mut covered, mut found) = (0, 0);
+    fn coverage_and_power(seeds: u64) -> (u32, u32) {
+        let (mut covered, mut detected) = (0, 0);
         for seed in 0..seeds {
             let median = |factor| {
                 let ratios = compared(factor, seed).ratios();
@@ -302,22 +302,22 @@ mod tests {
             };
             let (same, other) = (median(1.0), median(1.02));
             covered += u32::from((same.low..=same.high).contains(&1.0));
-            found += u32::from(other.low > 1.0 && (other.low..=other.high).contains(&1.02));
+            detected += u32::from(other.low > 1.0 && (other.low..=other.high).contains(&1.02));
         }
-        (covered, found)
+        (covered, detected)
     }
 
     #[test]
     fn a_difference_of_two_per_cent_is_found_and_none_where_there_is_none() {
-        let (covered, found) = held_and_found(8);
-        assert!(covered >= 6 && found >= 6, "of 8: {covered}, {found}");
+        let (covered, detected) = coverage_and_power(8);
+        assert!(covered >= 6 && detected >= 6, "of 8: {covered}, {detected}");
     }
 
     #[test]
     #[ignore = "long: make test-long runs it"]
     fn intervals_hold_what_they_promise_in_many_simulations() {
-        let (covered, found) = held_and_found(40);
-        assert!(covered >= 34 && found >= 34, "95 % of 40 are 38: {covered}, {found}");
+        let (covered, detected) = coverage_and_power(40);
+        assert!(covered >= 34 && detected >= 34, "95 % of 40 are 38: {covered}, {detected}");
     }
 
     #[test]
@@ -341,9 +341,9 @@ mod tests {
             let service = if after_slow { 90_000 } else { 80_000 } + slot % 100;
             comparison.take(&request(slot, sequence.target(slot) as u8, slot * 250_000, service));
         }
-        let found = comparison.carry_over();
-        assert_eq!(found.len(), 4);
-        for one in found {
+        let rows = comparison.carry_over();
+        assert_eq!(rows.len(), 4);
+        for one in rows {
             let expected = if one.predecessor == 1 { 90.05 } else { 80.05 };
             assert!((one.p50_us - expected).abs() < 0.1, "{one:?}");
             assert!(one.interval.low <= one.p50_us && one.p50_us <= one.interval.high && one.count > 2_000);

@@ -18,8 +18,8 @@ const LISTENER: u64 = u64::MAX;
 /// have no bodies.
 pub(super) fn run(target: &Target, work_ns: u64) -> io::Result<()> {
     let listener = TcpListener::bind((target.host.as_str(), target.port.unwrap_or(0)))?;
-    println!("http://{}/", listener.local_addr()?);
-    io::stdout().flush()?;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "http://{}/", listener.local_addr()?).and_then(|()| stdout.flush())?;
     listener.set_nonblocking(true)?;
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&poll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;

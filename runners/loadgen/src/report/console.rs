@@ -5,6 +5,8 @@
 use super::spectrum::table;
 use super::{Outcome, Run, side_by_side};
 use crate::cli::Config;
+use crate::error::Result;
+use crate::output;
 use crate::record::Distribution;
 use crate::units::{format_binary, format_length, format_metric, format_us};
 use std::fmt::Write as _;
@@ -34,8 +36,8 @@ pub fn print_start(config: &Config) {
         config.connections_asked,
         if config.has_several() { " to each" } else { "" }
     );
-    let mut stdout = std::io::stdout();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    // Where that fails the report will fail too, and is missed more.
+    let _ = output::print("the report", text);
 }
 
 /// The URL, or those of all targets with their names.
@@ -47,7 +49,10 @@ fn where_to(config: &Config) -> String {
 }
 
 /// Prints everything after the first two lines.
-pub fn print(config: &Config, run: &Run) {
+///
+/// # Errors
+/// [`crate::error::Error::CouldNotRun`] when standard output cannot be written.
+pub fn print(config: &Config, run: &Run) -> Result<()> {
     let outcome = &run.whole;
     let (mut out, mut aside) = (String::new(), String::new());
     // Writing to a String cannot fail.
@@ -55,9 +60,8 @@ pub fn print(config: &Config, run: &Run) {
     let _ = report(&mut out, config, outcome);
     let _ = if config.summary { ours(&mut out, config, run) } else { reservations(&mut aside, run) };
     let _ = side_by_side::write(&mut out, config, run);
-    // A reader that went away (`| head`) is no reason to lose the other reports.
-    let _ = std::io::stdout().write_all(out.as_bytes());
     let _ = std::io::stderr().write_all(aside.as_bytes());
+    output::print("the report", out)
 }
 
 fn report(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Result {
@@ -287,21 +291,21 @@ fn unstamped(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     }
 }
 
-/// Percentiles that are at least as long as printed, since requests beyond them had no response.
+/// Percentiles that are at least as long as printed, since requests beyond them had no response; in one line.
 fn bounds(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    for percent in PERCENTS {
-        let bound = outcome.response.percentile(percent);
-        if bound.at_least {
-            let value = format_us(bound.value_us);
-            writeln!(out, "{PREFIX} bound {percent:.3}% >= {value} (requests without a response)")?;
-        }
+    let at = PERCENTS.map(|percent| (percent, outcome.response.percentile(percent)));
+    let bounds = at.iter().filter(|(_, bound)| bound.at_least);
+    let bounds: Vec<String> =
+        bounds.map(|(percent, bound)| format!("{percent:.3}% >= {}", format_us(bound.value_us))).collect();
+    if bounds.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    writeln!(out, "{PREFIX} bound {} (requests without a response)", bounds.join(", "))
 }
 
 fn early_end(out: &mut String, run: &Run) -> std::fmt::Result {
-    if let Some(failure) = &run.failure {
-        writeln!(out, "{PREFIX} ended early: {failure}")?;
+    if let Some(sentence) = run.left_behind_sentence() {
+        writeln!(out, "{PREFIX} {sentence}")?;
     }
     if run.requests_dropped > 0 {
         let dropped = run.requests_dropped;

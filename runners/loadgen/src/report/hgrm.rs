@@ -1,6 +1,6 @@
 //! Percentile tables for HdrHistogram's plotters, in milliseconds: response times, and service times with them. Where
 //! responses came in other status classes than 2xx, each class has a pair of tables of its own, and so has each operation
-//! that the script names.
+//! that the script names. A device or a pipe has no files next to it: it gets the table of all response times alone.
 
 use super::Outcome;
 use super::spectrum::table;
@@ -8,19 +8,23 @@ use crate::error::{Error, Result};
 use crate::record::{CLASSES, Distribution};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Makes sure, before the run, that the files can be written. Tables by class and operation of an earlier run go.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] with the path.
 pub fn create(path: &Path) -> Result<()> {
+    if !has_siblings(path) {
+        return fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(path, &error));
+    }
     for class in 0..CLASSES {
         for kind in ["", ".service"] {
-            let _ = std::fs::remove_file(sibling(path, &format!("{kind}.{class}xx")));
+            let _ = fs::remove_file(sibling(path, &format!("{kind}.{class}xx")));
         }
     }
     for stale in of_operations(path) {
-        let _ = std::fs::remove_file(stale);
+        let _ = fs::remove_file(stale);
     }
     write_both(path, "", "", "")
 }
@@ -33,7 +37,7 @@ fn of_operations(path: &Path) -> Vec<PathBuf> {
         let name = file.file_name().map_or(&[][..], OsStr::as_encoded_bytes);
         starts.iter().filter_map(|start| start.file_name()).any(|start| name.starts_with(start.as_encoded_bytes()))
     };
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
     files.map(|file| file.path()).filter(is_one).collect()
 }
 
@@ -45,6 +49,9 @@ pub fn write(path: &Path, outcome: &Outcome, tags: &[String]) -> Result<()> {
     let end = outcome.collected.total.counts.unstamped_sentence();
     let end = end.map_or(String::new(), |sentence| format!("#[{sentence}]\n"));
     let table = |times: &Distribution| table(times) + &end;
+    if !has_siblings(path) {
+        return write_one(path, &table(&outcome.response));
+    }
     write_both(path, "", &table(&outcome.response), &table(&outcome.service))?;
     let classes = outcome.classes().map(|(class, response, service)| (format!(".{class}xx"), response, service));
     let operations = outcome.operations().map(|(tag, response, service)| {
@@ -53,6 +60,16 @@ pub fn write(path: &Path, outcome: &Outcome, tags: &[String]) -> Result<()> {
     });
     let mut parts = classes.filter(|_| outcome.has_classes()).chain(operations);
     parts.try_for_each(|(part, response, service)| write_both(path, &part, &table(&response), &table(&service)))
+}
+
+/// Whether other tables may lie next to a path: it is a file's, or nothing is there yet.
+pub fn has_siblings(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |found| found.is_file())
+}
+
+/// The path of the table of service times that belongs to one of response times.
+pub fn service(path: &Path) -> PathBuf {
+    sibling(path, ".service")
 }
 
 /// The path with something after its name.
@@ -64,11 +81,18 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
 
 fn write_both(path: &Path, part: &str, response: &str, service: &str) -> Result<()> {
     for (kind, text) in [("", response), (".service", service)] {
-        let path = sibling(path, &format!("{kind}{part}"));
-        std::fs::write(&path, text).map_err(|error| {
-            let name = path.display();
-            Error::CouldNotRun(format!("cannot write {name}: {error}; name another file with --hgrm"))
-        })?;
+        write_one(&sibling(path, &format!("{kind}{part}")), text)?;
     }
     Ok(())
+}
+
+fn write_one(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|error| refused(path, &error))
+}
+
+fn refused(path: &Path, error: &io::Error) -> Error {
+    let name = path.display();
+    Error::CouldNotRun(format!(
+        "cannot write the percentile table {name}: {error}; free some space or name another file with --hgrm"
+    ))
 }

@@ -29,6 +29,12 @@ pub struct HlogWriter {
     /// What ends the tags of each target.
     suffixes: Vec<String>,
     tags: Tags,
+    /// Lines that are to be written together.
+    lines: Vec<u8>,
+    /// Bytes of the whole lines in the file.
+    written_bytes: u64,
+    /// The sentence that says where and why the log ends early.
+    cut: Option<String>,
 }
 
 impl HlogWriter {
@@ -38,10 +44,19 @@ impl HlogWriter {
     /// A sentence with the path and the system's reason.
     pub fn create(path: &Path, targets: &[String], tags: Tags) -> Result<Self, String> {
         let name = path.display().to_string();
-        let file = File::create(path).map_err(|error| format!("cannot write the histogram log {name}: {error}"))?;
+        let file = File::create(path).map_err(|error| refused(&name, &error, ""))?;
         let several = targets.len() > 1;
         let suffixes = targets.iter().map(|name| if several { format!("@{name}") } else { String::new() }).collect();
-        Ok(HlogWriter { file, serializer: V2DeflateSerializer::new(), name, suffixes, tags })
+        Ok(HlogWriter {
+            file,
+            serializer: V2DeflateSerializer::new(),
+            name,
+            suffixes,
+            tags,
+            lines: Vec::new(),
+            written_bytes: 0,
+            cut: None,
+        })
     }
 
     /// Writes the header. `start_unix_us` is the start of the recorded window.
@@ -54,17 +69,27 @@ impl HlogWriter {
         builder.add_comment("[Histogram log format version 1.3]");
         builder.add_comment("[Written by truepace; values in nanoseconds; tags: response, service, censored]");
         builder.with_base_time(start).with_start_time(start);
-        builder.begin_log_with(&mut self.file, &mut self.serializer).map_err(|error| refused(&self.name, &error))?;
+        // Writing to memory cannot fail.
+        let _ = builder.begin_log_with(&mut self.lines, &mut self.serializer);
         let columns = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
-        self.file.write_all(columns.as_bytes()).map_err(|error| refused(&self.name, &error))
+        self.lines.extend_from_slice(columns.as_bytes());
+        self.flush("");
+        self.cut.clone().map_or(Ok(()), Err)
     }
 
     /// Writes what one target did in the `duration_s` from second `index` of the window on. Tenths that it never reached
-    /// are left out.
-    ///
-    /// # Errors
-    /// A sentence with the path and the system's reason.
-    pub fn write(&mut self, target: usize, index: u32, duration_s: f64, interval: &Interval) -> Result<(), String> {
+    /// are left out. Where that fails the log ends before it, which [`HlogWriter::finish`] tells.
+    pub fn write(&mut self, target: usize, index: u32, duration_s: f64, interval: &Interval) {
+        if self.cut.is_some() {
+            return;
+        }
+        match self.add_lines(target, index, duration_s, interval) {
+            Ok(()) => self.flush(&format!("it is cut after {index} s of the window; ")),
+            Err(why) => self.cut = Some(refused(&self.name, &why, "")),
+        }
+    }
+
+    fn add_lines(&mut self, target: usize, index: u32, duration_s: f64, interval: &Interval) -> Result<(), String> {
         let at = (f64::from(index), duration_s);
         self.line("service", target, at, &interval.all_classes().service)?;
         for (class, pair) in interval.by_class.iter().enumerate().filter(|(class, _)| *class != SUCCESS) {
@@ -97,10 +122,28 @@ impl HlogWriter {
     /// Ends the log with what a reader must know of all its lines.
     ///
     /// # Errors
-    /// A sentence with the path and the system's reason.
+    /// A sentence with the path, how much it holds and the system's reason, where it is not whole.
     pub fn finish(mut self, counts: &Counts) -> Result<(), String> {
-        let Some(sentence) = counts.unstamped_sentence() else { return Ok(()) };
-        writeln!(self.file, "#[{sentence}]").map_err(|error| refused(&self.name, &error))
+        if let Some(sentence) = counts.unstamped_sentence() {
+            self.lines.extend_from_slice(format!("#[{sentence}]\n").as_bytes());
+            self.flush("its last comment is missing; ");
+        }
+        self.cut.map_or(Ok(()), Err)
+    }
+
+    /// Writes the lines that were added, or nothing of them.
+    fn flush(&mut self, lost: &str) {
+        if self.cut.is_none() {
+            match self.file.write_all(&self.lines) {
+                Ok(()) => self.written_bytes += self.lines.len() as u64,
+                Err(error) => {
+                    // What is no file has no length.
+                    let _ = self.file.set_len(self.written_bytes);
+                    self.cut = Some(refused(&self.name, &error, lost));
+                }
+            }
+        }
+        self.lines.clear();
     }
 
     fn both(&mut self, of: &str, target: usize, at: (f64, f64), times: &Pair) -> Result<(), String> {
@@ -119,15 +162,15 @@ impl HlogWriter {
         let mut builder = IntervalLogWriterBuilder::new();
         let mut log = builder
             .with_max_value_divisor(NS_PER_MS)
-            .begin_log_with(&mut self.file, &mut self.serializer)
-            .map_err(|error| refused(&self.name, &error))?;
+            .begin_log_with(&mut self.lines, &mut self.serializer)
+            .map_err(|error| error.to_string())?;
         let (offset, duration) = (Duration::from_secs_f64(at.0), Duration::from_secs_f64(at.1));
         let tag = format!("{tag}{}", self.suffixes[target]);
-        let tag = Tag::new(&tag).ok_or_else(|| refused(&self.name, &"a tag with a comma or a blank"))?;
-        log.write_histogram(times, offset, duration, Some(tag)).map_err(|error| refused(&self.name, &error))
+        let tag = Tag::new(&tag).ok_or_else(|| format!("the tag '{tag}' holds a comma or a blank"))?;
+        log.write_histogram(times, offset, duration, Some(tag)).map_err(|error| format!("{error:?}"))
     }
 }
 
-fn refused(name: &str, error: &dyn std::fmt::Debug) -> String {
-    format!("cannot write the histogram log {name}: {error:?}; free some space or name another file")
+fn refused(name: &str, error: &dyn std::fmt::Display, lost: &str) -> String {
+    format!("cannot write the histogram log {name}: {error}; {lost}free some space or name another file with --hlog")
 }

@@ -35,17 +35,24 @@ pub fn create(path: &Path) -> Result<File> {
     })
 }
 
-/// Writes the report.
+/// The report as it stands in the file.
+pub fn text(config: &Config, run: &Run) -> String {
+    lines(&document(config, run))
+}
+
+/// Writes the report, or leaves the file empty.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] when the disk is full or the like.
-pub fn write(mut file: File, config: &Config, run: &Run) -> Result<()> {
-    let text = lines(&document(config, run));
+pub fn write(mut file: File, text: &str) -> Result<()> {
     // A pipe cannot be synced.
     let sync = |file: &File| if file.metadata()?.is_file() { file.sync_data() } else { Ok(()) };
     file.write_all(text.as_bytes()).and_then(|()| sync(&file)).map_err(|error| {
+        // Half a report is none; what is no file has no length.
+        let _ = file.set_len(0);
         Error::CouldNotRun(format!(
-            "cannot write the JSON report: {error}; free some space or name another file with --json"
+            "cannot write the JSON report to its file: {error}; it is on standard output; free some space or name \
+             another file with --json"
         ))
     })
 }
@@ -101,7 +108,7 @@ pub fn document(config: &Config, run: &Run) -> Value {
     }
     put("requests_dropped", json!(run.requests_dropped));
     put("interrupted", json!(conditions.interrupted));
-    put("failure", json!(run.failure.as_ref().map(ToString::to_string)));
+    put("failure", json!(run.failure.as_ref().map(ToString::to_string).or(run.left_behind_sentence())));
     Value::Object(document)
 }
 

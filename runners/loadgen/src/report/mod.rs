@@ -1,6 +1,7 @@
 //! What is reported of a run: to people on the console, to programs as JSON and as an HdrHistogram log.
 
 pub mod console;
+pub mod files;
 pub mod hgrm;
 pub mod hlog;
 pub mod json;

@@ -47,6 +47,8 @@ pub struct Conditions {
     pub interface: Interface,
     /// A signal ended the run.
     pub interrupted: bool,
+    /// Worker threads that did not end after it, because their script did not return.
+    pub threads_left_behind: usize,
 }
 
 /// A target, or all together, when the run is over.
@@ -87,8 +89,8 @@ pub struct Run {
     pub calibrations_us: Vec<f64>,
     /// Requests that are not in the log of requests.
     pub requests_dropped: u64,
-    /// Why a log is not whole, if one is not.
-    pub log_error: Option<String>,
+    /// Of each log that is not whole: which it is, and why.
+    pub log_errors: Vec<String>,
     /// The script's error that ended the load early, if one did.
     pub failure: Option<Error>,
 }
@@ -105,7 +107,7 @@ impl Run {
         calibrations_us: Vec<f64>,
         failure: Option<Error>,
     ) -> Self {
-        let Collection { whole, targets, comparison, requests_dropped, log_error } = collection;
+        let Collection { whole, targets, comparison, requests_dropped, log_errors } = collection;
         let outcome = |collected, (loaded_s, share)| Outcome::new(config, collected, conditions, loaded_s, share);
         Run {
             whole: outcome(whole, (conditions.window_s, 1.0)),
@@ -114,9 +116,21 @@ impl Run {
             tags,
             calibrations_us,
             requests_dropped,
-            log_error,
+            log_errors,
             failure,
         }
+    }
+
+    /// What is missing because a script did not return; `None` where all threads ended.
+    pub fn left_behind_sentence(&self) -> Option<String> {
+        let threads = self.whole.conditions.threads_left_behind;
+        (threads > 0).then(|| {
+            format!(
+                "the script did not return in {threads} of {} threads: what these did in their last second is missing, \
+                 and done() is not called",
+                self.whole.conditions.threads
+            )
+        })
     }
 }
 

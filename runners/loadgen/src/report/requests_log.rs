@@ -6,7 +6,7 @@ use crate::schedule::Sequence;
 use crate::tags::Tags;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +29,11 @@ pub struct RequestsLog {
     sequence: Option<Arc<Sequence>>,
     tags: Tags,
     tags_written: usize,
+    /// Bytes and requests of the whole blocks in the file.
+    written_bytes: u64,
+    written_requests: u64,
+    /// Why no more is written.
+    cut: Option<io::Error>,
 }
 
 impl RequestsLog {
@@ -45,7 +50,18 @@ impl RequestsLog {
             "targets": targets,
             "block_slots": sequence.as_ref().map(|sequence| sequence.block_slots()),
         });
-        Ok(RequestsLog { file, name, buffer: Vec::new(), description, sequence, tags, tags_written: 0 })
+        Ok(RequestsLog {
+            file,
+            name,
+            buffer: Vec::new(),
+            description,
+            sequence,
+            tags,
+            tags_written: 0,
+            written_bytes: 0,
+            written_requests: 0,
+            cut: None,
+        })
     }
 
     /// Writes the header. `start_unix_us` is the start of the recorded window.
@@ -57,7 +73,8 @@ impl RequestsLog {
         self.description["start_unix_us"] = json!(start_unix_us);
         self.description["receive_clock"] = json!(clock);
         self.describe();
-        self.flush()
+        self.flush();
+        self.state()
     }
 
     /// A block that says what the numbers of targets and tags in the rows stand for.
@@ -75,11 +92,11 @@ impl RequestsLog {
         self.buffer.extend_from_slice(&(bytes as u32).to_le_bytes());
     }
 
-    /// Writes a block of requests.
-    ///
-    /// # Errors
-    /// A sentence with the path and the system's reason.
-    pub fn write(&mut self, requests: &[Request]) -> std::result::Result<(), String> {
+    /// Writes a block of requests. Where that fails the log ends before it, which [`RequestsLog::finish`] tells.
+    pub fn write(&mut self, requests: &[Request]) {
+        if self.cut.is_some() {
+            return;
+        }
         if self.tags.count() > self.tags_written {
             self.describe();
         }
@@ -97,25 +114,46 @@ impl RequestsLog {
             let bytes = [request.target, predecessor, request.tag, request.fate as u8, u8::from(request.unstamped), 0];
             self.buffer.extend_from_slice(&bytes);
         }
-        self.flush()
+        if self.flush() {
+            self.written_requests += requests.len() as u64;
+        }
     }
 
     /// Ends the file.
     ///
     /// # Errors
-    /// A sentence with the path and the system's reason.
+    /// A sentence with the path, how much it holds and the system's reason, where it is not whole.
     pub fn finish(mut self) -> std::result::Result<(), String> {
         if self.tags.count() > self.tags_written {
             self.describe();
         }
-        self.flush()
+        self.flush();
+        self.state()
     }
 
-    fn flush(&mut self) -> std::result::Result<(), String> {
-        let written = self.file.write_all(&self.buffer);
-        self.buffer.clear();
-        written.map_err(|error| {
-            format!("cannot write the log of requests {}: {error}; free some space or name another file", self.name)
+    fn state(&self) -> std::result::Result<(), String> {
+        self.cut.as_ref().map_or(Ok(()), |error| {
+            Err(format!(
+                "cannot write the log of requests {}: {error}; it is cut after {} requests; free some space or name \
+                 another file with --requests-log",
+                self.name, self.written_requests
+            ))
         })
+    }
+
+    /// Writes what is in the buffer, or nothing of it.
+    fn flush(&mut self) -> bool {
+        if self.cut.is_none() {
+            match self.file.write_all(&self.buffer) {
+                Ok(()) => self.written_bytes += self.buffer.len() as u64,
+                Err(error) => {
+                    // What is no file has no length.
+                    let _ = self.file.set_len(self.written_bytes);
+                    self.cut = Some(error);
+                }
+            }
+        }
+        self.buffer.clear();
+        self.cut.is_none()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub enum Arrival {
     /// Even gaps; connections in rotation.
     Constant,
-    /// Independent arrivals: the gaps of each connection are exponential, and so are those of the whole.
+    /// Independent arrivals, as of many users: gaps are exponential.
     Poisson,
 }
 
@@ -106,7 +106,8 @@ pub struct Arrivals {
     step: f64,
     order: Order,
     place: Place,
-    /// Slots from here on are nobody's (`-n`); with independent arrivals, requests that this connection may still start.
+    /// With `-n`: the first slot that no connection serves; with independent arrivals, how many requests this connection
+    /// may still start.
     limit: Option<u64>,
 }
 
@@ -140,7 +141,7 @@ impl Arrivals {
             }
         };
         let mut arrivals = Arrivals { position: 0.0, step: place.of as f64 / share, order, place, limit: total };
-        arrivals.find(profile);
+        arrivals.seek(profile);
         arrivals
     }
 
@@ -172,22 +173,22 @@ impl Arrivals {
             }
             Order::Sequence { nth, .. } => {
                 *nth += self.place.of as u64;
-                self.find(profile);
+                self.seek(profile);
             }
             Order::Slices { offset, .. } => {
                 *offset += self.place.of as u64;
-                self.find(profile);
+                self.seek(profile);
             }
         }
     }
 
-    /// Finds the slot that the order stands at.
-    fn find(&mut self, profile: &Profile) {
+    /// Sets the position to the slot of the next request, where the order goes by targets.
+    fn seek(&mut self, profile: &Profile) {
         match &mut self.order {
             Order::Even | Order::Poisson(_) => {}
             Order::Sequence { sequence, target, nth } => self.position = sequence.slot(*target, *nth) as f64,
             Order::Slices { slices, target, slice, offset } => loop {
-                // Slots belong to the slice in which they are due, so a slice begins at the first due within it.
+                // A slot belongs to the slice in which it is due, so a slice begins with the first slot due within it.
                 let begin = slices.begin_ns(*slice).map(|at| profile.first_from(at)).filter(|begin| begin.is_finite());
                 let end = slices.begin_ns(*slice + 1).map(|at| profile.first_from(at));
                 let (Some(begin), Some(end)) = (begin, end) else {
@@ -198,7 +199,7 @@ impl Arrivals {
                     self.position = begin + *offset as f64;
                     return;
                 }
-                // The rotation of connections goes on: who would have been next begins the next slice.
+                // The rotation of connections goes on: the connection whose turn it was begins the next slice.
                 (*slice, *offset) = (slices.next_of(*target, *slice), *offset - (end - begin) as u64);
             },
         }
@@ -288,8 +289,8 @@ mod tests {
                 for index in 0..connections {
                     let place = Place { target, index, of: connections };
                     let mut arrivals = Arrivals::shared_out(&interleave, &profile, place, None);
-                    let found = times(&mut arrivals, &profile, 1_000_000_000);
-                    all.extend(found.into_iter().map(|due| (due, target)));
+                    let dues = times(&mut arrivals, &profile, 1_000_000_000);
+                    all.extend(dues.into_iter().map(|due| (due, target)));
                 }
             }
             all.sort_unstable();
@@ -323,12 +324,12 @@ mod tests {
                     Some(interleave) => Arrivals::shared_out(interleave, &profile, place, total),
                     None => Arrivals::new(arrival, place, total, seed),
                 };
-                let mut found = Vec::new();
+                let mut requests = Vec::new();
                 while let Some(due) = arrivals.next_due_ns(&profile).filter(|due| *due < 500_000_000) {
-                    found.push((due, arrivals.slot(), place.target));
+                    requests.push((due, arrivals.slot(), place.target));
                     arrivals.advance(&profile);
                 }
-                found
+                requests
             };
             let targets = if interleave.is_some() { weights.len() } else { 1 };
             let sent_by = |share: Share, of: usize| {

@@ -1,9 +1,9 @@
-//! How one schedule is shared out over several targets.
+//! Which target gets which request of a schedule that several targets share.
 
 use super::{Sequence, Slices};
 use std::sync::Arc;
 
-/// The way in which targets share a schedule.
+/// How targets share a schedule.
 #[derive(Debug, Clone)]
 pub enum Interleave {
     /// Each request goes to one target or another, by a random order balanced for the predecessor.

@@ -5,8 +5,8 @@
 //! omission: Gil Tene, "How NOT to measure latency", 2015).
 //!
 //! [`Profile`] turns the position of a request in the whole run (0, 1, 2, …) into a time. [`Arrivals`] deals the
-//! positions to the connections: round robin, so that connections never fire in phase, or as a Poisson process. Where
-//! several targets share one schedule, [`Interleave`] says whose each position is.
+//! positions to the connections: round robin, so that connections never send at the same moment, or as a Poisson process.
+//! Where several targets share one schedule, [`Interleave`] says which target a position belongs to.
 
 mod arrivals;
 mod interleave;

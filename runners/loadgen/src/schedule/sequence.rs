@@ -139,9 +139,9 @@ fn arborescence(weights: &[u32], random: &mut SplitMix64) -> Vec<Option<usize>> 
     let draw = |random: &mut SplitMix64| {
         let mut left = random.below(sum as usize) as u32;
         weights.iter().position(|weight| {
-            let found = left < *weight;
+            let is_drawn = left < *weight;
             left = left.saturating_sub(*weight);
-            found
+            is_drawn
         })
     };
     let mut exits = vec![None; weights.len()];

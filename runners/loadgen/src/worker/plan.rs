@@ -24,6 +24,8 @@ pub enum Delivery {
     },
     /// Requests, one by one.
     Requests(Vec<Request>),
+    /// Nothing more is waited for: a worker was left behind.
+    End,
 }
 
 /// A worker's lines to the main thread.

@@ -1,8 +1,10 @@
 //! Wrong input is refused at once, with the cause and the remedy, and with the right exit code.
 
-use crate::support::{Server, finish, spawn, wait};
+use crate::support::{Run, Scratch, Server, finish, run, spawn, wait};
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 fn refused(arguments: &[&str], code: i32, parts: &[&str]) {
     let output = wait(spawn(arguments));
@@ -52,11 +54,180 @@ fn a_full_disk_is_reported() {
         2,
         &["cannot write the JSON report", "space"],
     );
-    refused(
-        &["-c1", "-R100", "-d200ms", "--hlog", "/dev/full", &server.url("/")],
-        2,
-        &["cannot write the histogram log /dev/full"],
+    for (flag, what) in
+        [("--hlog", "the histogram log"), ("--requests-log", "the log of requests"), ("--hgrm", "the percentile table")]
+    {
+        let sentence = format!("cannot write {what} /dev/full: No space left on device");
+        refused(&["-c1", "-R100", "-d200ms", flag, "/dev/full", &server.url("/")], 2, &[&sentence, flag]);
+    }
+    let beside = std::fs::read_dir("/dev").unwrap().flatten().map(|file| file.file_name());
+    let beside: Vec<_> = beside.filter(|name| name.to_string_lossy().starts_with("full")).collect();
+    assert_eq!(beside, ["full"], "nothing is made next to a device");
+}
+
+fn run_into(stdout: Stdio, arguments: &[&str], json: &Path) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_truepace"));
+    finish(command.args(arguments).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap(), json)
+}
+
+#[test]
+fn a_full_standard_output_is_an_error_and_keeps_no_other_report() {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        eprintln!("skipped: no /dev/full here");
+        return;
+    };
+    let (server, scratch) = (Server::ok(), Scratch::new());
+    let (json, url) = (scratch.0.join("out.json"), server.url("/"));
+    let full = || Stdio::from(full.try_clone().unwrap());
+    let run = run_into(full(), &["-c1", "-t1", "-n9", "--json", json.to_str().unwrap(), &url], &json);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot write the report to standard output: No space"), "{}", run.stderr);
+    assert_eq!(run.count("/requests/completed"), 9);
+    for flag in ["--version", "--help", "-h"] {
+        let run = run_into(full(), &[flag], &json);
+        assert_eq!(run.code, Some(2), "{flag}: {}", run.stderr);
+        assert!(run.stderr.contains("to standard output: No space"), "{flag}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_fault() {
+    let (server, scratch) = (Server::ok(), Scratch::new());
+    let (json, url) = (scratch.0.join("out.json"), server.url("/"));
+    let load = ["-c1", "-t1", "-n9", "--json", json.to_str().unwrap(), &url];
+    for arguments in [&["--version"][..], &["--help"], &["-h"], &["--man"], &["--completions", "zsh"], &load] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let run = run_into(Stdio::from(writer), arguments, &json);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut both = Command::new(env!("CARGO_BIN_EXE_truepace"));
+    let both = both.arg("http://").stdout(Stdio::from(writer.try_clone().unwrap())).stderr(Stdio::from(writer));
+    assert_eq!(both.status().unwrap().code(), Some(1), "an error that nobody reads is no panic");
+}
+
+#[test]
+fn a_json_report_that_its_file_cannot_hold_goes_to_standard_output() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("skipped: no /dev/full here");
+        return;
+    }
+    let server = Server::ok();
+    let run = run(&format!("-c1 -t1 -n9 --json /dev/full {}", server.url("/")));
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    let report: serde_json::Value = serde_json::from_str(&run.stdout[run.stdout.find("{\n").unwrap()..]).unwrap();
+    assert_eq!(report["requests"]["completed"], 9);
+}
+
+#[test]
+fn logs_that_are_cut_are_named_and_end_whole() {
+    // A limit on the size of a file stands for a disk that fills during the run; the blocks are of 512 bytes.
+    let (server, scratch) = (Server::ok(), Scratch::new());
+    let names = ["out.json", "out.hlog", "out.log", "out.hgrm"].map(|name| scratch.0.join(name).display().to_string());
+    let [json, hlog, log, hgrm] = &names;
+    let line = format!(
+        "trap '' XFSZ; ulimit -f 4; exec {} -t1 -c1 -R1000 -d3s --json {json} --hlog {hlog} --requests-log {log} \
+         --hgrm {hgrm} {}",
+        env!("CARGO_BIN_EXE_truepace"),
+        server.url("/")
     );
+    let child = Command::new("sh").args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = finish(child, json.as_ref());
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    for part in [
+        format!("the histogram log {hlog}: File too large"),
+        format!("the log of requests {log}: File too large"),
+        "it is cut after ".into(),
+        "the JSON report to its file: File too large".into(),
+    ] {
+        assert!(run.stderr.contains(&part), "'{part}' is missing in {}", run.stderr);
+    }
+    let (_, rows) = crate::support::requests_log::read(log.as_ref());
+    assert!(run.stderr.contains(&format!("it is cut after {} requests", rows.len())), "{}", run.stderr);
+    assert_eq!(std::fs::metadata(json).unwrap().len(), 0, "half a report is none");
+    crate::support::hlog::read(hlog.as_ref());
+    let report: serde_json::Value = serde_json::from_str(&run.stdout[run.stdout.find("{\n").unwrap()..]).unwrap();
+    assert_eq!(report["requests"]["scheduled"], 3000);
+}
+
+#[test]
+fn no_report_of_an_earlier_run_is_left_where_this_one_came_to_nothing() {
+    let scratch = Scratch::new();
+    let bad = scratch.file("bad.lua", "x = = 1").display().to_string();
+    let gone = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
+    let (server, gone) = (Server::ok(), format!("http://{gone}/"));
+    for arguments in [&["-s", &bad, &server.url("/")][..], &["-s", "/nowhere.lua", &server.url("/")], &[&gone]] {
+        let earlier = ["out.json", "out.hlog", "out.log", "out.hgrm", "out.hgrm.service"];
+        let [json, hlog, log, hgrm, service] = earlier.map(|name| scratch.file(name, "of an earlier run"));
+        let flags = [("--json", &json), ("--hlog", &hlog), ("--requests-log", &log), ("--hgrm", &hgrm)];
+        let flags = flags.iter().flat_map(|(flag, path)| [*flag, path.to_str().unwrap()]);
+        let output = wait(spawn(&flags.chain(arguments.iter().copied()).collect::<Vec<_>>()));
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}");
+        for path in [json, hlog, log, hgrm, service] {
+            assert!(!path.exists(), "{arguments:?} left {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_flag_that_would_do_nothing_is_refused() {
+    refused(&["--weights", "1:2", "http://localhost"], 1, &["--target"]);
+    refused(&["--interleave", "none", "http://localhost"], 1, &["--target"]);
+    refused(&["--slo", "p99=1", "http://localhost"], 1, &["'p99=1'", "unit", "p99=10ms"]);
+}
+
+#[test]
+fn a_method_and_a_body_need_no_script() {
+    let scratch = Scratch::new();
+    let file = scratch.file("body.txt", "of a file\n").display().to_string();
+    let at = format!("@{file}");
+    for (flags, line, body) in [
+        (&["-m", "DELETE"][..], "DELETE /x HTTP/1.1", ""),
+        (&["-b", "text"], "POST /x HTTP/1.1", "text"),
+        (&["--method", "PUT", "--body", &at], "PUT /x HTTP/1.1", "of a file\n"),
+        (&["-m", "PUT", "-b", ""], "PUT /x HTTP/1.1", ""),
+    ] {
+        let server = Server::ok();
+        let url = server.url("/x");
+        let output = wait(spawn(&[&["-t1", "-c1", "-n1"], flags, &[url.as_str()]].concat()));
+        assert_eq!(output.status.code(), Some(0), "{flags:?}");
+        let seen = server.seen.lock().unwrap()[0].clone();
+        assert_eq!((seen.line.as_str(), seen.body.as_slice()), (line, body.as_bytes()), "{flags:?}");
+        let length = flags.len() > 2 || flags.contains(&"-b");
+        assert_eq!(seen.header("content-length").is_some(), length, "{flags:?}");
+    }
+    let server = Server::ok();
+    let script = scratch.file("own.lua", "wrk.headers['X-Own'] = wrk.method .. #wrk.body\n").display().to_string();
+    run(&format!("-t1 -c1 -n1 -m PATCH -b 12345 -s {script} {}", server.url("/")));
+    assert_eq!(server.seen.lock().unwrap()[0].header("x-own"), Some("PATCH5"), "a script sees them");
+}
+
+#[test]
+fn a_header_replaces_the_one_that_would_be_sent_and_an_empty_one_takes_it_away() {
+    let sent = |flags: &[&str], user: &str| {
+        let server = Server::ok();
+        let url = server.url("/").replace("http://", &format!("http://{user}"));
+        wait(spawn(&[&["-t1", "-c1", "-n1"], flags, &[url.as_str()]].concat()));
+        let seen = server.seen.lock().unwrap();
+        let headers: Vec<String> = seen[0].headers.iter().map(|header| header.to_ascii_lowercase()).collect();
+        (headers, format!("host: {}", server.address))
+    };
+    let (headers, host) = sent(&[], "");
+    assert_eq!(headers, [host]);
+    let (headers, _) = sent(&["-H", "host: other"], "");
+    assert_eq!(headers, ["host: other"]);
+    let (headers, _) = sent(&["-H", "host:"], "");
+    assert_eq!(headers, Vec::<String>::new());
+    let (headers, host) = sent(&["-H", "X-A: 1", "-H", "x-b;", "-H", "X-A:"], "");
+    assert_eq!(headers, [host, "x-b:".into()]);
+    let (headers, host) = sent(&["-b", "text", "-H", "content-length: 4"], "");
+    assert_eq!(headers, [host, "content-length: 4".into()]);
+    let (headers, host) = sent(&[], "me:pass%3Aword@");
+    assert_eq!(headers, [host, "authorization: basic bwu6cgfzczp3b3jk".into()]);
+    let (headers, host) = sent(&["-H", "authorization: Bearer x"], "me:word@");
+    assert_eq!(headers, [host, "authorization: bearer x".into()]);
 }
 
 #[test]

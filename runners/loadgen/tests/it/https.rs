@@ -2,20 +2,32 @@
 
 use crate::support::{OK, Server, agrees, held, run};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+fn private_key() -> PrivateKeyDer<'static> {
+    PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(include_bytes!("data/self-signed-key.der").as_slice()))
+}
+
 /// Serves each connection with `serve` in a thread of its own.
 fn start_with(serve: impl Fn(ServerConnection, TcpStream) + Clone + Send + 'static) -> SocketAddr {
-    let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(include_bytes!("data/self-signed-key.der").as_slice()));
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![CertificateDer::from(include_bytes!("data/self-signed.der").as_slice())], private)
+        .with_single_cert(vec![CertificateDer::from(include_bytes!("data/self-signed.der").as_slice())], private_key())
         .unwrap();
+    start_configured(config, serve)
+}
+
+fn start_configured(
+    config: ServerConfig,
+    serve: impl Fn(ServerConnection, TcpStream) + Clone + Send + 'static,
+) -> SocketAddr {
     let config = Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -31,16 +43,18 @@ fn start_with(serve: impl Fn(ServerConnection, TcpStream) + Clone + Send + 'stat
 
 /// Responds to every request with a body of `body` bytes.
 fn start(body: usize) -> SocketAddr {
-    start_with(move |tls, stream| {
-        let mut tls = StreamOwned::new(tls, stream);
-        let response =
-            [format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").into_bytes(), vec![b'z'; body]].concat();
-        while read_request(&mut tls) {
-            if tls.write_all(&response).and_then(|()| tls.flush()).is_err() {
-                return;
-            }
+    start_with(move |tls, stream| respond(tls, stream, body))
+}
+
+fn respond(tls: ServerConnection, stream: TcpStream, body: usize) {
+    let mut tls = StreamOwned::new(tls, stream);
+    let response =
+        [format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").into_bytes(), vec![b'z'; body]].concat();
+    while read_request(&mut tls) {
+        if tls.write_all(&response).and_then(|()| tls.flush()).is_err() {
+            return;
         }
-    })
+    }
 }
 
 /// Reads a request without a body. False: the client has closed.
@@ -90,6 +104,13 @@ fn the_end_of_a_session_ends_its_connection() {
 }
 
 #[test]
+fn the_end_of_a_session_ends_a_body_without_a_length() {
+    let server = ending(b"HTTP/1.0 200 OK\r\n\r\nto the end", 0);
+    let run = run(&format!("-t1 -c1 -n5 --timeout 15s https://{server}/"));
+    assert_eq!((run.count("/requests/completed"), run.count("/errors/timeout")), (5, 0), "{}", run.json["errors"]);
+}
+
+#[test]
 fn requests_and_responses_pass_on_every_back_end() {
     let (small, large) = (start(2), start(500_000));
     let backends: &[&str] = if cfg!(target_os = "linux") { &["epoll", "portable", "uring"] } else { &["auto"] };
@@ -122,6 +143,34 @@ fn a_server_without_tls_is_a_connect_error_and_no_hang() {
         run.assert_nothing_vanished();
         assert_eq!(run.count("/requests/completed"), 0, "{mode}");
         assert!(run.count("/errors/connect") >= 1, "{mode}: {}", run.json["errors"]);
+    }
+}
+
+/// Gives a certificate that rustls itself would not read: it is of X.509 version 1.
+#[derive(Debug)]
+struct OldCertificate(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for OldCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.clone())
+    }
+}
+
+#[test]
+fn no_certificate_is_refused_whatever_its_version() {
+    let provider = rustls::crypto::ring::default_provider();
+    let key = provider.key_provider.load_private_key(private_key()).unwrap();
+    let certificate = CertificateDer::from(include_bytes!("data/self-signed-v1.der").as_slice());
+    let certified = CertifiedKey::new(vec![certificate], key);
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let config = ServerConfig::builder_with_provider(Arc::new(provider.clone()))
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(OldCertificate(Arc::new(certified.clone()))));
+        let server = start_configured(config, |tls, stream| respond(tls, stream, 2));
+        let run = run(&format!("-t1 -c1 -n5 https://{server}/"));
+        assert_eq!((run.code, run.count("/requests/completed")), (Some(0), 5), "{version:?}: {}", run.stderr);
     }
 }
 

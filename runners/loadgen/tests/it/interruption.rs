@@ -1,8 +1,9 @@
 //! A run that is ended by a signal still writes every report, and says so.
 
-use crate::support::{Scratch, Server, finish, hlog, spawn};
+use crate::support::{Scratch, Server, finish, hlog, spawn, wait};
 use rustix::process::{Pid, Signal, kill_process};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn interrupted_by(signal: Signal, mode: &[&str]) -> crate::support::Run {
     let server = Server::ok();
@@ -51,8 +52,93 @@ fn sigterm_ends_a_closed_loop_in_order() {
 }
 
 #[test]
-fn a_second_signal_ends_what_the_first_could_not() {
-    // A script that never comes back holds its thread; the first signal has no one to tell.
+fn sighup_ends_a_load_in_order() {
+    interrupted_by(Signal::HUP, &["-R200"]);
+}
+
+fn send(signal: Signal, child: &Child) {
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+}
+
+fn await_requests(server: &Server, count: usize) {
+    while server.seen.lock().unwrap().len() < count {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn await_file(path: &std::path::Path) {
+    while std::fs::read_to_string(path).unwrap_or_default().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_sighup_that_nohup_ignores_stays_ignored() {
+    let server = Server::ok();
+    let line = format!("trap '' HUP; exec {} -t1 -c1 -R200 -d60s {}", env!("CARGO_BIN_EXE_truepace"), server.url("/"));
+    let mut child =
+        Command::new("sh").args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    await_requests(&server, 10);
+    send(Signal::HUP, &child);
+    let before = server.lines().len();
+    await_requests(&server, before + 100);
+    assert!(child.try_wait().unwrap().is_none());
+    send(Signal::TERM, &child);
+    assert_eq!(wait(child).status.code(), Some(130));
+}
+
+#[test]
+fn one_signal_ends_a_script_that_never_returns_and_what_there_is_is_reported() {
+    let scratch = Scratch::new();
+    let text = "function setup(thread) number = (number or 0) + 1 thread:set('number', number) end\n\
+                function response() if number == 1 then while true do end end end\n\
+                function done() print('done') end\n";
+    let script = scratch.file("stuck.lua", text);
+    for signals in 1..=2 {
+        let server = Server::ok();
+        let json = scratch.0.join(format!("{signals}.json"));
+        let url = server.url("/");
+        let script = script.to_str().unwrap();
+        let child = spawn(&["-t2", "-c2", "-R200", "-d60s", "-s", script, "--json", json.to_str().unwrap(), &url]);
+        await_requests(&server, 100);
+        for _ in 0..signals {
+            send(Signal::TERM, &child);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let run = finish(child, &json);
+        assert_eq!(run.code, Some(130), "{}", run.stderr);
+        assert!(run.count("/requests/completed") >= 90, "the other thread's: {}", run.json["requests"]);
+        let failure = run.json["failure"].as_str().unwrap();
+        assert!(failure.contains("did not return in 1 of 2 threads"), "{failure}");
+        assert!(run.stderr.contains(failure) && run.stdout.contains("Requests/sec:"), "{}{}", run.stdout, run.stderr);
+        assert!(!run.stdout.contains("done"), "its states are in use");
+    }
+}
+
+#[test]
+fn one_signal_ends_a_script_that_never_returns_from_its_body_or_from_init_or_done() {
+    for text in ["while true do end", "function init() while true do end end", "function done() while true do end end"]
+    {
+        let server = Server::ok();
+        let scratch = Scratch::new();
+        let [begun, json] = ["begun", "out.json"].map(|name| scratch.0.join(name));
+        let mark = format!("local file = io.open('{}', 'w') file:write('x') file:close()", begun.display());
+        let body = text.replace("while", &format!("{mark} while"));
+        let script = scratch.file("stuck.lua", &body);
+        let (script, url) = (script.to_str().unwrap(), server.url("/"));
+        let child = spawn(&["-t1", "-c1", "-n10", "-s", script, "--json", json.to_str().unwrap(), &url]);
+        await_file(&begun);
+        send(Signal::TERM, &child);
+        let run = finish(child, &json);
+        let is_reported = run.json["requests"]["completed"] == 10;
+        assert_eq!(is_reported, text.contains("done"), "{text}: {}", run.json);
+        assert!(matches!(run.code, None | Some(130)), "{text}: {:?}", run.code);
+    }
+}
+
+#[test]
+fn a_third_signal_ends_what_no_other_could() {
+    // A script that never comes back holds its thread.
     let server = Server::ok();
     let scratch = Scratch::new();
     let script = scratch.file("stuck.lua", "function response() while true do end end\n");
@@ -61,11 +147,13 @@ fn a_second_signal_ends_what_the_first_could_not() {
     while server.seen.lock().unwrap().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Two signals that come at once may be one, and on a busy machine the first is taken late.
+    // Signals that come at once may be one, and on a busy machine the first is taken late.
+    let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
         kill_process(pid, Signal::INT).unwrap();
-        std::thread::sleep(Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(50));
     }
+    assert!(begun.elapsed() < Duration::from_secs(30));
     assert_eq!(finish(child, "/nowhere".as_ref()).code, Some(130));
 }
 

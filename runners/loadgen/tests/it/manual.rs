@@ -27,7 +27,7 @@ fn help_has_groups_examples_and_exit_codes() {
     let help = printed(&["--help"]);
     let mut rest = help.as_str();
     for heading in
-        ["Load:", "Targets:", "Measurement:", "Scripts:", "Reports:", "System:", "Examples:", "Exit codes:", "  130  "]
+        ["Load:", "Requests:", "Targets:", "Measurement:", "Reports:", "System:", "Examples:", "Output:", "Exit codes:"]
     {
         let line = format!("\n{heading}");
         rest = rest.split_once(&line).unwrap_or_else(|| panic!("'{heading}' is missing or misplaced in {help}")).1;
@@ -80,7 +80,7 @@ fn a_page_that_cannot_be_written_is_an_error() {
         eprintln!("skipped: no /dev/full here");
         return;
     };
-    for (arguments, what) in [(&["--man"][..], "manual page"), (&["--completions", "zsh"], "completions")] {
+    for (arguments, what) in [(&["--man"][..], "the manual page"), (&["--completions", "zsh"], "completions")] {
         let output = Command::new(env!("CARGO_BIN_EXE_truepace"))
             .args(arguments)
             .stdout(full.try_clone().unwrap())

@@ -302,6 +302,12 @@ fn errors_name_script_line_and_cause() {
         ("function setup(thread)\n thread:set('f', print)\nend\n", &["line 2", "cannot transfer a function"]),
         ("function response()\n error('late')\nend\n", &["line 2", "late"]),
         ("function done()\n error('last')\nend\n", &["line 2", "last"]),
+        ("function init()\n error({ code = 7, why = 'none' })\nend\n", &["line 2", "code = 7, why = none"]),
+        ("error(setmetatable({}, { __tostring = function() return 'own text' end }))\n", &["line 1", "own text"]),
+        ("function setup()\n error(nil)\nend\n", &["line 2", "nil"]),
+        ("function request()\n error({ code = 8 })\nend\n", &["line 2", "code = 8"]),
+        ("function response()\n error({ code = 9 })\nend\n", &["line 2", "code = 9"]),
+        ("function done()\n error({ code = 10 })\nend\n", &["line 2", "code = 10"]),
         (
             "function init()\n wrk.lookup('127.0.0.1', 'no-such')\nend\n",
             &["line 2", "'127.0.0.1' and service 'no-such'"],
@@ -313,6 +319,9 @@ fn errors_name_script_line_and_cause() {
         for part in parts {
             assert!(run.stderr.contains(part), "'{part}' is missing for\n{text}{}", run.stderr);
         }
+        let cause = parts.last().unwrap();
+        assert_eq!(run.stderr.matches(cause).count(), 1, "said once: {}", run.stderr);
+        assert!(!run.stderr.contains("table: 0x") && run.stderr.matches("bound").count() <= 1, "{}", run.stderr);
     }
 }
 

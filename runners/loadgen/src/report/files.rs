@@ -1,0 +1,98 @@
+//! The files that a run writes. All are opened before anything else, so that none is left of an earlier run, and a path
+//! that can't be written is named before the load and not after it.
+
+use super::hlog::HlogWriter;
+use super::requests_log::RequestsLog;
+use super::{Run, hgrm, json};
+use crate::cli::Config;
+use crate::error::{Error, Result};
+use crate::output;
+use crate::record::Logs;
+use crate::schedule::Sequence;
+use crate::tags::Tags;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is written when the run is over.
+pub struct Files {
+    json: Option<File>,
+}
+
+impl Files {
+    /// Opens all files. Those that are written during the run are returned aside.
+    ///
+    /// # Errors
+    /// [`Error::CouldNotRun`] with the path.
+    pub fn create(config: &Config, sequence: Option<Arc<Sequence>>, tags: &Tags) -> Result<(Self, Logs)> {
+        let json = config.json.as_deref().map(json::create).transpose()?;
+        tables(config).iter().try_for_each(|path| hgrm::create(path))?;
+        let names: Vec<String> = config.targets.iter().map(|target| target.name.clone()).collect();
+        let hlog = config.hlog.as_deref().map(|path| HlogWriter::create(path, &names, tags.clone()));
+        let requests =
+            config.requests_log.as_deref().map(|path| RequestsLog::create(path, &names, sequence, tags.clone()));
+        let logs = Logs { hlog: hlog.transpose().map_err(Error::CouldNotRun)?, requests: requests.transpose()? };
+        Ok((Files { json }, logs))
+    }
+
+    /// Writes the reports. One that can't be written keeps none of the others from it; the JSON report then goes to
+    /// standard output.
+    pub fn write(self, config: &Config, run: &Run) -> Vec<Error> {
+        let mut errors = Vec::new();
+        if let Some(file) = self.json {
+            let text = json::text(config, run);
+            if let Err(error) = json::write(file, &text) {
+                errors.push(error);
+                errors.extend(output::print("the JSON report", text).err());
+            }
+        }
+        let outcomes = std::iter::once(&run.whole).chain(&run.targets);
+        for (path, outcome) in tables(config).iter().zip(outcomes) {
+            errors.extend(hgrm::write(path, outcome, &run.tags).err());
+        }
+        errors.extend(run.log_errors.iter().cloned().map(Error::CouldNotRun));
+        errors
+    }
+}
+
+/// Starts the logs. `start_unix_us` is the start of the recorded window.
+///
+/// # Errors
+/// [`Error::CouldNotRun`] with the path.
+pub fn begin(logs: &mut Logs, config: &Config, start_unix_us: u64) -> Result<()> {
+    if let Some(log) = &mut logs.hlog {
+        log.begin(start_unix_us).map_err(Error::CouldNotRun)?;
+    }
+    match &mut logs.requests {
+        Some(log) => log.begin(start_unix_us, config.receive_clock.name()).map_err(Error::CouldNotRun),
+        None => Ok(()),
+    }
+}
+
+/// Removes the files in which nothing stands, of a run that came to nothing.
+pub fn remove_empty(config: &Config) {
+    let single = [&config.json, &config.hlog, &config.requests_log].into_iter().flatten().cloned();
+    let pairs = tables(config).into_iter().flat_map(|path| [hgrm::service(&path), path]);
+    for path in single.chain(pairs) {
+        if fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The percentile tables: of all together, then of each target where there are several and the path is a file's.
+fn tables(config: &Config) -> Vec<PathBuf> {
+    let Some(path) = &config.hgrm else { return Vec::new() };
+    let several = config.has_several() && hgrm::has_siblings(path);
+    let targets = config.targets.iter().filter(|_| several).map(|target| sibling(path, &target.name));
+    std::iter::once(path.clone()).chain(targets).collect()
+}
+
+/// A target's own file: its name after that of the path.
+fn sibling(path: &Path, name: &str) -> PathBuf {
+    let mut file = OsString::from(path);
+    file.push(".");
+    file.push(name);
+    PathBuf::from(file)
+}
