@@ -13,6 +13,7 @@ import lab.storage.Batches;
 import lab.storage.Bytes;
 import lab.storage.Checkpoints;
 import lab.storage.Cursor;
+import lab.storage.EngineMarker;
 import lab.storage.FolderLock;
 import lab.storage.MultiGet;
 import lab.storage.ReverseRanges;
@@ -86,6 +87,7 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
         List<Table> tables = new ArrayList<>();
         try {
             Files.createDirectories(folder);
+            EngineMarker.claim(folder, "lsm");
             taken = FolderLock.take(folder, LOCK_FILE);
             this.lock = taken;
             files = StoreFolder.open(folder, disk, fitted, memory, housekeeper);

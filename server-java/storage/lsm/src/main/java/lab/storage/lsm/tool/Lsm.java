@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import lab.storage.EngineMarker;
 import lab.storage.FolderLock;
 import lab.storage.StorageException;
 import lab.storage.lsm.manifest.Manifest;
@@ -67,6 +68,7 @@ public final class Lsm {
     }
 
     private static int run(String command, Path folder, PrintStream out) throws IOException {
+        EngineMarker.check(folder, "lsm");
         try (FolderLock _ = FolderLock.take(folder, "LOCK")) {
             return switch (command) {
                 case "dump" -> new Inspection(folder, out).dump() == 0 ? WHOLE : DAMAGED;
