@@ -10,8 +10,8 @@ import java.util.Map;
  * <p>Keys are ordered as unsigned bytes. Every method may be called by many threads at once, except {@link #close()},
  * which is called when no other call is under way; it may be called twice.
  *
- * <p>What only some engines can do is in interfaces of its own, which such an engine's store implements too: {@link
- * Batches}, {@link Snapshots}, {@link ReverseRanges}, {@link MultiGet}, {@link Checkpoints} and {@link SizeEstimates}.
+ * <p>What only some engines can do is in an interface of its own, which such an engine's store implements too: {@link
+ * MultiGet}.
  *
  * <p>Failures are {@link StorageException}s: a message that names the thing, the cause and the remedy.
  */

@@ -183,7 +183,6 @@ class DamagedBlockTest {
             int failed = unreadable(storage);
             assertTrue(failed > 0 && failed < 400, failed + " keys cannot be read");
             assertThrows(CorruptionException.class, () -> count(storage.range(null, null)));
-            assertThrows(CorruptionException.class, () -> count(storage.reverseRange(null, null)));
             List<MemorySegment> keys = IntStream.range(0, KEYS).mapToObj(DamagedBlockTest::key).toList();
             assertThrows(CorruptionException.class, () -> storage.get(keys));
             flipByte();

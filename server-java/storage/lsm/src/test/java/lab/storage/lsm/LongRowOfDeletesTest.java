@@ -72,7 +72,7 @@ class LongRowOfDeletesTest {
         GatedTable table = new GatedTable();
         View view = new View(memtable, List.of(), HeldRuns.first(List.of(new Run(0, List.of(table)))));
         CountDownLatch closed = new CountDownLatch(1);
-        SnapshotCursor cursor = new SnapshotCursor(view, null, null, false, 1, ended -> closed.countDown());
+        SnapshotCursor cursor = new SnapshotCursor(view, null, null, 1, ended -> closed.countDown());
         assertEquals(List.of(memtable), cursor.memtables());
         try (ExecutorService reader = Executors.newSingleThreadExecutor()) {
             Future<Boolean> moved = reader.submit(cursor::next);

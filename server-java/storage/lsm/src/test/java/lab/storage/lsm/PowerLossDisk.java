@@ -12,6 +12,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.UUID;
 import lab.storage.lsm.disk.Disk;
 
 /**
@@ -49,6 +50,7 @@ final class PowerLossDisk extends Disk {
     private final Map<Path, Content> files = new HashMap<>();
     private final List<Change> changes = new ArrayList<>();
     private final boolean inOrder;
+    private final String boot;
     private int certainChanges;
     private Before before = number -> { };
     private int operations;
@@ -58,6 +60,11 @@ final class PowerLossDisk extends Disk {
      * @param inOrder whether a name changes only after the names that were changed before it
      */
     PowerLossDisk(Path folder, boolean inOrder) throws IOException {
+        this(folder, inOrder, UUID.randomUUID().toString());
+    }
+
+    private PowerLossDisk(Path folder, boolean inOrder, String boot) throws IOException {
+        this.boot = boot;
         this.inOrder = inOrder;
         try (var found = Files.newDirectoryStream(folder)) {
             for (Path file : found) {
@@ -82,7 +89,7 @@ final class PowerLossDisk extends Disk {
      * only what was forced survives a loss of power.
      */
     synchronized PowerLossDisk kill(Path left) throws IOException {
-        PowerLossDisk next = new PowerLossDisk(Files.createDirectories(left), inOrder);
+        PowerLossDisk next = new PowerLossDisk(Files.createDirectories(left), inOrder, boot);
         Map<Content, Content> copies = new IdentityHashMap<>();
         for (Change change : changes) {
             Content copy = change.content == null ? null : copies.computeIfAbsent(change.content, PowerLossDisk::copy);
@@ -103,6 +110,11 @@ final class PowerLossDisk extends Disk {
         copy.forced = content.forced;
         copy.last = content.last;
         return copy;
+    }
+
+    @Override
+    public String boot() {
+        return boot;
     }
 
     private Content add(Path file) {

@@ -14,7 +14,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
-import lab.storage.Batch;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.disk.Encoding;
 import lab.storage.lsm.table.EntryCursor;
@@ -142,38 +141,6 @@ public final class Log {
             MemorySegment.copy(value, 0, map, at + LogFormat.RECORD_HEADER_BYTES + key.length, valueLength);
         }
         map.set(INT, at + LogFormat.RECORD_KEY_LENGTH, key.length);
-        return finish(at, end, sequence);
-    }
-
-    /**
-     * Appends a batch as one record, so that all of it is read again or nothing. For one thread at a time.
-     *
-     * @param entryBytes bytes of its entries, as {@link LogFormat#entryBytes} gives them; below 2 GiB
-     * @param sequence   number of its last write
-     * @return position after it, for {@link #sync}
-     * @throws IOException if the disk has no room for it; then nothing was written
-     */
-    public long append(Batch batch, long entryBytes, long sequence) throws IOException {
-        long at = position.getPlain();
-        long end = at + LogFormat.RECORD_HEADER_BYTES + entryBytes;
-        if (end > reserved) {
-            reserve(end + stepBytes / STEPS_AHEAD);
-        }
-        map.set(INT, at + LogFormat.RECORD_VALUE_LENGTH, (int) entryBytes);
-        long entry = at + LogFormat.RECORD_HEADER_BYTES;
-        for (int i = 0; i < batch.size(); i++) {
-            MemorySegment key = batch.key(i);
-            MemorySegment value = batch.value(i);
-            int valueLength = value == null ? EntryCursor.TOMBSTONE : (int) value.byteSize();
-            map.set(INT, entry, (int) key.byteSize());
-            map.set(INT, entry + Integer.BYTES, valueLength);
-            MemorySegment.copy(key, 0, map, entry + LogFormat.ENTRY_HEADER_BYTES, key.byteSize());
-            if (valueLength > 0) {
-                MemorySegment.copy(value, 0, map, entry + LogFormat.ENTRY_HEADER_BYTES + key.byteSize(), valueLength);
-            }
-            entry += LogFormat.entryBytes((int) key.byteSize(), valueLength);
-        }
-        map.set(INT, at + LogFormat.RECORD_KEY_LENGTH, LogFormat.BATCH);
         return finish(at, end, sequence);
     }
 

@@ -44,6 +44,8 @@ public final class StoreFolder {
     private final ManifestFile manifest;
     private final TreeMap<Long, Path> oldLogs = new TreeMap<>();
     private final List<Path> stray = new ArrayList<>();
+    /** What the manifest says of the boot: of this one not before all logs of another one are whole. */
+    private String boot;
     private long nextFile;
     private long lastSequence;
 
@@ -56,6 +58,7 @@ public final class StoreFolder {
         this.cleaner = cleaner;
         this.opened = opened;
         this.manifest = new ManifestFile(disk, folder);
+        this.boot = opened.boot();
         this.nextFile = opened.nextFile();
         this.lastSequence = opened.lastSequence();
     }
@@ -109,15 +112,32 @@ public final class StoreFolder {
      * Begins to change the folder: writes the manifest anew, so that what was read of it survives a loss of power, and
      * then removes what a crash left behind.
      *
-     * @param runs the ones that {@link #openTables} gave
+     * @param runs        the ones that {@link #openTables} gave
+     * @param logsAreWhole whether nothing of the logs is to be cut
      */
-    public synchronized void begin(List<Run> runs) throws IOException {
+    public synchronized void begin(List<Run> runs, boolean logsAreWhole) throws IOException {
+        if (logsAreWhole) {
+            boot = disk.boot();
+        }
         if (commit(runs, opened.firstLog(), opened.lastSequence())) {
             for (Path file : stray) {
                 disk.delete(file);
             }
         }
         stray.clear();
+    }
+
+    /** Says that the logs of before are whole from now on, for what is not was cut. */
+    public synchronized void logsAreWhole(List<Run> runs) throws IOException {
+        if (!boot.equals(disk.boot())) {
+            boot = disk.boot();
+            commit(runs, opened.firstLog(), lastSequence);
+        }
+    }
+
+    /** Whether the machine was not started anew since the logs were written. */
+    public boolean logsAreOfThisBoot() {
+        return opened.isOf(disk.boot());
     }
 
     /** Finds the tables of a folder by their names, by number. */
@@ -298,7 +318,7 @@ public final class StoreFolder {
         disk.forceFolder(folder);
         long sequence = Math.max(lastSequence, inTablesTo);
         String known = sequence == Manifest.UNKNOWN ? "" : "last-sequence " + sequence + '\n';
-        boolean survives = manifest.commit("next-file " + nextFile + "\nfirst-log " + Math.min(firstLog, nextFile) + '\n'
+        boolean survives = manifest.commit((boot.isEmpty() ? "" : "boot " + boot + '\n') + "next-file " + nextFile + "\nfirst-log " + Math.min(firstLog, nextFile) + '\n'
                 + known, runs);
         lastSequence = sequence;
         return survives;

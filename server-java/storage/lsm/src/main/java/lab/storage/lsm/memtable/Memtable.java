@@ -154,22 +154,6 @@ public final class Memtable {
         return order.seek(key);
     }
 
-    /** The last node whose key is smaller, or with null the last of all; 0 if there is none. */
-    long seekBefore(byte[] key, int keyLength) {
-        return order.seekBefore(key, keyLength);
-    }
-
-    /**
-     * Estimates the bytes of keys and newest values of a part: exactly up to 1,024 keys, and from at least as many of them
-     * where there are more.
-     *
-     * @param from first key, or null
-     * @param to   key after the last one, or null
-     */
-    public long approximateBytes(byte[] from, byte[] to) {
-        return order.approximateBytes(from, to);
-    }
-
     /** What a node consists of. */
     Nodes nodes() {
         return nodes;

@@ -204,12 +204,6 @@ final class Nodes {
         return link(node, data.get(INT, node + SHAPE) >>> HEIGHT_SHIFT);
     }
 
-    /** Bytes of a node's key and its newest value. */
-    int entryBytes(long node) {
-        long version = offset((int) REFERENCE.getAcquire(data, node + VERSION));
-        return keyLength(node) + Math.max(0, valueLength(version));
-    }
-
     long valueOffset(long version) {
         return version + VERSION_BYTES;
     }

@@ -12,7 +12,7 @@ import java.util.function.Supplier;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.CorruptionException;
 
-/** A table of the second format: filter, prefix-compressed blocks, and an index of numbers. */
+/** A table as {@code table_format.md} describes it: filter, prefix-compressed blocks, and an index of numbers. */
 final class BlockTable extends Table {
 
     /** Numbers of the parts that are no blocks. */
@@ -252,7 +252,7 @@ final class BlockTable extends Table {
     }
 
     @Override
-    BlockwiseCursor blockwise() {
+    BlockTableCursor blockwise() {
         return new BlockTableCursor(this);
     }
 }

@@ -7,7 +7,7 @@ import lab.storage.lsm.CorruptionException;
 final class SalvageCursor extends ForwardingCursor {
 
     private final Table table;
-    private final BlockwiseCursor entries;
+    private final BlockTableCursor entries;
     private final Consumer<CorruptionException> damaged;
     private long nextBlock;
     private boolean entered;

@@ -119,13 +119,8 @@ class TablePropertyTest {
     }
 
     private static void walk(Table table, byte[] from, byte[] to, Map<byte[], byte[]> expected) {
-        List<Map.Entry<byte[], byte[]>> entries = new ArrayList<>(expected.entrySet());
-        walk(table.cursor(from, to), entries);
-        walk(table.reverseCursor(from, to), entries.reversed());
-    }
-
-    private static void walk(EntryCursor cursor, List<Map.Entry<byte[], byte[]>> expected) {
-        for (Map.Entry<byte[], byte[]> entry : expected) {
+        EntryCursor cursor = table.cursor(from, to);
+        for (Map.Entry<byte[], byte[]> entry : expected.entrySet()) {
             assertTrue(cursor.next());
             assertArrayEquals(entry.getKey(), Arrays.copyOf(cursor.key(), cursor.keyLength()));
             assertArrayEquals(entry.getValue(),

@@ -82,7 +82,7 @@ public class UnmappedTable extends Table {
     }
 
     @Override
-    BlockwiseCursor blockwise() {
+    BlockTableCursor blockwise() {
         throw new UnsupportedOperationException("it has no blocks");
     }
 

@@ -17,15 +17,13 @@ import java.util.Arrays;
 import java.util.List;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
-import lab.storage.MultiGet;
-import lab.storage.Snapshot;
 import lab.storage.SnapshotExpiredException;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tables and memtables live as long as somebody reads them, and not longer. */
-class SnapshotTest {
+class CursorTest {
 
     @TempDir
     private Path folder;
@@ -155,63 +153,6 @@ class SnapshotTest {
             for (Cursor cursor : cursors) {
                 cursor.close();
             }
-        }
-    }
-
-    @Test
-    void snapshotReadsTablesThatWereMergedAwayAndLetsThemGoWhenItIsClosed() throws Exception {
-        try (LsmStorage storage = open(1 << 20)) {
-            fill(storage, "first");
-            storage.flush();
-            Snapshot snapshot = storage.snapshot();
-            fill(storage, "second");
-            storage.flush();
-            storage.compact();
-            Cursor cursor = snapshot.range(utf8("key0500"), null);
-            assertEquals("first", Bytes.text(MemorySegment.ofArray(snapshot.get(utf8("key0999")))));
-            snapshot.close();
-            snapshot.close();
-            assertThrows(IllegalStateException.class, () -> snapshot.get(utf8("key0000")));
-            assertThrows(IllegalStateException.class, () -> snapshot.range(null, null));
-            assertThrows(IllegalStateException.class, () -> ((MultiGet) snapshot).get(List.of(utf8("key0000"))));
-            int seen = 0;
-            for (; cursor.next(); seen++) {
-                assertEquals("first", Bytes.text(cursor.value()), "a cursor goes on without its snapshot");
-            }
-            assertEquals(500, seen);
-            cursor.close();
-            awaitTableFiles(1);
-        }
-    }
-
-    @Test
-    void snapshotThatKeepsTooMuchMemoryExpiresAndSaysSo() {
-        try (LsmStorage storage = open(4 << 20)) {
-            List<Snapshot> snapshots = new ArrayList<>();
-            for (int i = 0; i < 10; i++) {
-                storage.put(utf8("a" + i), MemorySegment.ofArray(new byte[1 << 20]));
-                snapshots.add(storage.snapshot());
-                storage.flush();
-            }
-            assertThrows(SnapshotExpiredException.class, () -> snapshots.getFirst().get(utf8("a0")));
-            assertThrows(SnapshotExpiredException.class, () -> snapshots.getFirst().range(null, null));
-            assertEquals(1 << 20, snapshots.getLast().get(utf8("a9")).length);
-            assertFalse(snapshots.get(8).get(utf8("a9"), value -> { }));
-            snapshots.forEach(Snapshot::close);
-        }
-    }
-
-    @Test
-    void readerInsideASnapshotFinishesWhenItIsClosedUnderIt() {
-        try (LsmStorage storage = open(1 << 20)) {
-            storage.put(utf8("key"), utf8("value"));
-            Snapshot snapshot = storage.snapshot();
-            storage.flush();
-            assertTrue(snapshot.get(utf8("key"), value -> {
-                snapshot.close();
-                storage.put(utf8("key"), utf8("other"));
-                assertEquals("value", Bytes.text(value));
-            }));
         }
     }
 

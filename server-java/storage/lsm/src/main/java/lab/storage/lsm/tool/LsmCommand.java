@@ -14,7 +14,7 @@ import lab.storage.lsm.manifest.StoreFolder;
  * Looks into the folder of a store that no process has open, and repairs it: {@code java -jar server.jar lsm
  * dump|verify|repair FOLDER}.
  */
-public final class Lsm {
+public final class LsmCommand {
 
     static final int WHOLE = 0;
     static final int DAMAGED = 1;
@@ -29,7 +29,7 @@ public final class Lsm {
             Exit codes: 0 whole or repaired, 1 damaged, 2 wrong arguments, no store there, in use or not readable.
             """;
 
-    private Lsm() {
+    private LsmCommand() {
     }
 
     /** Runs one command and ends the process. */
@@ -39,7 +39,8 @@ public final class Lsm {
         System.exit(run(args, System.out));
     }
 
-    static int run(String[] args, PrintStream out) {
+    /** Runs one command and gives its exit code. */
+    public static int run(String[] args, PrintStream out) {
         if (args.length != 2 || !args[0].matches("dump|verify|repair")) {
             out.print(USAGE);
             return CANNOT_READ;

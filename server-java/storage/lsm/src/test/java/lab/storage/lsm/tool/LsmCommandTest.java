@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The command names what is damaged in a folder, and repairing keeps all that is whole and removes nothing. */
-class LsmTest {
+class LsmCommandTest {
 
     private static final LsmOptions OPTIONS = LsmOptions.builder().compaction(LsmOptions.Compaction.OFF).build();
     private static final int KEYS = 300;
@@ -70,7 +70,7 @@ class LsmTest {
 
     private int run(String command) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        int code = Lsm.run(new String[] {command, folder.toString()}, new PrintStream(bytes, true,
+        int code = LsmCommand.run(new String[] {command, folder.toString()}, new PrintStream(bytes, true,
                 StandardCharsets.UTF_8));
         printed = bytes.toString(StandardCharsets.UTF_8);
         return code;
@@ -87,21 +87,21 @@ class LsmTest {
     }
 
     private void repairKeeps(Path damaged, byte[] before) throws IOException {
-        assertEquals(Lsm.WHOLE, run("repair"), printed);
+        assertEquals(LsmCommand.WHOLE, run("repair"), printed);
         assertTrue(printed.contains(damaged.getFileName().toString()), printed);
         assertArrayEquals(before, Files.readAllBytes(folder.resolve("set-aside-1").resolve(damaged.getFileName())));
-        assertEquals(Lsm.WHOLE, run("verify"), printed);
+        assertEquals(LsmCommand.WHOLE, run("verify"), printed);
     }
 
     @Test
     void wholeStoreIsSaidToBeWholeAndNotChanged() throws IOException {
         byte[] manifest = Files.readAllBytes(folder.resolve(Manifest.FILE_NAME));
-        assertEquals(Lsm.WHOLE, run("verify"), printed);
+        assertEquals(LsmCommand.WHOLE, run("verify"), printed);
         assertTrue(printed.contains((KEYS + KEYS / 2) + " entries in tables, " + LOGGED + " writes in logs"), printed);
-        assertEquals(Lsm.WHOLE, run("repair"), printed);
+        assertEquals(LsmCommand.WHOLE, run("repair"), printed);
         assertArrayEquals(manifest, Files.readAllBytes(folder.resolve(Manifest.FILE_NAME)));
         assertFalse(Files.exists(folder.resolve("set-aside-1")));
-        assertEquals(Lsm.WHOLE, run("dump"), printed);
+        assertEquals(LsmCommand.WHOLE, run("dump"), printed);
         assertTrue(printed.contains("keys from 'key0000' to 'key0299'"), printed);
         assertTrue(printed.contains("log 90: " + LOGGED + " writes"), printed);
     }
@@ -111,7 +111,7 @@ class LsmTest {
         Path table = newest();
         damage(table, 5_000);
         byte[] before = Files.readAllBytes(table);
-        assertEquals(Lsm.DAMAGED, run("verify"));
+        assertEquals(LsmCommand.DAMAGED, run("verify"));
         assertTrue(printed.contains(table.getFileName() + " offset "), printed);
         repairKeeps(table, before);
         int newer = 0;
@@ -141,7 +141,7 @@ class LsmTest {
         Path log = StoreFolder.logFile(folder, 90);
         damage(log, 700);
         byte[] before = Files.readAllBytes(log);
-        assertEquals(Lsm.DAMAGED, run("verify"));
+        assertEquals(LsmCommand.DAMAGED, run("verify"));
         repairKeeps(log, before);
         int left = 0;
         try (LsmStorage storage = new LsmStorage(folder, OPTIONS)) {
@@ -158,7 +158,7 @@ class LsmTest {
     void storeWithoutAWholeManifestKeepsItsTables() throws IOException {
         Path manifest = folder.resolve(Manifest.FILE_NAME);
         damage(manifest, 20);
-        assertEquals(Lsm.DAMAGED, run("verify"));
+        assertEquals(LsmCommand.DAMAGED, run("verify"));
         repairKeeps(manifest, Files.readAllBytes(manifest));
         try (LsmStorage storage = new LsmStorage(folder, OPTIONS)) {
             for (int i = 0; i < KEYS; i++) {
@@ -170,11 +170,11 @@ class LsmTest {
 
     @Test
     void wrongArgumentsAndAFolderInUseAreSaid() {
-        assertEquals(Lsm.CANNOT_READ, run("remove"));
+        assertEquals(LsmCommand.CANNOT_READ, run("remove"));
         assertTrue(printed.startsWith("Usage: "), printed);
         try (LsmStorage storage = new LsmStorage(folder, OPTIONS)) {
             assertNotNull(storage.get(utf8(key(0))));
-            assertEquals(Lsm.CANNOT_READ, run("repair"));
+            assertEquals(LsmCommand.CANNOT_READ, run("repair"));
             assertTrue(printed.startsWith("The folder " + folder + " is in use by process"), printed);
         }
     }
@@ -184,14 +184,14 @@ class LsmTest {
         folder = Files.createDirectory(temporary.resolve("other"));
         Files.writeString(folder.resolve("gc.log"), "not a store's");
         for (String command : new String[] {"dump", "verify", "repair"}) {
-            assertEquals(Lsm.CANNOT_READ, run(command));
+            assertEquals(LsmCommand.CANNOT_READ, run(command));
             assertTrue(printed.startsWith("There is no store in the folder " + folder), printed);
         }
         try (var files = Files.list(folder)) {
             assertEquals(1, files.count());
         }
         folder = temporary.resolve("missing");
-        assertEquals(Lsm.CANNOT_READ, run("verify"));
+        assertEquals(LsmCommand.CANNOT_READ, run("verify"));
         assertFalse(Files.exists(folder));
     }
 }
