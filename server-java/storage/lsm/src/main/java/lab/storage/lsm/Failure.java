@@ -6,21 +6,28 @@ import lab.storage.StorageFullException;
 /** What a writer gets when something cannot be written. */
 public final class Failure {
 
+    /** What to do when the store itself does the work again. */
+    public static final String RETRIED = "Repair the disk; the store tries again every second.";
+
     private Failure() {
     }
 
-    /** A full disk is another thing than a broken one. */
-    public static StorageException of(String what, Throwable cause) {
+    /**
+     * A full disk is another thing than a broken one.
+     *
+     * @param what   what cannot be done, without a full stop
+     * @param remedy what to do about a broken disk, in whole sentences
+     */
+    public static StorageException of(String what, Throwable cause, String remedy) {
         if (cause instanceof StorageException reported) {
             return reported;
         }
         return StorageFullException.isNamedBy(cause) ? StorageFullException.of(what, cause)
-                : new StorageException(what + ": " + cause + ". Repair the disk; the store tries again every second.",
-                        cause);
+                : new StorageException(what + ": " + cause + ". " + remedy, cause);
     }
 
     /** The same for another writer, with a stack of its own; the one of the background is its cause. */
-    static StorageException again(StorageException reported, Counters counters) {
+    static StorageException copyForCaller(StorageException reported, Counters counters) {
         if (reported instanceof StorageFullException) {
             counters.refusedFull.increment();
             return new StorageFullException(reported.getMessage(), reported);

@@ -50,27 +50,29 @@ final class Flusher implements AutoCloseable {
 
     private void run() {
         while (!closing) {
-            Memtable frozen = tree.awaitFrozen();
-            if (frozen == null) {
-                continue;
-            }
+            Memtable frozen = null;
             try {
-                flush(frozen);
+                frozen = tree.awaitFrozen();
+                if (frozen != null) {
+                    flush(frozen);
+                }
             } catch (IOException | RuntimeException | Error e) {
-                failed(frozen, e);
+                failed(e);
             } finally {
-                frozen.release();
+                if (frozen != null) {
+                    frozen.release();
+                }
             }
         }
     }
 
     /** Without this thread writers would wait forever, so nothing may end it, not even a lack of memory to say why. */
-    private void failed(Memtable frozen, Throwable cause) {
+    private void failed(Throwable cause) {
         try {
-            StorageException reported = Failure.of("The store cannot write its memtable to disk", cause);
+            StorageException reported = Failure.of("The store cannot write its memtable to disk", cause,
+                    Failure.RETRIED);
             tree.flushFailed(reported);
-            LOG.error("A memtable of {} bytes cannot be written to a table; trying again in {} ms",
-                    frozen.sizeBytes(), RETRY_MS, cause);
+            LOG.error("A memtable cannot be written to a table; trying again in {} ms", RETRY_MS, cause);
         } catch (OutOfMemoryError e) {
             // The next attempt says it.
         }

@@ -92,8 +92,8 @@ public final class LsmStorage implements Storage, MultiGet {
             this.flusher = new Flusher(tree, files, counters, cache, compactor::wake);
         } catch (IOException e) {
             releaseAll(tables, files, taken);
-            throw Failure.of("The folder " + folder + " cannot be opened; check that it exists and that this user may "
-                    + "write to it", e);
+            throw Failure.of("The folder " + folder + " cannot be opened", e,
+                    "Check that it exists, that this user may write to it and that its disk is whole, and start again.");
         } catch (RuntimeException e) {
             releaseAll(tables, files, taken);
             throw e;
@@ -223,6 +223,8 @@ public final class LsmStorage implements Storage, MultiGet {
         }
         closed = true;
         StorageException failure = null;
+        // First, or a write that comes while the rest is flushed would be in a log that nobody forces to disk.
+        tree.writes().close();
         try {
             tree.flush();
         } catch (StorageException e) {

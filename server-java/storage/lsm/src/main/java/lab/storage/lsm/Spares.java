@@ -137,7 +137,7 @@ final class Spares implements Housekeeper.Work {
             }
             return Long.MAX_VALUE;
         } catch (IOException e) {
-            return failed(Failure.of("The store cannot make a log", e), begun);
+            return failed(Failure.of("The store cannot make a log", e, Failure.RETRIED), begun);
         } catch (OutOfMemoryError e) {
             return failed(new StorageException("The store gets no memory for its next memtable: " + e.getMessage()
                     + " Stop another process or lower --flush-threshold-bytes; the store tries again every second.", e),

@@ -46,6 +46,8 @@ final class Tree implements Compactor.Target {
     /** Calls of {@link #flush()} until now, and until the flusher began with what it writes. Under the monitor. */
     private int flushes;
     private int flushesBegun;
+    /** The log that could not be forced to disk last. Under the monitor. */
+    private Log brokenLog;
     private volatile boolean closing;
     private volatile boolean closed;
     /** Those who wait for a flush, so that it must not rest. */
@@ -196,7 +198,7 @@ final class Tree implements Compactor.Target {
     private void awaitChange(long timeoutMs) {
         StorageException reported = failure != null ? failure : spares.failure();
         if (reported != null) {
-            throw Failure.again(reported, counters);
+            throw Failure.copyForCaller(reported, counters);
         }
         try {
             wait(timeoutMs);
@@ -260,6 +262,10 @@ final class Tree implements Compactor.Target {
     /** For the flusher: waits for a frozen memtable and gives the oldest. Null if there is none and the store closes. */
     synchronized Memtable awaitFrozen() {
         while (view.frozen.isEmpty() && !closing) {
+            if (brokenLog != null && brokenLog == writes.log() && spares.ready()) {
+                freeze();
+                continue;
+            }
             try {
                 wait();
             } catch (InterruptedException e) {
@@ -275,11 +281,25 @@ final class Tree implements Compactor.Target {
         return oldest;
     }
 
-    /** For the flusher: waits before it tries again, but not longer than until the store closes. */
+    /**
+     * Has the memtable of a log that cannot be forced to disk written out, and a new log begun, by the thread that does so for
+     * all memtables: as a table it is safe.
+     */
+    synchronized void giveUp(Log broken) {
+        if (brokenLog != broken) {
+            brokenLog = broken;
+            spares.wake();
+            notifyAll();
+        }
+    }
+
+    /** For the flusher: waits before it tries again, but not longer than until the store closes or a flush is asked for. */
     synchronized void pause(long timeoutMs) {
-        if (!closing && failure != null) {
+        long until = System.nanoTime() + timeoutMs * NS_PER_MS;
+        for (long leftMs = timeoutMs; leftMs > 0 && !closing && failure != null;
+                leftMs = (until - System.nanoTime()) / NS_PER_MS) {
             try {
-                wait(timeoutMs);
+                wait(leftMs);
             } catch (InterruptedException e) {
                 // As above.
             }
@@ -314,17 +334,20 @@ final class Tree implements Compactor.Target {
      * Puts new tables in the place of the oldest frozen memtable. Takes the caller's references to the tables.
      *
      * @param done what else is to be done before those who wait for the flush go on
-     * @throws IOException if the manifest names none of them; after any other failure it may
+     * @throws IOException      if the manifest names none of them
+     * @throws StorageException if it may name them, but a loss of power may bring the state before back
      */
     void flushed(List<Table> tables, Runnable done) throws IOException {
         Log finished;
-        boolean survives;
         synchronized (commits) {
             List<Run> runs = new ArrayList<>(view.runs);
             if (!tables.isEmpty()) {
                 runs.addFirst(new Run(0, tables));
             }
-            survives = folder.commit(runs, view.firstLogAfterFlush(), view.oldestFrozen().lastSequence());
+            if (!folder.commit(runs, view.firstLogAfterFlush(), view.oldestFrozen().lastSequence())) {
+                throw new StorageException("The manifest in " + folder.path() + " cannot be forced to disk. "
+                        + Failure.RETRIED);
+            }
             synchronized (this) {
                 View before = view;
                 // Others may have been frozen since.
@@ -340,7 +363,7 @@ final class Tree implements Compactor.Target {
             }
             tables.forEach(Table::release);
         }
-        endLogs(finished, survives);
+        deleteLogs(finished);
         spares.wake();
     }
 
@@ -348,21 +371,16 @@ final class Tree implements Compactor.Target {
      * Removes logs whose records are in tables.
      *
      * @param finished log of the memtable that was flushed; null if it had none
-     * @param survives whether the tables survive a loss of power; if not, the files stay for the next start
      */
-    private void endLogs(Log finished, boolean survives) {
-        if (finished != null && survives) {
+    private void deleteLogs(Log finished) {
+        if (finished != null) {
             finished.delete();
-        } else if (finished != null) {
-            finished.close();
         }
-        if (survives) {
-            for (Path file : recoveredLogs) {
-                try {
-                    folder.disk().delete(file);
-                } catch (IOException e) {
-                    // The manifest no longer asks for it, so the next start removes it.
-                }
+        for (Path file : recoveredLogs) {
+            try {
+                folder.disk().delete(file);
+            } catch (IOException e) {
+                // The manifest no longer asks for it, so the next start removes it.
             }
         }
         recoveredLogs = List.of();
@@ -399,11 +417,11 @@ final class Tree implements Compactor.Target {
             List<Run> runs = plan.applyTo(view.runs, merged, rests);
             List<Table> added = plan.isMove() ? List.of() : written;
             List<Table> removed = plan.isMove() ? List.of() : plan.tables();
-            boolean survives = folder.commit(runs, view.firstLog(), Manifest.UNKNOWN);
+            boolean isDurable = folder.commit(runs, view.firstLog(), Manifest.UNKNOWN);
             synchronized (this) {
                 View before = view;
                 install(views.make(before.active, before.frozen, before.held.next(runs, added)), added, removed);
-                if (survives) {
+                if (isDurable) {
                     // Not before: until the view is changed, a flush may commit them again.
                     removed.forEach(Table::markObsolete);
                 }

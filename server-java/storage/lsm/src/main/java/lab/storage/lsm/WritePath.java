@@ -151,7 +151,8 @@ final class WritePath {
             return used.append(key, value, lastSequence + 1);
         } catch (IOException e) {
             counters.refusedFull.increment();
-            throw Failure.of("The write was refused and not done, since its log cannot be written", e);
+            throw Failure.of("The write was refused and not done, since its log cannot be written", e,
+                    "Repair the disk and write again.");
         }
     }
 
@@ -168,9 +169,10 @@ final class WritePath {
             // The log may hold a write that another writer is still putting into the memtable, and will show itself.
             show(Math.min(sequence, applied));
         } catch (IOException e) {
-            // The memtable has what the log may have lost; as a table it is safe, and a new log begins.
-            Thread.ofPlatform().daemon().name("lsm-rescue").start(tree::flush);
-            throw Failure.of("The write may be lost, since its log cannot be forced to disk", e);
+            // The memtable has what the log may have lost; as a table it is safe.
+            tree.giveUp(used);
+            throw Failure.of("The write may be lost, since its log cannot be forced to disk", e,
+                    "Repair the disk and write again: the store begins a new log.");
         }
     }
 

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -18,7 +19,7 @@ import lab.storage.lsm.disk.Disk;
 /**
  * A disk of which a loss of power leaves what was forced, and of the rest whatever chance leaves: of a file any of the
  * pages that were written since, of a folder any of the changes of names since, or, as journalling file systems have it,
- * the first so many of them. Nothing is really forced.
+ * the first so many of them. A force that fails leaves pages that later ones pass over. Nothing is really forced.
  */
 final class PowerLossDisk extends Disk {
 
@@ -29,8 +30,25 @@ final class PowerLossDisk extends Disk {
         private Path path;
         /** What is certain to be there; null as long as nothing of it was forced. */
         private byte[] forced;
+        /** What it had when a force failed: the kernel believes that it is on the disk, and does not write it again. */
+        private byte[] dropped;
         /** What it had when its name was removed. */
         private byte[] last;
+
+        void force() throws IOException {
+            byte[] now = now();
+            byte[] before = forced == null ? new byte[0] : forced;
+            byte[] result = now.clone();
+            for (int page = 0; dropped != null && page < now.length; page += PAGE_BYTES) {
+                int end = Math.min(now.length, page + PAGE_BYTES);
+                if (end <= dropped.length && Arrays.equals(now, page, end, dropped, page, end)) {
+                    for (int at = page; at < end; at++) {
+                        result[at] = at < before.length ? before[at] : 0;
+                    }
+                }
+            }
+            forced = result;
+        }
 
         byte[] now() throws IOException {
             return last != null ? last : Files.readAllBytes(path);
@@ -54,6 +72,10 @@ final class PowerLossDisk extends Disk {
     private int certainChanges;
     private Before before = number -> { };
     private int operations;
+    private int forces;
+    private int failingForce;
+    private String failingSuffix = "none";
+    private boolean hasFailed;
 
     /**
      * @param folder  what is there now is on the disk
@@ -160,12 +182,37 @@ final class PowerLossDisk extends Disk {
     public synchronized void force(FileChannel channel) throws IOException {
         operation();
         Content content = open.get(channel);
-        content.forced = content.now();
+        boolean fails = ++forces == failingForce || content.path.toString().replace(".tmp", "").endsWith(failingSuffix);
+        if (fails) {
+            hasFailed |= forces == failingForce;
+            content.dropped = content.now();
+            throw new IOException("Input/output error");
+        }
+        content.force();
+    }
+
+    /** Has the force with this number fail, counted from 1. Folders count too. */
+    synchronized void failForce(int number) {
+        failingForce = number;
+    }
+
+    /** Has all forces of files fail whose names end so. */
+    synchronized void failToForce(String suffix) {
+        failingSuffix = suffix;
+    }
+
+    /** Whether the force that was to fail has failed. */
+    synchronized boolean forceHasFailed() {
+        return hasFailed;
     }
 
     @Override
     public synchronized void forceFolder(Path folder) throws IOException {
         operation();
+        if (++forces == failingForce) {
+            hasFailed = true;
+            throw new IOException("Input/output error");
+        }
         certainChanges = changes.size();
     }
 

@@ -170,7 +170,7 @@ public final class Compactor implements AutoCloseable {
                         : CompactionPolicy.everything(runs, options.compaction() == LsmOptions.Compaction.LEVELED);
             }, () -> false);
         } catch (IOException e) {
-            throw Failure.of("The tables cannot be merged", e);
+            throw Failure.of("The tables cannot be merged", e, "Repair the disk and try again.");
         } finally {
             synchronized (choosing) {
                 waiting--;
@@ -434,7 +434,7 @@ public final class Compactor implements AutoCloseable {
                 LOG.error("Tables cannot be merged; they stay as they are, and it is tried again in {} ms", retryMs,
                         cause);
                 if (Run.fresh(target.runs()) >= policy.mostRuns()) {
-                    target.failed(Failure.of("The store cannot merge its tables", cause));
+                    target.failed(Failure.of("The store cannot merge its tables", cause, Failure.RETRIED));
                 }
             } catch (OutOfMemoryError e) {
                 // The next attempt says it.

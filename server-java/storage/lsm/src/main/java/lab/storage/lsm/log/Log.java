@@ -64,6 +64,8 @@ public final class Log {
     private volatile long syncedSequence;
     private int unmarked;
     private boolean closed;
+    /** Its records are in tables that survive a loss of power. */
+    private boolean inTables;
 
     private Log(Disk disk, Path file, long number, FileChannel channel, long capacity, long stepBytes, boolean synced)
             throws IOException {
@@ -218,8 +220,11 @@ public final class Log {
             gather();
         }
         synchronized (forces) {
-            if (closed) {
+            if (inTables) {
                 return Long.MAX_VALUE;
+            }
+            if (closed) {
+                throw new IOException("the log " + file + " was closed before it was forced to disk");
             }
             LogSyncEvent event = new LogSyncEvent();
             event.begin();
@@ -319,7 +324,6 @@ public final class Log {
                     return;
                 }
                 closed = true;
-                syncedSequence = lastSequence.get();
                 arena.close();
             }
             try {
@@ -330,8 +334,12 @@ public final class Log {
         }
     }
 
-    /** Ends its use and removes the file. */
+    /** Ends its use and removes the file, because what it holds is in tables that survive a loss of power. */
     public void delete() {
+        synchronized (forces) {
+            inTables = true;
+            syncedSequence = lastSequence.get();
+        }
         close();
         try {
             disk.delete(file);

@@ -318,10 +318,10 @@ public final class StoreFolder {
         disk.forceFolder(folder);
         long sequence = Math.max(lastSequence, inTablesTo);
         String known = sequence == Manifest.UNKNOWN ? "" : "last-sequence " + sequence + '\n';
-        boolean survives = manifest.commit((boot.isEmpty() ? "" : "boot " + boot + '\n') + "next-file " + nextFile + "\nfirst-log " + Math.min(firstLog, nextFile) + '\n'
+        boolean isDurable = manifest.commit((boot.isEmpty() ? "" : "boot " + boot + '\n') + "next-file " + nextFile + "\nfirst-log " + Math.min(firstLog, nextFile) + '\n'
                 + known, runs);
         lastSequence = sequence;
-        return survives;
+        return isDurable;
     }
 
     /** Gives the files up that are open. */
