@@ -10,6 +10,7 @@ import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.Keys;
 import lab.storage.lsm.table.Lookup;
 import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 
 /** Looks keys up: in the memtables of a view, in the cache, in its runs. */
 final class Lookups {
@@ -47,27 +48,12 @@ final class Lookups {
                 }
                 try {
                     return find(view, lookup) && show(lookup, reader);
+                } catch (InternalError e) {
+                    throw Table.unreadable(view.tables(), e);
                 } finally {
                     view.lease.exit(held);
                 }
             }
-        } finally {
-            lookup.end();
-        }
-    }
-
-    /**
-     * Looks a key up as it was at a moment. The cache is not asked: it may know what came later.
-     *
-     * @param view     held by the caller
-     * @param sequence the last write that is seen
-     */
-    <X extends Exception> boolean get(View view, long sequence, MemorySegment key, ValueReader<X> reader) throws X {
-        Lookup lookup = take();
-        lookup.begin(Bytes.array(key));
-        try {
-            return (findInMemory(view, lookup, sequence) || hasRuns(view) && findInRuns(view, lookup))
-                    && show(lookup, reader);
         } finally {
             lookup.end();
         }

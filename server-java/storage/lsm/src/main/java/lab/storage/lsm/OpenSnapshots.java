@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 import lab.storage.Bytes;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.table.Table;
 
 /**
  * The open snapshots, oldest first. They keep memtables after these were written out; more than one threshold's worth
@@ -65,6 +66,8 @@ final class OpenSnapshots {
                 if (tree.peek() == view) {
                     return moment.use(view, sequence);
                 }
+            } catch (InternalError e) {
+                throw Table.unreadable(view.tables(), e);
             } finally {
                 view.lease.exit(held);
             }

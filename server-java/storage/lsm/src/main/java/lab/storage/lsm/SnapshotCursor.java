@@ -149,7 +149,7 @@ final class SnapshotCursor implements Cursor {
                     + "in memory that writers needed. Read faster, or in smaller ranges.");
         }
         for (int passed = 0; passed < most; passed++) {
-            if (closed || !entries.next()) {
+            if (closed || !moves()) {
                 return Step.END;
             }
             if (entries.valueLength() != EntryCursor.TOMBSTONE) {
@@ -158,6 +158,14 @@ final class SnapshotCursor implements Cursor {
             }
         }
         return Step.PASSED;
+    }
+
+    private boolean moves() {
+        try {
+            return entries.next();
+        } catch (InternalError e) {
+            throw Table.unreadable(tables, e);
+        }
     }
 
     private void show() {

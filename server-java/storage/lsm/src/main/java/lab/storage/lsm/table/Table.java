@@ -182,6 +182,24 @@ public abstract class Table {
         return !damaged().isEmpty();
     }
 
+    /**
+     * Says what is behind the error that Java makes of the signal for a page of a mapped file that cannot be read.
+     *
+     * @param tables those that were read
+     */
+    public static StorageException unreadable(List<Table> tables, InternalError signal) {
+        for (Table table : tables) {
+            long sizeBytes = table.file.toFile().length();
+            if (sizeBytes < table.sizeBytes()) {
+                return new CorruptionException(table.file, sizeBytes, "the file has become shorter while it was in use; it had "
+                        + table.sizeBytes() + " bytes");
+            }
+        }
+        return new StorageException("A page of a table in " + (tables.isEmpty() ? "the store" : tables.getFirst().file
+                .getParent()) + " cannot be read: " + signal.getMessage() + ". Check the disk; the log of the kernel says more.",
+                signal);
+    }
+
     /** Checks again what was checked at open. */
     abstract void verifyIndex(Checks by, Supplier<DamagedRange> all);
 
