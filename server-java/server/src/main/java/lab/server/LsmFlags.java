@@ -1,9 +1,9 @@
 package lab.server;
 
 import java.util.function.Function;
-import lab.storage.lsm.Compression;
-import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.memory.MemoryBudget;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 

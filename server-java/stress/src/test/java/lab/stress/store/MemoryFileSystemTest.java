@@ -10,8 +10,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import lab.storage.conformance.ShortLived;
-import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 

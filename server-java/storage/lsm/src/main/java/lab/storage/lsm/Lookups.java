@@ -6,8 +6,8 @@ import java.util.List;
 import lab.storage.Bytes;
 import lab.storage.MultiGet;
 import lab.storage.ValueReader;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.table.Lookup;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
@@ -41,8 +41,8 @@ final class Lookups {
         try {
             while (true) {
                 View view = tree.peek();
-                int held = view.lease.enter();
-                if (held == Lease.RETIRED) {
+                int held = view.pins.enter();
+                if (held == Pins.RETIRED) {
                     tree.awaitNextView();
                     continue;
                 }
@@ -51,7 +51,7 @@ final class Lookups {
                 } catch (InternalError e) {
                     throw Table.unreadable(view.tables(), e);
                 } finally {
-                    view.lease.exit(held);
+                    view.pins.exit(held);
                 }
             }
         } finally {

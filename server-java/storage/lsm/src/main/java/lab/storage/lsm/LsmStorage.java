@@ -16,15 +16,19 @@ import lab.storage.Storage;
 import lab.storage.StorageException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
+import lab.storage.lsm.background.Failure;
 import lab.storage.lsm.background.Housekeeper;
 import lab.storage.lsm.compaction.CompactionPolicy;
 import lab.storage.lsm.compaction.Compactor;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.manifest.Recovery;
 import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.LiveEstimate;
+import lab.storage.lsm.table.Lookup;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
@@ -189,7 +193,10 @@ public final class LsmStorage implements Storage, MultiGet {
 
     /** A delete takes away an older key, or nothing if the key was new, which was counted first. */
     private static long live(Memtable memtable, List<Run> runs) {
-        return memtable.count() - memtable.tombstones() - LiveEstimate.old(memtable, runs);
+        Lookup lookup = new Lookup();
+        long old = runs.isEmpty() ? 0 : memtable.estimate((key, length) ->
+                LiveEstimate.contains(runs, lookup, key, length, Keys.hash(key, length)));
+        return memtable.count() - memtable.tombstones() - old;
     }
 
     @Override
@@ -204,12 +211,12 @@ public final class LsmStorage implements Storage, MultiGet {
     private <R> R withView(java.util.function.Function<View, R> question) {
         while (true) {
             View view = tree.peek();
-            int held = view.lease.enter();
-            if (held != Lease.RETIRED) {
+            int held = view.pins.enter();
+            if (held != Pins.RETIRED) {
                 try {
                     return question.apply(view);
                 } finally {
-                    view.lease.exit(held);
+                    view.pins.exit(held);
                 }
             }
             tree.awaitNextView();

@@ -55,8 +55,8 @@ final class OpenSnapshots {
     <R, X extends Exception> R atOneMoment(Moment<R, X> moment) throws X {
         while (true) {
             View view = tree.peek();
-            int held = view.lease.enter();
-            if (held == Lease.RETIRED) {
+            int held = view.pins.enter();
+            if (held == Pins.RETIRED) {
                 tree.awaitNextView();
                 continue;
             }
@@ -69,7 +69,7 @@ final class OpenSnapshots {
             } catch (InternalError e) {
                 throw Table.unreadable(view.tables(), e);
             } finally {
-                view.lease.exit(held);
+                view.pins.exit(held);
             }
         }
     }

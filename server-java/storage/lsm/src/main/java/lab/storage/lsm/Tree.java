@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 import lab.storage.StorageBusyException;
 import lab.storage.StorageException;
+import lab.storage.StorageFullException;
+import lab.storage.lsm.background.Failure;
 import lab.storage.lsm.compaction.CompactionPlan;
 import lab.storage.lsm.compaction.CompactionPolicy;
 import lab.storage.lsm.compaction.Compactor;
@@ -15,6 +17,7 @@ import lab.storage.lsm.manifest.Recovery;
 import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
@@ -31,7 +34,7 @@ final class Tree implements Compactor.Target {
     private final StoreFolder folder;
     private final Counters counters;
     private final Spares spares;
-    private final Pressure pressure;
+    private final BackPressurePolicy pressure;
     private final OpenSnapshots snapshots;
     private final WritePath writes;
     private final View.Maker views;
@@ -70,13 +73,13 @@ final class Tree implements Compactor.Target {
         this.maxWriteWaitMs = options.maxWriteWaitMs();
         this.counters = counters;
         this.spares = spares;
-        Throttle throttle = new Throttle(counters);
-        this.pressure = new Pressure(throttle, options.flushThresholdBytes(), memory, policy);
+        WriteThrottle throttle = new WriteThrottle(counters);
+        this.pressure = new BackPressurePolicy(throttle, options.flushThresholdBytes(), memory, policy);
         this.snapshots = new OpenSnapshots(options.flushThresholdBytes(), this, () -> writes().visible());
         this.recoveredLogs = recovery.files();
         Memtable active = recovery.memtable();
         this.writes = new WritePath(this, options, counters, throttle, spares, active, first, recovery.lastSequence());
-        this.view = views.make(active, List.of(), HeldRuns.first(recovery.runs()));
+        this.view = views.make(active, List.of(), PinnedRuns.first(recovery.runs()));
         active.release();
     }
 
@@ -148,7 +151,7 @@ final class Tree implements Compactor.Target {
     }
 
     private StorageBusyException busy() {
-        String cause = mergingIsBehind() ? view.freshRuns() + " runs wait to be merged"
+        String cause = mergingIsBehind() ? view.level0Runs() + " runs wait to be merged"
                 : !view.frozen.isEmpty() ? "the memtables before are still being written to disk"
                 : "the next memtable and its log are not ready";
         return new StorageBusyException("The write was not done: it waited for room for " + maxWriteWaitMs
@@ -180,7 +183,7 @@ final class Tree implements Compactor.Target {
         spares.take();
         writes.change(spare.memtable(), spare.log(), () -> install(next, List.of(), List.of()));
         spare.memtable().release();
-        before.lease.retire();
+        before.pins.retire();
         notifyAll();
     }
 
@@ -198,7 +201,10 @@ final class Tree implements Compactor.Target {
     private void awaitChange(long timeoutMs) {
         StorageException reported = failure != null ? failure : spares.failure();
         if (reported != null) {
-            throw Failure.copyForCaller(reported, counters);
+            if (reported instanceof StorageFullException) {
+                counters.refusedFull.increment();
+            }
+            throw Failure.copyForCaller(reported);
         }
         try {
             wait(timeoutMs);
@@ -353,7 +359,7 @@ final class Tree implements Compactor.Target {
                 // Others may have been frozen since.
                 List<Memtable> frozen = before.frozen.subList(0, before.frozen.size() - 1);
                 install(views.make(before.active, frozen, before.held.next(runs, tables)), tables, List.of());
-                before.lease.retire();
+                before.pins.retire();
                 snapshots.expireSlow(view);
                 finished = writes.takeOldestLog();
                 failure = null;
@@ -392,19 +398,19 @@ final class Tree implements Compactor.Target {
     }
 
     @Override
-    public Compactor.Hold hold() {
+    public Compactor.Pin pin() {
         while (true) {
             View now = view;
-            int held = now.lease.enter();
-            if (held == Lease.RETIRED) {
+            int held = now.pins.enter();
+            if (held == Pins.RETIRED) {
                 awaitNextView();
                 continue;
             }
             try {
-                HeldRuns runs = now.held.again();
-                return new Compactor.Hold(runs.runs(), runs::close);
+                PinnedRuns runs = now.held.again();
+                return new Compactor.Pin(runs.runs(), runs::close);
             } finally {
-                now.lease.exit(held);
+                now.pins.exit(held);
             }
         }
     }
@@ -425,7 +431,7 @@ final class Tree implements Compactor.Target {
                     // Not before: until the view is changed, a flush may commit them again.
                     removed.forEach(Table::markObsolete);
                 }
-                before.lease.retire();
+                before.pins.retire();
                 pressure.changed(view);
                 notifyAll();
             }
@@ -464,7 +470,7 @@ final class Tree implements Compactor.Target {
                 log.close();
             }
         }
-        view.lease.retire();
+        view.pins.retire();
         folder.close();
     }
 }

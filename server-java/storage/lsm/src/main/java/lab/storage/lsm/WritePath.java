@@ -8,11 +8,13 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import lab.storage.EntryTooLargeException;
 import lab.storage.StorageException;
+import lab.storage.lsm.background.Failure;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.log.LogFormat;
 import lab.storage.lsm.memtable.Memtable;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.options.LsmOptions;
 
 /**
  * The way of a write: into the log, into the memtable, and, if the log is synced, to the disk. One writer at a time is in
@@ -23,7 +25,7 @@ final class WritePath {
     private final Tree tree;
     private final LsmOptions options;
     private final Counters counters;
-    private final Throttle throttle;
+    private final WriteThrottle throttle;
     private final Spares spares;
     private final boolean sync;
     private final WriteLock lock = new WriteLock();
@@ -46,7 +48,7 @@ final class WritePath {
      * @param first        log of them; null if there is none
      * @param lastSequence number of the last write before
      */
-    WritePath(Tree tree, LsmOptions options, Counters counters, Throttle throttle, Spares spares, Memtable active,
+    WritePath(Tree tree, LsmOptions options, Counters counters, WriteThrottle throttle, Spares spares, Memtable active,
             Log first, long lastSequence) {
         this.tree = tree;
         this.options = options;

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import lab.storage.StorageException;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;

@@ -12,6 +12,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import lab.storage.StorageException;
 import lab.storage.conformance.Length;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 

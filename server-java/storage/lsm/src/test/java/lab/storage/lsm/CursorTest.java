@@ -18,6 +18,7 @@ import java.util.List;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

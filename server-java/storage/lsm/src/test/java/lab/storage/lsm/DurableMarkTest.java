@@ -13,9 +13,11 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
 import lab.storage.conformance.Length;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 

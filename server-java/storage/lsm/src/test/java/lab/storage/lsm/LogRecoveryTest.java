@@ -23,6 +23,7 @@ import lab.storage.lsm.log.Log;
 import lab.storage.lsm.log.LogFormat;
 import lab.storage.lsm.manifest.Manifest;
 import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 

@@ -21,6 +21,8 @@ import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.MultiGet;
 import lab.storage.SnapshotExpiredException;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;

@@ -15,6 +15,7 @@ import java.util.function.BooleanSupplier;
 import lab.storage.Cursor;
 import lab.storage.conformance.Length;
 import lab.storage.lsm.memory.MemoryBudget;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 

@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.disk.Encoding;
-import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.entry.EntryCursor;
 
 /**
  * A write-ahead log, one for each memtable. Records are written into a mapping of the file: that costs no system call,

@@ -13,10 +13,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.zip.CRC32C;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Encoding;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /**
  * Reads a log that a process has left behind, up to the first record that is not whole. It asks the kernel for the bytes: of

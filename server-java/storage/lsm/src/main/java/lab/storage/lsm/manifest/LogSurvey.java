@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.log.LogReader;
 
 /**

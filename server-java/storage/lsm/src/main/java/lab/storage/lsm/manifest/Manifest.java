@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.table.Run;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

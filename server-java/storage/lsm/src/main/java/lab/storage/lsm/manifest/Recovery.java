@@ -9,14 +9,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.LongFunction;
 import lab.storage.StorageException;
-import lab.storage.lsm.CorruptionException;
-import lab.storage.lsm.LsmOptions;
-import lab.storage.lsm.background.Pace;
+import lab.storage.lsm.background.BackgroundPacer;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.log.LogReader;
 import lab.storage.lsm.memtable.Memtable;
 import lab.storage.lsm.memtable.MemtableCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 import org.slf4j.Logger;
@@ -181,7 +181,7 @@ public final class Recovery {
         MemtableCursor entries = new MemtableCursor(memtable, null, null, Long.MAX_VALUE);
         List<Table> written;
         try {
-            written = folder.write(entries, runs, new Pace(0, 0, () -> true, bytes -> { }), () -> false);
+            written = folder.write(entries, runs, new BackgroundPacer(0, 0, () -> true, bytes -> { }), () -> false);
         } finally {
             entries.close();
         }

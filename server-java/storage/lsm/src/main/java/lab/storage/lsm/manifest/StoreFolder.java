@@ -11,14 +11,13 @@ import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import lab.storage.lsm.CorruptionException;
-import lab.storage.lsm.LsmOptions;
-import lab.storage.lsm.View;
-import lab.storage.lsm.background.Pace;
+import lab.storage.lsm.background.BackgroundPacer;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.memory.MemoryBudget;
-import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.LiveEstimate;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
@@ -26,7 +25,7 @@ import lab.storage.lsm.table.TableWriter;
 
 /**
  * The files of a store: tables, logs, and the manifest that names them. Makes new ones and tells the manifest; which
- * tables a reader sees is the business of {@link View}.
+ * tables a reader sees is the business of the view.
  */
 public final class StoreFolder {
 
@@ -248,7 +247,7 @@ public final class StoreFolder {
      * @param stop    asked now and then; when it says true, what was written is removed
      * @return the tables with one reference each; none if there was no entry or it was stopped
      */
-    public List<Table> write(EntryCursor entries, List<Run> older, Pace pace, BooleanSupplier stop) throws IOException {
+    public List<Table> write(EntryCursor entries, List<Run> older, BackgroundPacer pace, BooleanSupplier stop) throws IOException {
         List<Table> written = new ArrayList<>();
         try {
             boolean more = entries.next();

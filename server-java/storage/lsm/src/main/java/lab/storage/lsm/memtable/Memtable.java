@@ -4,8 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.memory.NativeMemory;
-import lab.storage.lsm.table.Keys;
 import lab.storage.lsm.table.Lookup;
 
 /**

@@ -2,8 +2,8 @@ package lab.storage.lsm.memtable;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /**
  * Walks over a memtable as a snapshot sees it. Holds a reference to it until it is closed.

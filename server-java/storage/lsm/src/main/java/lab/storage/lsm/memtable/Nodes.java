@@ -3,8 +3,8 @@ package lab.storage.lsm.memtable;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /**
  * The bytes of a memtable: one node for each key, from which the key's versions hang, newest first.

@@ -1,6 +1,6 @@
 package lab.storage.lsm.memtable;
 
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.Keys;
 
 /** The order of a memtable's keys: a skip list (Pugh, 1990). One thread at a time inserts; readers need no lock. */
 final class SkipList {

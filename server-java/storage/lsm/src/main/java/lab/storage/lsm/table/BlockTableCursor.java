@@ -5,6 +5,8 @@ import static lab.storage.lsm.disk.Encoding.INT;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /** Walks over one table. */
 final class BlockTableCursor implements EntryCursor {

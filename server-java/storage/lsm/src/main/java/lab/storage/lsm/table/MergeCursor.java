@@ -3,6 +3,7 @@ package lab.storage.lsm.table;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** Merges sorted sources into one. Of entries with the same key only that of the newest source is shown. */
 public final class MergeCursor implements EntryCursor {

@@ -3,6 +3,7 @@ package lab.storage.lsm.table;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import lab.storage.lsm.entry.EntryCursor;
 
 /**
  * Tables that together are one sorted sequence: no two of them overlap. Of two runs the newer one has the newer versions.
@@ -99,7 +100,7 @@ public record Run(int level, List<Table> tables) {
     }
 
     /** Runs of level 0 among some, newest first; every read has to look into one of them after the other. */
-    public static int fresh(List<Run> runs) {
+    public static int level0(List<Run> runs) {
         int fresh = 0;
         while (fresh < runs.size() && runs.get(fresh).level() == 0) {
             fresh++;

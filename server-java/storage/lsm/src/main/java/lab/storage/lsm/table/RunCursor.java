@@ -2,6 +2,7 @@ package lab.storage.lsm.table;
 
 import java.util.Arrays;
 import java.util.List;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** Walks over the tables of a run, one after the other. */
 final class RunCursor extends ForwardingCursor {

@@ -1,7 +1,8 @@
 package lab.storage.lsm.table;
 
 import java.util.function.Consumer;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** Walks over those blocks of a table that are whole. */
 final class SalvageCursor extends ForwardingCursor {

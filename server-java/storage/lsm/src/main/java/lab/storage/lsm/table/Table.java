@@ -16,9 +16,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import lab.storage.StorageException;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.disk.Encoding;
+import lab.storage.lsm.entry.EntryCursor;
 
 /**
  * An immutable sorted file, mapped into memory.
@@ -43,7 +44,7 @@ public abstract class Table {
     private final AtomicInteger references = new AtomicInteger(1);
     private Disk disk = Disk.REAL;
     private Executor cleaner = Runnable::run;
-    private Checks checks;
+    private BlockChecksums checks;
     private volatile boolean obsolete;
 
     Table(long id, Path file, Arena arena, MemorySegment data) {
@@ -76,7 +77,7 @@ public abstract class Table {
             Table table = new BlockTable(id, file, arena, data);
             table.disk = disk;
             table.cleanWith(cleaner);
-            table.checks = new Checks(disk, file, channel, table.blocks(), everyRead);
+            table.checks = new BlockChecksums(disk, file, channel, table.blocks(), everyRead);
             return table;
         } catch (Throwable e) {
             arena.close();
@@ -201,7 +202,7 @@ public abstract class Table {
     }
 
     /** Checks again what was checked at open. */
-    abstract void verifyIndex(Checks by, Supplier<DamagedRange> all);
+    abstract void verifyIndex(BlockChecksums by, Supplier<DamagedRange> all);
 
     /** Number of blocks. */
     public abstract long blocks();

@@ -9,13 +9,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.log.LogReader;
 import lab.storage.lsm.manifest.LogSurvey;
 import lab.storage.lsm.manifest.Manifest;
 import lab.storage.lsm.manifest.StoreFolder;
-import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.Table;
 
 /** Reads all files of a store without changing any, and names what is damaged. */

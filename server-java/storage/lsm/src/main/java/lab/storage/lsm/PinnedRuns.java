@@ -12,29 +12,29 @@ import lab.storage.lsm.table.Table;
  * <p>The holds of a store form a chain, oldest first. A table that a change removes hangs on the last hold that has it.
  * When that one is given up, the table goes on to the hold before, if that has it too, and is released otherwise.
  */
-final class HeldRuns implements AutoCloseable {
+final class PinnedRuns implements AutoCloseable {
 
     /** Guards the chain. */
     private final Object chain;
     private final List<Run> runs;
     /** No table of a greater number is among the runs. */
     private final long newestTable;
-    private HeldRuns older;
-    private HeldRuns newer;
+    private PinnedRuns older;
+    private PinnedRuns newer;
     /** Tables that this hold may have, and no newer one has. */
     private final List<Table> last = new ArrayList<>();
 
-    private HeldRuns(Object chain, List<Run> runs, long newestTable) {
+    private PinnedRuns(Object chain, List<Run> runs, long newestTable) {
         this.chain = chain;
         this.runs = List.copyOf(runs);
         this.newestTable = newestTable;
     }
 
     /** Holds the first runs of a store. */
-    static HeldRuns first(List<Run> runs) {
+    static PinnedRuns first(List<Run> runs) {
         List<Table> tables = Run.tables(runs);
         tables.forEach(Table::retain);
-        return new HeldRuns(new Object(), runs, newest(tables, 0));
+        return new PinnedRuns(new Object(), runs, newest(tables, 0));
     }
 
     private static long newest(List<Table> tables, long before) {
@@ -42,12 +42,12 @@ final class HeldRuns implements AutoCloseable {
     }
 
     /** Prepares the hold that is to follow this one, the newest. */
-    HeldRuns next(List<Run> changed, List<Table> added) {
-        return new HeldRuns(chain, changed, newest(added, newestTable));
+    PinnedRuns next(List<Run> changed, List<Table> added) {
+        return new PinnedRuns(chain, changed, newest(added, newestTable));
     }
 
     /** Makes a prepared hold the newest one. This one is still to be closed. */
-    void follow(HeldRuns next, List<Table> added, List<Table> removed) {
+    void follow(PinnedRuns next, List<Table> added, List<Table> removed) {
         synchronized (chain) {
             last.addAll(removed);
             for (Table table : added) {
@@ -59,8 +59,8 @@ final class HeldRuns implements AutoCloseable {
     }
 
     /** Holds the same runs once more; this hold must not be closed yet. */
-    HeldRuns again() {
-        HeldRuns same = new HeldRuns(chain, runs, newestTable);
+    PinnedRuns again() {
+        PinnedRuns same = new PinnedRuns(chain, runs, newestTable);
         synchronized (chain) {
             same.newer = this;
             same.older = older;

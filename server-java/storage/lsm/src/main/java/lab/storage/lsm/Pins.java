@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
  * <p>Why this is right: a user counts itself in and only then looks whether the thing was retired; the owner retires it
  * and only then looks at the cells. So a user whose count the owner did not see saw that it was retired, and left.
  */
-class Lease {
+class Pins {
 
     /** Result of {@link #enter()} when it is too late. */
     static final int RETIRED = -1;
@@ -26,7 +26,7 @@ class Lease {
     /**
      * @param onLastExit called once, on the thread that leaves last
      */
-    Lease(Runnable onLastExit) {
+    Pins(Runnable onLastExit) {
         this.onLastExit = onLastExit;
     }
 

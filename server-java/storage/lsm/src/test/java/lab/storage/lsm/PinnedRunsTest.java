@@ -13,7 +13,7 @@ import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
 /** Tables are kept exactly as long as somebody may read them, and a change touches only what it changes. */
-class HeldRunsTest {
+class PinnedRunsTest {
 
     private long number;
     private final List<Table> released = new ArrayList<>();
@@ -32,10 +32,10 @@ class HeldRunsTest {
         for (int i = 0; i < 1_000; i++) {
             tables.add(table());
         }
-        HeldRuns held = HeldRuns.first(runs(tables));
+        PinnedRuns held = PinnedRuns.first(runs(tables));
         tables.forEach(Table::release);
         for (int i = 0; i < 10; i++) {
-            HeldRuns next = held.next(held.runs(), List.of());
+            PinnedRuns next = held.next(held.runs(), List.of());
             held.follow(next, List.of(), List.of());
             held = next;
         }
@@ -50,8 +50,8 @@ class HeldRunsTest {
     void tableGoesWithTheLastHoldThatHasIt(@ForAll @Size(max = 60) List<Byte> steps) {
         number = 0;
         released.clear();
-        HeldRuns newest = HeldRuns.first(List.of());
-        List<HeldRuns> holds = new ArrayList<>();
+        PinnedRuns newest = PinnedRuns.first(List.of());
+        List<PinnedRuns> holds = new ArrayList<>();
         List<Table> all = new ArrayList<>();
         for (byte step : steps) {
             List<Table> now = new ArrayList<>(Run.tables(newest.runs()));
@@ -66,7 +66,7 @@ class HeldRunsTest {
                 } else {
                     removed.add(now.remove(Math.floorMod(step / 8, now.size())));
                 }
-                HeldRuns next = newest.next(runs(now), added);
+                PinnedRuns next = newest.next(runs(now), added);
                 newest.follow(next, added, removed);
                 added.forEach(Table::release);
                 newest.close();
@@ -79,11 +79,11 @@ class HeldRunsTest {
             check(all, newest, holds);
         }
         newest.close();
-        holds.forEach(HeldRuns::close);
+        holds.forEach(PinnedRuns::close);
         assertEquals(all.size(), released.size());
     }
 
-    private void check(List<Table> all, HeldRuns newest, List<HeldRuns> holds) {
+    private void check(List<Table> all, PinnedRuns newest, List<PinnedRuns> holds) {
         for (Table table : all) {
             boolean held = Run.tables(newest.runs()).contains(table)
                     || holds.stream().anyMatch(hold -> Run.tables(hold.runs()).contains(table));

@@ -14,23 +14,23 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** What is leased is given back once, after the last user has left, and nobody gets in afterwards. */
-class LeaseTest {
+class PinsTest {
 
     private static final int ROUNDS = 20_000;
 
     private static final class Thing {
         private final AtomicInteger ends = new AtomicInteger();
-        private final Lease lease = new Lease(ends::incrementAndGet);
+        private final Pins pins = new Pins(ends::incrementAndGet);
     }
 
     @Test
     void isGivenBackWithTheLastUser() {
         Thing thing = new Thing();
-        int held = thing.lease.enter();
-        thing.lease.retire();
+        int held = thing.pins.enter();
+        thing.pins.retire();
         assertEquals(0, thing.ends.get());
-        assertEquals(Lease.RETIRED, thing.lease.enter());
-        thing.lease.exit(held);
+        assertEquals(Pins.RETIRED, thing.pins.enter());
+        thing.pins.exit(held);
         assertEquals(1, thing.ends.get());
     }
 
@@ -46,10 +46,10 @@ class LeaseTest {
             for (int round = 0; round < ROUNDS; round++) {
                 Thing next = new Thing();
                 all.add(current.get());
-                current.getAndSet(next).lease.retire();
+                current.getAndSet(next).pins.retire();
             }
             Thing last = current.getAndSet(null);
-            last.lease.retire();
+            last.pins.retire();
             all.add(last);
             for (Future<Integer> reader : readers) {
                 assertTrue(reader.get() >= 0);
@@ -61,12 +61,12 @@ class LeaseTest {
     private static int read(AtomicReference<Thing> current) {
         int reads = 0;
         for (Thing thing = current.get(); thing != null; thing = current.get()) {
-            int held = thing.lease.enter();
-            if (held != Lease.RETIRED) {
+            int held = thing.pins.enter();
+            if (held != Pins.RETIRED) {
                 assertEquals(0, thing.ends.get(), "ended while it was used");
                 Thread.onSpinWait();
                 assertFalse(thing.ends.get() != 0, "ended while it was used");
-                thing.lease.exit(held);
+                thing.pins.exit(held);
                 reads++;
             }
         }

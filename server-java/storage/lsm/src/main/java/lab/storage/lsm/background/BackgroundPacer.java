@@ -9,7 +9,7 @@ import java.util.function.LongConsumer;
  * holds them up for as long as it takes; cut into small pieces with rests between them it is not felt. It stops resting
  * when somebody waits for it.
  */
-public final class Pace {
+public final class BackgroundPacer {
 
     private static final int STEP_BYTES = 32 * 1024;
     private static final long LONGEST_REST_NS = 10_000_000;
@@ -31,7 +31,7 @@ public final class Pace {
      * @param hurry          whether somebody waits for the work, so that it must not rest
      * @param progress       given the bytes written so far, after each piece
      */
-    public Pace(long bytesPerSecond, int restsPerWork, BooleanSupplier hurry, LongConsumer progress) {
+    public BackgroundPacer(long bytesPerSecond, int restsPerWork, BooleanSupplier hurry, LongConsumer progress) {
         this.bytesPerSecond = bytesPerSecond;
         this.restsPerWork = restsPerWork;
         this.hurry = hurry;

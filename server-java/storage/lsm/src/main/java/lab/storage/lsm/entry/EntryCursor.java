@@ -1,4 +1,4 @@
-package lab.storage.lsm.table;
+package lab.storage.lsm.entry;
 
 import java.lang.foreign.MemorySegment;
 

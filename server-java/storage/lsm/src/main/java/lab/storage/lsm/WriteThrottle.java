@@ -7,7 +7,7 @@ import java.util.concurrent.locks.LockSupport;
  * Slows writers down, each a little, before there is no room and all of them have to wait. Costs a read of a field when
  * there is nothing to slow.
  */
-final class Throttle {
+final class WriteThrottle {
 
     /** Shorter waits are saved up; the kernel does not wake a thread that precisely. */
     private static final long LEAST_WAIT_NS = 500_000;
@@ -18,7 +18,7 @@ final class Throttle {
     private final AtomicLong paidUntilNs = new AtomicLong();
     private volatile double nsPerByte;
 
-    Throttle(Counters counters) {
+    WriteThrottle(Counters counters) {
         this.counters = counters;
     }
 

@@ -1,4 +1,4 @@
-package lab.storage.lsm;
+package lab.storage.lsm.table;
 
 import io.airlift.compress.v3.Compressor;
 import io.airlift.compress.v3.Decompressor;

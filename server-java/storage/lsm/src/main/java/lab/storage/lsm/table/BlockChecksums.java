@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Supplier;
 import java.util.zip.CRC32C;
 import lab.storage.StorageException;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,9 +24,9 @@ import org.slf4j.LoggerFactory;
  * here, and afterwards the page is in the kernel's memory, where the mapping finds it. Only a block that was found right
  * before is looked at where it is mapped ({@link #isRight}), which spares a call of the kernel for each get.
  */
-final class Checks {
+final class BlockChecksums {
 
-    private static final Logger LOG = LoggerFactory.getLogger(Checks.class);
+    private static final Logger LOG = LoggerFactory.getLogger(BlockChecksums.class);
     private static final int BLOCKS_PER_WORD = 64;
     private static final int PIECE_BYTES = 16 * 1024;
     private static final ThreadLocal<ByteBuffer> PIECE =
@@ -44,7 +44,7 @@ final class Checks {
     /**
      * @param everyRead what {@link #everyRead()} gives
      */
-    Checks(Disk disk, Path file, FileChannel channel, long blocks, boolean everyRead) {
+    BlockChecksums(Disk disk, Path file, FileChannel channel, long blocks, boolean everyRead) {
         this.disk = disk;
         this.file = file;
         this.channel = channel;

@@ -1,4 +1,4 @@
-package lab.storage.lsm.table;
+package lab.storage.lsm.entry;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -103,7 +103,7 @@ public final class Keys {
     }
 
     /** Number of bytes at the start in which two keys are the same. */
-    static int shared(MemorySegment a, long aFrom, int aLength, byte[] b, int bFrom, int bLength) {
+    public static int shared(MemorySegment a, long aFrom, int aLength, byte[] b, int bFrom, int bLength) {
         int common = Math.min(aLength, bLength);
         int at = 0;
         for (; at + Long.BYTES <= common; at += Long.BYTES) {

@@ -1,4 +1,4 @@
-package lab.storage.lsm;
+package lab.storage.lsm.disk;
 
 import java.nio.file.Path;
 import lab.storage.StorageException;

@@ -12,12 +12,12 @@ import lab.storage.lsm.table.Table;
  * run that has the most, in which there are more dead entries than in any other. So each merge is short, gives way at
  * once when there is something else to do, and what the ones before it gave back stays.
  */
-final class Repair {
+final class DeadSpaceReclaim {
 
     /** A larger share of dead entries is worth a merge, when there is nothing else to do. */
     private static final double DEAD_SHARE = 0.1;
 
-    private Repair() {
+    private DeadSpaceReclaim() {
     }
 
     private static long dead(Table table) {

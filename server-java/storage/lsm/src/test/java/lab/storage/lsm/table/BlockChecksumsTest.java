@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the check of mapped bytes. */
-class ChecksTest {
+class BlockChecksumsTest {
 
     private static final int BYTES = 50_000;
     private static final int FROM = 1_234;
@@ -32,7 +32,7 @@ class ChecksTest {
         try (Arena arena = Arena.ofConfined();
                 FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             MemorySegment data = channel.map(FileChannel.MapMode.READ_WRITE, 0, BYTES, arena);
-            Checks checks = checks(file, channel);
+            BlockChecksums checks = checks(file, channel);
             int expected = Encoding.checksum(data, FROM, BYTES);
             assertTrue(checks.isRight(data, FROM, BYTES, expected));
             for (int at : new int[] {FROM, BYTES / 2, BYTES - 1}) {
@@ -64,7 +64,7 @@ class ChecksTest {
     }
 
     /** The kernel's signal becomes an error of Java's, at once or a little later, and what was copied is not the file's. */
-    private static boolean isWrong(Checks checks, MemorySegment data, int expected) {
+    private static boolean isWrong(BlockChecksums checks, MemorySegment data, int expected) {
         try {
             boolean right = checks.isRight(data, FROM, BYTES, expected);
             Thread.yield();
@@ -74,8 +74,8 @@ class ChecksTest {
         }
     }
 
-    private static Checks checks(Path file, FileChannel channel) {
-        return new Checks(Disk.REAL, file, channel, 1, true);
+    private static BlockChecksums checks(Path file, FileChannel channel) {
+        return new BlockChecksums(Disk.REAL, file, channel, 1, true);
     }
 
     private Path file() throws IOException {

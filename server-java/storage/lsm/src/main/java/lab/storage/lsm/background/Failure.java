@@ -1,4 +1,4 @@
-package lab.storage.lsm;
+package lab.storage.lsm.background;
 
 import lab.storage.StorageException;
 import lab.storage.StorageFullException;
@@ -27,9 +27,8 @@ public final class Failure {
     }
 
     /** The same for another writer, with a stack of its own; the one of the background is its cause. */
-    static StorageException copyForCaller(StorageException reported, Counters counters) {
+    public static StorageException copyForCaller(StorageException reported) {
         if (reported instanceof StorageFullException) {
-            counters.refusedFull.increment();
             return new StorageFullException(reported.getMessage(), reported);
         }
         return new StorageException(reported.getMessage(), reported);

@@ -4,7 +4,7 @@ import lab.storage.lsm.compaction.CompactionPolicy;
 import lab.storage.lsm.memory.MemoryBudget;
 
 /** Decides when background work stops resting and how much writers are slowed down, so that they rarely have to wait. */
-final class Pressure {
+final class BackPressurePolicy {
 
     /** So little room, in memtables, may be left before a flush stops resting, and before writers are slowed down. */
     private static final double HURRY_ROOM = 0.75;
@@ -14,7 +14,7 @@ final class Pressure {
     /** Writers may write this much per second for each run that is missing to the most. */
     private static final double BYTES_PER_S_A_RUN = 8 << 20;
 
-    private final Throttle throttle;
+    private final WriteThrottle throttle;
     private final long thresholdBytes;
     private final int mostFrozen;
     private final MemoryBudget memory;
@@ -25,7 +25,7 @@ final class Pressure {
      * @param memory says how many memtables there may be
      * @param policy null if nothing is merged in the background, so that there is no bound on runs
      */
-    Pressure(Throttle throttle, long thresholdBytes, MemoryBudget memory, CompactionPolicy policy) {
+    BackPressurePolicy(WriteThrottle throttle, long thresholdBytes, MemoryBudget memory, CompactionPolicy policy) {
         this.throttle = throttle;
         this.thresholdBytes = thresholdBytes;
         this.mostFrozen = memory.memtables() - 1;
@@ -36,7 +36,7 @@ final class Pressure {
 
     /** Whether there are so many runs that writers must wait. */
     boolean tooManyRuns(View view) {
-        return view.freshRuns() >= mostRuns;
+        return view.level0Runs() >= mostRuns;
     }
 
     /** Whether writers will soon need the memory of the memtable that is being flushed. */
@@ -68,7 +68,7 @@ final class Pressure {
 
     /** Slows writers when merging is behind, and lets them go when it is not. */
     void changed(View view) {
-        int fresh = view.freshRuns();
+        int fresh = view.level0Runs();
         throttle.limit(fresh < slowRuns ? 0 : Math.max(1, mostRuns - fresh) * BYTES_PER_S_A_RUN);
     }
 }

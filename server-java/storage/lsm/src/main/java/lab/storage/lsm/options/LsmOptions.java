@@ -1,9 +1,10 @@
-package lab.storage.lsm;
+package lab.storage.lsm.options;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.memory.MemoryBudget;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.table.Compression;
 import lab.storage.lsm.table.TableFormat;
 
 /** Settings of an {@link LsmStorage}. {@link #builder()} begins with the defaults. */
@@ -235,14 +236,14 @@ public final class LsmOptions {
     }
 
     /** Shares the memory out. */
-    MemoryBudget memory() {
+    public MemoryBudget memory() {
         return new MemoryBudget(memoryBudgetBytes != 0 ? memoryBudgetBytes
                 : MemoryBudget.forHeap(Runtime.getRuntime().maxMemory(), flushThresholdBytes, cacheBytes),
                 flushThresholdBytes, cacheBytes);
     }
 
     /** Returns the settings by name, as a server shows them; names carry units. */
-    Map<String, Object> report() {
+    public Map<String, Object> report() {
         Map<String, Object> settings = new LinkedHashMap<>();
         settings.put("wal", wal.toString());
         settings.put("flush_threshold_bytes", flushThresholdBytes);
