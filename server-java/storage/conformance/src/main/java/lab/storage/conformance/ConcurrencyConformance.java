@@ -15,7 +15,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
-import lab.storage.Reads;
 import lab.storage.Storage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -107,7 +106,7 @@ public abstract class ConcurrencyConformance {
         return value == null ? null : Bytes.text(MemorySegment.ofArray(value));
     }
 
-    private static String text(Reads storage, String key) {
+    private static String text(Storage storage, String key) {
         return text(storage.get(utf8(key)));
     }
 
