@@ -105,7 +105,7 @@ class ConcurrentPowerLossTest {
                 try {
                     storage.flush();
                 } catch (StorageException e) {
-                    // A force has failed; who writes on is told so too.
+                    // A force has failed; writers get an error too.
                 }
             }
             awaitWrites(acknowledged, WRITES_BEFORE_CLOSE, writers);

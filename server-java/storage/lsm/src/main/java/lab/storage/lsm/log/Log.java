@@ -334,7 +334,7 @@ public final class Log {
         }
     }
 
-    /** Ends its use and removes the file, because what it holds is in tables that survive a loss of power. */
+    /** Ends its use and removes the file, because its records are in tables that survive a loss of power. */
     public void delete() {
         synchronized (forces) {
             inTables = true;

@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Brings back what the logs hold. The state is the one after some write, with every write before it and none after it, as
  * {@link LogSurvey} finds it. What is left out is taken out of the logs before anything is written, or the next start would
- * stop there again and leave out what was written since; it is kept in files beside them. What is brought back is forced to disk: a loss of power must not take from
+ * stop there again and leave out what was written since; it is kept in files next to them. What is brought back is forced to disk: a loss of power must not take from
  * under later writes what they follow.
  */
 public final class Recovery {
