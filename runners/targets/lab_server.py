@@ -9,6 +9,7 @@ import os
 import secrets
 import selectors
 import shlex
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -75,6 +76,11 @@ class ServerSpec:
     def log(self) -> Path:
         return self.folder / "server.log"
 
+    @property
+    def temporary(self) -> Path:
+        """What its libraries unpack goes here: a killed JVM leaves it behind."""
+        return self.folder / "tmp"
+
     def jvm_flags(self) -> list[str]:
         return [
             f"-Xmx{self.heap_mb}m", *(ONE_NIO if self.main_class.startswith(ONE_NIO_CLASSES) else ()), *PROFILABLE,
@@ -85,7 +91,8 @@ class ServerSpec:
         """Return the whole command line, as it is run."""
         selectors_flag = ["--selectors", str(self.selectors)] if self.selectors and self.main_class == MAIN else []
         java = [
-            shown(self.java), *self.jvm_flags(), "-cp", shown(self.class_path / "*"), self.main_class,
+            shown(self.java), *self.jvm_flags(), f"-Djava.io.tmpdir={shown(self.temporary)}",
+            *("-cp", shown(self.class_path / "*")), self.main_class,
             *("--engine", self.engine), *("--data", shown(self.data)), *("--host", self.listen),
             *("--port", str(self.port)), *selectors_flag, *self.server_flags,
         ]  # fmt: skip
@@ -176,10 +183,14 @@ class RunningServer:
     def crash(self) -> None:
         """End it at once, as a crash does; its data stay."""
         self.child.kill()
+        shutil.rmtree(self.spec.temporary, ignore_errors=True)
 
     def stop(self) -> int:
         """Stop it cleanly (SIGTERM, everything flushed). May be called twice."""
-        return self.child.stop()
+        try:
+            return self.child.stop()
+        finally:
+            shutil.rmtree(self.spec.temporary, ignore_errors=True)
 
 
 def _read_ready_line(child: Child, timeout_s: float) -> bytes:
@@ -211,6 +222,8 @@ def launch(
     """
     spec.folder.mkdir(parents=True, exist_ok=True)
     spec.data.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(spec.temporary, ignore_errors=True)
+    spec.temporary.mkdir()
     arguments, free = list(command or spec.command()), bool(spec.cpus) and not under_load
     with spec.log.open("wb") as log:
         child = start(arguments, stdout=subprocess.PIPE, stderr=log)
@@ -222,10 +235,12 @@ def launch(
         ready = None
     except BaseException:
         child.stop()
+        shutil.rmtree(spec.temporary, ignore_errors=True)
         raise
     if not isinstance(ready, dict) or ready.get("event") != "ready":
         code = child.poll() if line else _exit_code(child)
         child.stop()
+        shutil.rmtree(spec.temporary, ignore_errors=True)
         if code is not None:
             cause = f"ended at its start with exit code {code}"
         elif line:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,3 +206,15 @@ def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("runners.toolchain.tools.find_wrk2", lambda: None)
     with pytest.raises(LabError, match=r"neither ours .* nor wrk2.*install Rust"):
         prepare("truepace", print)
+
+
+def test_a_killed_server_leaves_no_library_in_the_temporary_folder(shop: Workshop, tmp_path: Path) -> None:
+    own = dataclasses.replace(spec(shop, tmp_path), engine="rocksdb")
+    before = set(Path(tempfile.gettempdir()).iterdir())
+    server = launch(own)
+    assert any(own.temporary.glob("librocksdbjni*")), "where this server unpacks its libraries"
+    server.crash()
+    server.stop()
+    left = {path.name for path in set(Path(tempfile.gettempdir()).iterdir()) - before}
+    assert not own.temporary.exists()
+    assert not {name for name in left if name.startswith("lib")}

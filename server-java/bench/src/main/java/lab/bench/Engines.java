@@ -6,8 +6,8 @@ import java.util.List;
 import lab.storage.Storage;
 import lab.storage.leveldb.LevelDbSettings;
 import lab.storage.leveldb.LevelDbStorage;
-import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.rocksdb.RocksDbSettings;
 import lab.storage.rocksdb.RocksDbStorage;
 

@@ -1,8 +1,8 @@
 package lab.server;
 
-import lab.storage.lsm.Compression;
-import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.memory.MemoryBudget;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import picocli.CommandLine.Option;
 
 /** How the engine {@code lsm} is set: a switch for each of its parts. */

@@ -4,7 +4,7 @@ import java.io.PrintWriter;
 import java.util.Arrays;
 import java.util.concurrent.Callable;
 import lab.storage.StorageException;
-import lab.storage.lsm.tool.Lsm;
+import lab.storage.lsm.tool.LsmCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -71,7 +71,7 @@ public final class Main implements Callable<Integer> {
     /** Runs until the process is stopped; with {@code lsm} as the first argument, the tool for closed stores. */
     public static void main(String[] args) {
         if (args.length > 0 && args[0].equals("lsm")) {
-            Lsm.main(Arrays.copyOfRange(args, 1, args.length));
+            LsmCommand.main(Arrays.copyOfRange(args, 1, args.length));
         }
         int exitCode = run(new PrintWriter(System.err, true), args);
         if (exitCode != 0) {

@@ -4,7 +4,7 @@ import static lab.server.Flags.require;
 
 import java.nio.file.Path;
 import lab.server.cluster.Cluster;
-import lab.storage.lsm.LsmOptions;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.memory.NoopStorage;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;

@@ -2,7 +2,6 @@ package lab.server.cluster;
 
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import org.apache.commons.codec.digest.MurmurHash3;
 
 /** Weights from murmur3 of the key, seeded with murmur3 of the node's address. */
 final class RendezvousPlacement extends WeightedPlacement {
@@ -14,7 +13,7 @@ final class RendezvousPlacement extends WeightedPlacement {
         seeds = new int[nodes.size()];
         for (int node = 0; node < seeds.length; node++) {
             byte[] address = nodes.get(node).getBytes(StandardCharsets.UTF_8);
-            seeds[node] = MurmurHash3.hash32x86(address, 0, address.length, 0);
+            seeds[node] = MurmurHash3.hash32(address, 0);
         }
     }
 
@@ -25,6 +24,6 @@ final class RendezvousPlacement extends WeightedPlacement {
 
     @Override
     int weight(int node, byte[] key, int prepared) {
-        return MurmurHash3.hash32x86(key, 0, key.length, seeds[node]);
+        return MurmurHash3.hash32(key, seeds[node]);
     }
 }

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import lab.server.RawClient;
 import lab.server.TestServer;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;

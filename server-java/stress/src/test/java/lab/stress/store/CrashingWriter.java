@@ -6,9 +6,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import lab.storage.lsm.Compression;
-import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 
 /**
  * A process that checks what the one before it left, writes until it is killed, and notes in a mapped file which writes

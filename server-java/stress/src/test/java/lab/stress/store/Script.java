@@ -4,19 +4,15 @@ import static lab.storage.Bytes.utf8;
 
 import java.lang.foreign.MemorySegment;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import lab.storage.Batch;
-import lab.storage.Batches;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.Storage;
 
 /**
  * What one writer does, write after write, the same in every process: so its whole state follows from how far it came.
- * Every second writer does each write as a batch, to a key and to its twin, of which a half is never right.
  */
 final class Script {
 
@@ -43,31 +39,9 @@ final class Script {
         return write + " ".repeat((int) (write * MULTIPLIER >>> 32) & LENGTH_MASK) + "|";
     }
 
-    private boolean inBatches() {
-        return writer % 2 == 1;
-    }
-
-    private static String twin(String key) {
-        return key + "/twin";
-    }
-
-    private void runAsBatch(Batches storage, long write) {
-        Batch batch = new Batch();
-        for (String key : List.of(key(write), twin(key(write)))) {
-            if (isDelete(write)) {
-                batch.delete(utf8(key));
-            } else {
-                batch.put(utf8(key), utf8(value(write)));
-            }
-        }
-        storage.write(batch);
-    }
-
     /** Does the write with this number; the first one is 1. */
-    <S extends Storage & Batches> void run(S storage, long write) {
-        if (inBatches()) {
-            runAsBatch(storage, write);
-        } else if (isDelete(write)) {
+    void run(Storage storage, long write) {
+        if (isDelete(write)) {
             storage.delete(utf8(key(write)));
         } else {
             storage.put(utf8(key(write)), utf8(value(write)));
@@ -81,9 +55,6 @@ final class Script {
         for (long write = writes; write >= 1 && known.size() < KEYS; write--) {
             if (known.add(key(write)) && !isDelete(write)) {
                 state.put(key(write), value(write));
-                if (inBatches()) {
-                    state.put(twin(key(write)), value(write));
-                }
             }
         }
         return state;

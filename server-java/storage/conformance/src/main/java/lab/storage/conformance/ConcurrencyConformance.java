@@ -3,28 +3,18 @@ package lab.storage.conformance;
 import static lab.storage.Bytes.utf8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
-import lab.storage.Batch;
-import lab.storage.Batches;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
-import lab.storage.MultiGet;
-import lab.storage.Reads;
-import lab.storage.ReverseRanges;
-import lab.storage.Snapshot;
-import lab.storage.SnapshotExpiredException;
-import lab.storage.Snapshots;
 import lab.storage.Storage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -112,125 +102,11 @@ public abstract class ConcurrencyConformance {
         }
     }
 
-    /** A writer raises x and y together, again and again. So they are the same wherever both are seen. */
-    @Test
-    void batchIsSeenAsOneStep() throws Exception {
-        try (Storage storage = open(folder)) {
-            assumeTrue(storage instanceof Batches);
-            AtomicBoolean done = new AtomicBoolean();
-            together(thread -> {
-                if (thread == 0) {
-                    for (int i = 1; i <= writesEach(); i++) {
-                        MemorySegment value = utf8(Integer.toString(i));
-                        ((Batches) storage).write(new Batch().put(utf8("x"), value).put(utf8("y"), value));
-                    }
-                    done.set(true);
-                    return;
-                }
-                while (!done.get()) {
-                    assertAllTheSame(values(storage));
-                    if (storage instanceof ReverseRanges reverse) {
-                        assertAllTheSame(values(reverse.reverseRange(utf8("x"), utf8("z"))));
-                    }
-                    if (storage instanceof Snapshots snapshots) {
-                        try (Snapshot snapshot = snapshots.snapshot()) {
-                            assertAllTheSame(Arrays.asList(text(snapshot, "x"), text(snapshot, "y")));
-                            assertAllTheSame(values(snapshot));
-                        }
-                    }
-                    if (storage instanceof MultiGet several) {
-                        byte[][] values = several.get(List.of(utf8("y"), utf8("x")));
-                        assertAllTheSame(Arrays.asList(text(values[0]), text(values[1])));
-                    }
-                }
-            });
-        }
-    }
-
-    private static void assertAllTheSame(List<String> values) {
-        assertTrue(values.stream().distinct().count() <= 1, "a part of a batch is seen: " + values);
-    }
-
-    private static List<String> values(Reads store) {
-        return values(store.range(utf8("x"), utf8("z")));
-    }
-
-    private static List<String> values(Cursor range) {
-        List<String> values = new ArrayList<>();
-        try (Cursor cursor = range) {
-            while (cursor.next()) {
-                values.add(Bytes.text(cursor.value()));
-            }
-        }
-        return values;
-    }
-
-    /** Writers go on while a snapshot is read; whatever they do, it shows the same again. */
-    @Test
-    void snapshotStaysAsItIsWhileWritersGoOn() throws Exception {
-        try (Storage storage = open(folder)) {
-            assumeTrue(storage instanceof Snapshots);
-            AtomicBoolean done = new AtomicBoolean();
-            together(thread -> {
-                if (thread > 0) {
-                    for (int i = 0; !done.get(); i++) {
-                        storage.put(utf8("key" + i % 50), utf8(thread + "/" + i));
-                        storage.delete(utf8("key" + i * 7 % 50));
-                    }
-                    return;
-                }
-                try {
-                    for (int i = 0; i < 50; i++) {
-                        compareTwice((Snapshots) storage);
-                    }
-                } finally {
-                    done.set(true);
-                }
-            });
-        }
-    }
-
-    private static void compareTwice(Snapshots storage) {
-        try (Snapshot snapshot = storage.snapshot()) {
-            List<String> first = values(snapshot, 50);
-            List<String> ranged = new ArrayList<>();
-            try (Cursor cursor = snapshot.range(utf8("key"), utf8("kez"))) {
-                while (cursor.next()) {
-                    ranged.add(Bytes.text(cursor.key()) + "=" + Bytes.text(cursor.value()));
-                }
-            }
-            assertEquals(first.stream().sorted().toList(), ranged.stream().sorted().toList());
-            if (snapshot instanceof ReverseRanges reverse) {
-                List<String> backwards = new ArrayList<>();
-                try (Cursor cursor = reverse.reverseRange(utf8("key"), utf8("kez"))) {
-                    while (cursor.next()) {
-                        backwards.add(Bytes.text(cursor.key()) + "=" + Bytes.text(cursor.value()));
-                    }
-                }
-                assertEquals(ranged.reversed(), backwards);
-            }
-            assertEquals(first, values(snapshot, 50));
-        } catch (SnapshotExpiredException e) {
-            // An engine whose writers need the memory may take it back; it says so and shows nothing else.
-        }
-    }
-
-    private static List<String> values(Reads snapshot, int keys) {
-        List<String> values = new ArrayList<>();
-        for (int i = 0; i < keys; i++) {
-            String value = text(snapshot, "key" + i);
-            if (value != null) {
-                values.add("key" + i + "=" + value);
-            }
-        }
-        return values;
-    }
-
     private static String text(byte[] value) {
         return value == null ? null : Bytes.text(MemorySegment.ofArray(value));
     }
 
-    private static String text(Reads storage, String key) {
+    private static String text(Storage storage, String key) {
         return text(storage.get(utf8(key)));
     }
 

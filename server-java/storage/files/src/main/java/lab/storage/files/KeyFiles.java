@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import lab.storage.EngineMarker;
 import lab.storage.FolderLock;
 import lab.storage.StorageException;
 import lab.storage.StorageFullException;
@@ -57,6 +58,7 @@ public final class KeyFiles implements AutoCloseable {
         FolderLock taken = null;
         try {
             Files.createDirectories(root);
+            EngineMarker.claim(root, "files");
             taken = FolderLock.take(root, LOCK);
             lock = taken;
             snapshots = new FileSnapshots(root);

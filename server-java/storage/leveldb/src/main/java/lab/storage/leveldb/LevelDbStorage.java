@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.EngineMarker;
 import lab.storage.FolderLock;
 import lab.storage.Storage;
 import lab.storage.StorageException;
@@ -59,6 +60,7 @@ public final class LevelDbStorage implements Storage {
         FolderLock taken = null;
         try {
             Files.createDirectories(folder);
+            EngineMarker.claim(folder, "leveldb");
             taken = FolderLock.takeInThisProcess(folder);
             db = new DbImpl(options, folder.toFile());
         } catch (StorageException e) {

@@ -3,7 +3,8 @@ package lab.storage.lsm;
 import java.io.IOException;
 import java.util.List;
 import lab.storage.StorageException;
-import lab.storage.lsm.background.Pace;
+import lab.storage.lsm.background.BackgroundPacer;
+import lab.storage.lsm.background.Failure;
 import lab.storage.lsm.background.Threads;
 import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.memtable.Memtable;
@@ -50,27 +51,29 @@ final class Flusher implements AutoCloseable {
 
     private void run() {
         while (!closing) {
-            Memtable frozen = tree.awaitFrozen();
-            if (frozen == null) {
-                continue;
-            }
+            Memtable frozen = null;
             try {
-                flush(frozen);
+                frozen = tree.awaitFrozen();
+                if (frozen != null) {
+                    flush(frozen);
+                }
             } catch (IOException | RuntimeException | Error e) {
-                failed(frozen, e);
+                failed(e);
             } finally {
-                frozen.release();
+                if (frozen != null) {
+                    frozen.release();
+                }
             }
         }
     }
 
     /** Without this thread writers would wait forever, so nothing may end it, not even a lack of memory to say why. */
-    private void failed(Memtable frozen, Throwable cause) {
+    private void failed(Throwable cause) {
         try {
-            StorageException reported = Failure.of("The store cannot write its memtable to disk", cause);
+            StorageException reported = Failure.of("The store cannot write its memtable to disk", cause,
+                    Failure.RETRIED);
             tree.flushFailed(reported);
-            LOG.error("A memtable of {} bytes cannot be written to a table; trying again in {} ms",
-                    frozen.sizeBytes(), RETRY_MS, cause);
+            LOG.error("A memtable cannot be written to a table; trying again in {} ms", RETRY_MS, cause);
         } catch (OutOfMemoryError e) {
             // The next attempt says it.
         }
@@ -82,14 +85,14 @@ final class Flusher implements AutoCloseable {
         event.begin();
         long memtableBytes = frozen.sizeBytes();
         View view = tree.peek();
-        int held = view.lease.enter();
+        int held = view.pins.enter();
         List<Table> tables;
         try {
-            List<Run> older = held == Lease.RETIRED ? List.of() : view.runs;
+            List<Run> older = held == Pins.RETIRED ? List.of() : view.runs;
             tables = write(frozen, older);
         } finally {
-            if (held != Lease.RETIRED) {
-                view.lease.exit(held);
+            if (held != Pins.RETIRED) {
+                view.pins.exit(held);
             }
         }
         event.memtableBytes = memtableBytes;
@@ -116,7 +119,7 @@ final class Flusher implements AutoCloseable {
         MemtableCursor entries = new MemtableCursor(frozen, null, null, Long.MAX_VALUE);
         long startedNs = System.nanoTime();
         // By keys, not by bytes: a table is smaller than its memtable, many times if keys were written again and again.
-        Pace pace = new Pace(0, RESTS_PER_WORK, tree::flushIsUrgent,
+        BackgroundPacer pace = new BackgroundPacer(0, RESTS_PER_WORK, tree::flushIsUrgent,
                 bytes -> tree.flushProgress(entries.passedShare(), System.nanoTime() - startedNs));
         try {
             return folder.write(entries, older, pace, () -> false);

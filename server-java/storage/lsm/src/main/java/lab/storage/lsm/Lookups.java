@@ -6,10 +6,11 @@ import java.util.List;
 import lab.storage.Bytes;
 import lab.storage.MultiGet;
 import lab.storage.ValueReader;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.table.Lookup;
 import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 
 /** Looks keys up: in the memtables of a view, in the cache, in its runs. */
 final class Lookups {
@@ -40,34 +41,19 @@ final class Lookups {
         try {
             while (true) {
                 View view = tree.peek();
-                int held = view.lease.enter();
-                if (held == Lease.RETIRED) {
+                int held = view.pins.enter();
+                if (held == Pins.RETIRED) {
                     tree.awaitNextView();
                     continue;
                 }
                 try {
                     return find(view, lookup) && show(lookup, reader);
+                } catch (InternalError e) {
+                    throw Table.unreadable(view.tables(), e);
                 } finally {
-                    view.lease.exit(held);
+                    view.pins.exit(held);
                 }
             }
-        } finally {
-            lookup.end();
-        }
-    }
-
-    /**
-     * Looks a key up as it was at a moment. The cache is not asked: it may know what came later.
-     *
-     * @param view     held by the caller
-     * @param sequence the last write that is seen
-     */
-    <X extends Exception> boolean get(View view, long sequence, MemorySegment key, ValueReader<X> reader) throws X {
-        Lookup lookup = take();
-        lookup.begin(Bytes.array(key));
-        try {
-            return (findInMemory(view, lookup, sequence) || hasRuns(view) && findInRuns(view, lookup))
-                    && show(lookup, reader);
         } finally {
             lookup.end();
         }

@@ -5,35 +5,30 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import lab.storage.Batch;
-import lab.storage.Batches;
 import lab.storage.Bytes;
-import lab.storage.Checkpoints;
 import lab.storage.Cursor;
+import lab.storage.EngineMarker;
 import lab.storage.FolderLock;
 import lab.storage.MultiGet;
-import lab.storage.ReverseRanges;
-import lab.storage.SizeEstimates;
-import lab.storage.Snapshot;
-import lab.storage.Snapshots;
 import lab.storage.Storage;
 import lab.storage.StorageException;
-import lab.storage.StorageFullException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
+import lab.storage.lsm.background.Failure;
 import lab.storage.lsm.background.Housekeeper;
 import lab.storage.lsm.compaction.CompactionPolicy;
 import lab.storage.lsm.compaction.Compactor;
 import lab.storage.lsm.disk.Disk;
-import lab.storage.lsm.manifest.Checkpoint;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.manifest.Recovery;
 import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.LiveEstimate;
+import lab.storage.lsm.table.Lookup;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
@@ -41,8 +36,7 @@ import lab.storage.lsm.table.Table;
  * The engine {@code lsm}: writes go to a log and a sorted memtable, full memtables to immutable sorted files, and files
  * are merged in the background.
  */
-public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, ReverseRanges, Checkpoints,
-        SizeEstimates {
+public final class LsmStorage implements Storage, MultiGet {
 
     private static final String LOCK_FILE = "LOCK";
 
@@ -86,6 +80,7 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
         List<Table> tables = new ArrayList<>();
         try {
             Files.createDirectories(folder);
+            EngineMarker.claim(folder, "lsm");
             taken = FolderLock.take(folder, LOCK_FILE);
             this.lock = taken;
             files = StoreFolder.open(folder, disk, fitted, memory, housekeeper);
@@ -93,7 +88,7 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
             CompactionPolicy policy = CompactionPolicy.of(fitted);
             List<Run> runs = files.openTables(tables);
             Recovery recovery = new Recovery(files, spares::newMemtable, fitted, runs);
-            files.begin(runs);
+            files.begin(runs, recovery.logsAreWhole());
             recovery.run(tables);
             this.tree = new Tree(files, fitted, counters, spares, recovery, spares.newLog(), policy, memory, views);
             this.lookups = new Lookups(tree, counters, cache);
@@ -101,8 +96,8 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
             this.flusher = new Flusher(tree, files, counters, cache, compactor::wake);
         } catch (IOException e) {
             releaseAll(tables, files, taken);
-            throw Failure.of("The folder " + folder + " cannot be opened; check that it exists and that this user may "
-                    + "write to it", e);
+            throw Failure.of("The folder " + folder + " cannot be opened", e,
+                    "Check that it exists, that this user may write to it and that its disk is whole, and start again.");
         } catch (RuntimeException e) {
             releaseAll(tables, files, taken);
             throw e;
@@ -148,78 +143,13 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
     }
 
     /**
-     * Writes a batch as one record of the log and into one memtable; so it must fit into the flush threshold.
-     */
-    @Override
-    public void write(Batch batch) {
-        tree.writes().write(batch);
-    }
-
-    /**
      * Walks over a part as it is now. A reader that is so slow that it keeps more memtables than one flush threshold is cut
      * off: its next move fails, and so does reading a value of more than 32 KiB that it was shown out of a memtable, with
      * {@link IllegalStateException}. Neither ever shows other bytes.
      */
     @Override
     public Cursor range(MemorySegment from, MemorySegment to) {
-        return tree.snapshots().cursor(from, to, false);
-    }
-
-    @Override
-    public Cursor reverseRange(MemorySegment from, MemorySegment to) {
-        return tree.snapshots().cursor(from, to, true);
-    }
-
-    /**
-     * Opens a snapshot of this moment. It keeps the memtables of this moment in memory, and the tables on disk; when it
-     * and other readers keep more memtables than one flush threshold, the oldest of them expires.
-     */
-    @Override
-    public Snapshot snapshot() {
-        return tree.snapshots().snapshot(lookups);
-    }
-
-    /**
-     * Makes a checkpoint of what this call's flush puts into tables: so it costs a flush, and holds all writes of before
-     * and some of those that come meanwhile.
-     */
-    @Override
-    public void checkpoint(Path target) {
-        tree.flush();
-        try (Compactor.Hold held = tree.hold()) {
-            Checkpoint.make(disk, folder, held.runs(), target);
-        } catch (IOException e) {
-            String what = "The checkpoint of " + folder + " cannot be made in " + target;
-            throw StorageFullException.isNamedBy(e) ? StorageFullException.of(what, e)
-                    : new StorageException(what + ": " + e + ". Name a folder that is missing or empty, on the same file "
-                            + "system as the store, and remove " + target + ".part if an interrupted checkpoint has "
-                            + "left it.", e);
-        }
-    }
-
-    /**
-     * Estimates from the indexes of the tables and, in memory, from a sample, in microseconds however large the range is.
-     * For each run it is too large by at most one block at each end of the range, about 4 KiB or a larger value, and never
-     * too small. What is in memory is exact up to 1,024 keys of the range, and within a fifth beyond if values are of
-     * similar size.
-     */
-    @Override
-    public long approximateBytes(MemorySegment from, MemorySegment to) {
-        byte[] first = from == null ? null : Bytes.array(from);
-        byte[] end = to == null ? null : Bytes.array(to);
-        if (first != null && end != null && Arrays.compareUnsigned(first, end) >= 0) {
-            return 0;
-        }
-        return withView(view -> {
-            long bytes = 0;
-            for (Memtable memtable : view.memtables()) {
-                bytes += memtable.approximateBytes(first, end);
-            }
-            for (Run run : view.runs) {
-                bytes += run.approximateBytes(first, end);
-            }
-            return bytes;
-        });
+        return tree.snapshots().cursor(from, to);
     }
 
     @Override
@@ -263,7 +193,10 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
 
     /** A delete takes away an older key, or nothing if the key was new, which was counted first. */
     private static long live(Memtable memtable, List<Run> runs) {
-        return memtable.count() - memtable.tombstones() - LiveEstimate.old(memtable, runs);
+        Lookup lookup = new Lookup();
+        long old = runs.isEmpty() ? 0 : memtable.estimate((key, length) ->
+                LiveEstimate.contains(runs, lookup, key, length, Keys.hash(key, length)));
+        return memtable.count() - memtable.tombstones() - old;
     }
 
     @Override
@@ -278,12 +211,12 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
     private <R> R withView(java.util.function.Function<View, R> question) {
         while (true) {
             View view = tree.peek();
-            int held = view.lease.enter();
-            if (held != Lease.RETIRED) {
+            int held = view.pins.enter();
+            if (held != Pins.RETIRED) {
                 try {
                     return question.apply(view);
                 } finally {
-                    view.lease.exit(held);
+                    view.pins.exit(held);
                 }
             }
             tree.awaitNextView();
@@ -297,6 +230,8 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
         }
         closed = true;
         StorageException failure = null;
+        // First, or a write that comes while the rest is flushed would be in a log that nobody forces to disk.
+        tree.writes().close();
         try {
             tree.flush();
         } catch (StorageException e) {

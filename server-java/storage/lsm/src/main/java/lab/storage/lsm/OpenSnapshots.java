@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 import lab.storage.Bytes;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.table.Table;
 
 /**
  * The open snapshots, oldest first. They keep memtables after these were written out; more than one threshold's worth
@@ -16,28 +17,13 @@ import lab.storage.lsm.memtable.Memtable;
  */
 final class OpenSnapshots {
 
-    /** What keeps memtables. */
-    interface Kept {
-
-        /** Memtables that it keeps. */
-        List<Memtable> memtables();
-
-        /** Bytes of its buffers on the heap. */
-        default long bufferBytes() {
-            return 0;
-        }
-
-        /** Takes the memtables back; who uses it afterwards fails. Called by any thread, waits for none. */
-        void expire();
-    }
-
     /** With tiny memtables even a reader that only waits for its turn on a core would be slow. */
     private static final long LEAST_KEPT_BYTES = 4 << 20;
 
     private final long keptBytes;
     private final Tree tree;
     private final LongSupplier visible;
-    private final Set<Kept> open = new LinkedHashSet<>();
+    private final Set<SnapshotCursor> open = new LinkedHashSet<>();
 
     /**
      * @param tree    has the current view
@@ -69,8 +55,8 @@ final class OpenSnapshots {
     <R, X extends Exception> R atOneMoment(Moment<R, X> moment) throws X {
         while (true) {
             View view = tree.peek();
-            int held = view.lease.enter();
-            if (held == Lease.RETIRED) {
+            int held = view.pins.enter();
+            if (held == Pins.RETIRED) {
                 tree.awaitNextView();
                 continue;
             }
@@ -80,46 +66,38 @@ final class OpenSnapshots {
                 if (tree.peek() == view) {
                     return moment.use(view, sequence);
                 }
+            } catch (InternalError e) {
+                throw Table.unreadable(view.tables(), e);
             } finally {
-                view.lease.exit(held);
+                view.pins.exit(held);
             }
         }
     }
 
     /** Opens a cursor over the store as it is at this moment. */
-    SnapshotCursor cursor(MemorySegment from, MemorySegment to, boolean reverse) {
-        return atOneMoment((view, sequence) -> cursor(view, sequence, from, to, reverse));
+    SnapshotCursor cursor(MemorySegment from, MemorySegment to) {
+        return atOneMoment((view, sequence) -> add(new SnapshotCursor(view, from == null ? null : Bytes.array(from),
+                to == null ? null : Bytes.array(to), sequence, this::closed)));
     }
 
-    /** Opens a cursor over the store as it is at a moment. */
-    SnapshotCursor cursor(View view, long sequence, MemorySegment from, MemorySegment to, boolean reverse) {
-        return add(new SnapshotCursor(view, from == null ? null : Bytes.array(from),
-                to == null ? null : Bytes.array(to), reverse, sequence, this::closed));
-    }
-
-    /** Keeps this moment. */
-    StoreSnapshot snapshot(Lookups lookups) {
-        return atOneMoment((view, sequence) -> add(new StoreSnapshot(view, sequence, lookups, this)));
-    }
-
-    private synchronized <K extends Kept> K add(K kept) {
+    private synchronized SnapshotCursor add(SnapshotCursor kept) {
         open.add(kept);
         return kept;
     }
 
     /** Forgets what is not kept any more. */
-    synchronized void closed(Kept kept) {
+    synchronized void closed(SnapshotCursor kept) {
         open.remove(kept);
     }
 
-    private synchronized List<Kept> all() {
+    private synchronized List<SnapshotCursor> all() {
         return List.copyOf(open);
     }
 
     /** Bytes of the buffers of all. */
     long bufferBytes() {
         long bytes = 0;
-        for (Kept one : all()) {
+        for (SnapshotCursor one : all()) {
             bytes += one.bufferBytes();
         }
         return bytes;
@@ -127,8 +105,8 @@ final class OpenSnapshots {
 
     /** Takes memtables back that are no longer in the view, until no more is kept than may be. */
     void expireSlow(View view) {
-        List<Kept> kept = all();
-        for (Kept oldest : kept) {
+        List<SnapshotCursor> kept = all();
+        for (SnapshotCursor oldest : kept) {
             Set<Memtable> dead = Collections.newSetFromMap(new IdentityHashMap<>());
             kept.forEach(one -> dead.addAll(one.memtables()));
             dead.remove(view.active);

@@ -8,15 +8,15 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.memtable.Memtable;
 import lab.storage.lsm.memtable.MemtableCursor;
-import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.MergeCursor;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
 /** The cursor that callers get: memtables and tables merged as one snapshot sees them, without deletes. */
-final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
+final class SnapshotCursor implements Cursor {
 
     /** A value in memory up to this size is copied, so that it stays readable when the memtable is taken back. */
     private static final int COPIED_BYTES = 32 * 1024;
@@ -45,24 +45,23 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
      * @param view     held by the caller during this call
      * @param from     first key, or null
      * @param to       key after the last one, or null
-     * @param reverse  whether the largest key comes first
      * @param sequence the last write that is seen
      * @param onClose  called once when the cursor is closed
      */
-    SnapshotCursor(View view, byte[] from, byte[] to, boolean reverse, long sequence, Consumer<SnapshotCursor> onClose) {
+    SnapshotCursor(View view, byte[] from, byte[] to, long sequence, Consumer<SnapshotCursor> onClose) {
         this.onClose = onClose;
         // References of its own: holding the view would keep its memtables too.
         this.tables = view.tables();
         tables.forEach(Table::retain);
         try {
             for (Memtable memtable : view.memtables()) {
-                add(memtable, from, to, reverse, sequence);
+                add(memtable, from, to, sequence);
             }
             List<EntryCursor> newestFirst = new ArrayList<>(memtables);
             for (Run run : view.runs) {
-                newestFirst.add(reverse ? run.reverseCursor(from, to) : run.cursor(from, to));
+                newestFirst.add(run.cursor(from, to));
             }
-            entries = new MergeCursor(newestFirst, false, reverse);
+            entries = new MergeCursor(newestFirst, false);
         } catch (Throwable e) {
             memtables.forEach(MemtableCursor::close);
             tables.forEach(Table::release);
@@ -70,25 +69,27 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
         }
     }
 
-    private void add(Memtable memtable, byte[] from, byte[] to, boolean reverse, long sequence) {
+    private void add(Memtable memtable, byte[] from, byte[] to, long sequence) {
         if (memtable.count() > 0) {
-            memtables.add(new MemtableCursor(memtable, from, to, sequence, reverse));
+            memtables.add(new MemtableCursor(memtable, from, to, sequence));
         }
     }
 
-    @Override
-    public List<Memtable> memtables() {
+    /** Memtables that it keeps. */
+    List<Memtable> memtables() {
         return expired || closed ? List.of() : memtables.stream().map(MemtableCursor::memtable).toList();
     }
 
-    @Override
-    public long bufferBytes() {
+    /** Bytes of its buffers on the heap. */
+    long bufferBytes() {
         return closed ? 0 : entries.bufferBytes() + copy.length;
     }
 
-    /** The next move fails if there are memtables. A cursor that is moving gives them back itself, a few entries later. */
-    @Override
-    public void expire() {
+    /**
+     * Takes the memtables back: the next move fails if there are any. A cursor that is moving gives them back itself, a few
+     * entries later. Called by any thread, waits for none.
+     */
+    void expire() {
         if (!memtables.isEmpty()) {
             expired = true;
             giveBackIfExpired();
@@ -148,7 +149,7 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
                     + "in memory that writers needed. Read faster, or in smaller ranges.");
         }
         for (int passed = 0; passed < most; passed++) {
-            if (closed || !entries.next()) {
+            if (closed || !moves()) {
                 return Step.END;
             }
             if (entries.valueLength() != EntryCursor.TOMBSTONE) {
@@ -157,6 +158,14 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
             }
         }
         return Step.PASSED;
+    }
+
+    private boolean moves() {
+        try {
+            return entries.next();
+        } catch (InternalError e) {
+            throw Table.unreadable(tables, e);
+        }
     }
 
     private void show() {

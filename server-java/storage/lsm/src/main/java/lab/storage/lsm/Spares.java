@@ -3,6 +3,7 @@ package lab.storage.lsm;
 import java.io.IOException;
 import java.util.Map;
 import lab.storage.StorageException;
+import lab.storage.lsm.background.Failure;
 import lab.storage.lsm.background.Housekeeper;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.log.LogFormat;
@@ -10,6 +11,7 @@ import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
 import lab.storage.lsm.memtable.MemtablePool;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
@@ -137,7 +139,7 @@ final class Spares implements Housekeeper.Work {
             }
             return Long.MAX_VALUE;
         } catch (IOException e) {
-            return failed(Failure.of("The store cannot make a log", e), begun);
+            return failed(Failure.of("The store cannot make a log", e, Failure.RETRIED), begun);
         } catch (OutOfMemoryError e) {
             return failed(new StorageException("The store gets no memory for its next memtable: " + e.getMessage()
                     + " Stop another process or lower --flush-threshold-bytes; the store tries again every second.", e),
@@ -176,8 +178,8 @@ final class Spares implements Housekeeper.Work {
     }
 
     private void prepareRoom(View view) {
-        int held = view.lease.enter();
-        if (held == Lease.RETIRED) {
+        int held = view.pins.enter();
+        if (held == Pins.RETIRED) {
             return;
         }
         try {
@@ -190,7 +192,7 @@ final class Spares implements Housekeeper.Work {
         } catch (IOException e) {
             // The writer that needs the room learns of it, and only if there is none by then.
         } finally {
-            view.lease.exit(held);
+            view.pins.exit(held);
         }
     }
 

@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 import lab.storage.StorageBusyException;
 import lab.storage.StorageException;
+import lab.storage.StorageFullException;
+import lab.storage.lsm.background.Failure;
 import lab.storage.lsm.compaction.CompactionPlan;
 import lab.storage.lsm.compaction.CompactionPolicy;
 import lab.storage.lsm.compaction.Compactor;
@@ -15,6 +17,7 @@ import lab.storage.lsm.manifest.Recovery;
 import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
@@ -31,7 +34,7 @@ final class Tree implements Compactor.Target {
     private final StoreFolder folder;
     private final Counters counters;
     private final Spares spares;
-    private final Pressure pressure;
+    private final BackPressurePolicy pressure;
     private final OpenSnapshots snapshots;
     private final WritePath writes;
     private final View.Maker views;
@@ -46,6 +49,8 @@ final class Tree implements Compactor.Target {
     /** Calls of {@link #flush()} until now, and until the flusher began with what it writes. Under the monitor. */
     private int flushes;
     private int flushesBegun;
+    /** The log that could not be forced to disk last. Under the monitor. */
+    private Log brokenLog;
     private volatile boolean closing;
     private volatile boolean closed;
     /** Those who wait for a flush, so that it must not rest. */
@@ -68,13 +73,13 @@ final class Tree implements Compactor.Target {
         this.maxWriteWaitMs = options.maxWriteWaitMs();
         this.counters = counters;
         this.spares = spares;
-        Throttle throttle = new Throttle(counters);
-        this.pressure = new Pressure(throttle, options.flushThresholdBytes(), memory, policy);
+        WriteThrottle throttle = new WriteThrottle(counters);
+        this.pressure = new BackPressurePolicy(throttle, options.flushThresholdBytes(), memory, policy);
         this.snapshots = new OpenSnapshots(options.flushThresholdBytes(), this, () -> writes().visible());
         this.recoveredLogs = recovery.files();
         Memtable active = recovery.memtable();
         this.writes = new WritePath(this, options, counters, throttle, spares, active, first, recovery.lastSequence());
-        this.view = views.make(active, List.of(), HeldRuns.first(recovery.runs()));
+        this.view = views.make(active, List.of(), PinnedRuns.first(recovery.runs()));
         active.release();
     }
 
@@ -146,7 +151,7 @@ final class Tree implements Compactor.Target {
     }
 
     private StorageBusyException busy() {
-        String cause = mergingIsBehind() ? view.freshRuns() + " runs wait to be merged"
+        String cause = mergingIsBehind() ? view.level0Runs() + " runs wait to be merged"
                 : !view.frozen.isEmpty() ? "the memtables before are still being written to disk"
                 : "the next memtable and its log are not ready";
         return new StorageBusyException("The write was not done: it waited for room for " + maxWriteWaitMs
@@ -178,7 +183,7 @@ final class Tree implements Compactor.Target {
         spares.take();
         writes.change(spare.memtable(), spare.log(), () -> install(next, List.of(), List.of()));
         spare.memtable().release();
-        before.lease.retire();
+        before.pins.retire();
         notifyAll();
     }
 
@@ -196,7 +201,10 @@ final class Tree implements Compactor.Target {
     private void awaitChange(long timeoutMs) {
         StorageException reported = failure != null ? failure : spares.failure();
         if (reported != null) {
-            throw Failure.again(reported, counters);
+            if (reported instanceof StorageFullException) {
+                counters.refusedFull.increment();
+            }
+            throw Failure.copyForCaller(reported);
         }
         try {
             wait(timeoutMs);
@@ -260,6 +268,10 @@ final class Tree implements Compactor.Target {
     /** For the flusher: waits for a frozen memtable and gives the oldest. Null if there is none and the store closes. */
     synchronized Memtable awaitFrozen() {
         while (view.frozen.isEmpty() && !closing) {
+            if (brokenLog != null && brokenLog == writes.log() && spares.ready()) {
+                freeze();
+                continue;
+            }
             try {
                 wait();
             } catch (InterruptedException e) {
@@ -275,11 +287,25 @@ final class Tree implements Compactor.Target {
         return oldest;
     }
 
-    /** For the flusher: waits before it tries again, but not longer than until the store closes. */
+    /**
+     * Has the memtable of a log that cannot be forced to disk written out, and a new log begun, by the thread that does so for
+     * all memtables: as a table it is safe.
+     */
+    synchronized void giveUp(Log broken) {
+        if (brokenLog != broken) {
+            brokenLog = broken;
+            spares.wake();
+            notifyAll();
+        }
+    }
+
+    /** For the flusher: waits before it tries again, but not longer than until the store closes or a flush is asked for. */
     synchronized void pause(long timeoutMs) {
-        if (!closing && failure != null) {
+        long until = System.nanoTime() + timeoutMs * NS_PER_MS;
+        for (long leftMs = timeoutMs; leftMs > 0 && !closing && failure != null;
+                leftMs = (until - System.nanoTime()) / NS_PER_MS) {
             try {
-                wait(timeoutMs);
+                wait(leftMs);
             } catch (InterruptedException e) {
                 // As above.
             }
@@ -314,23 +340,26 @@ final class Tree implements Compactor.Target {
      * Puts new tables in the place of the oldest frozen memtable. Takes the caller's references to the tables.
      *
      * @param done what else is to be done before those who wait for the flush go on
-     * @throws IOException if the manifest names none of them; after any other failure it may
+     * @throws IOException      if the manifest names none of them
+     * @throws StorageException if it may name them, but a loss of power may bring the state before back
      */
     void flushed(List<Table> tables, Runnable done) throws IOException {
         Log finished;
-        boolean survives;
         synchronized (commits) {
             List<Run> runs = new ArrayList<>(view.runs);
             if (!tables.isEmpty()) {
                 runs.addFirst(new Run(0, tables));
             }
-            survives = folder.commit(runs, view.firstLogAfterFlush(), view.oldestFrozen().lastSequence());
+            if (!folder.commit(runs, view.firstLogAfterFlush(), view.oldestFrozen().lastSequence())) {
+                throw new StorageException("The manifest in " + folder.path() + " cannot be forced to disk. "
+                        + Failure.RETRIED);
+            }
             synchronized (this) {
                 View before = view;
                 // Others may have been frozen since.
                 List<Memtable> frozen = before.frozen.subList(0, before.frozen.size() - 1);
                 install(views.make(before.active, frozen, before.held.next(runs, tables)), tables, List.of());
-                before.lease.retire();
+                before.pins.retire();
                 snapshots.expireSlow(view);
                 finished = writes.takeOldestLog();
                 failure = null;
@@ -340,7 +369,7 @@ final class Tree implements Compactor.Target {
             }
             tables.forEach(Table::release);
         }
-        endLogs(finished, survives);
+        deleteLogs(finished);
         spares.wake();
     }
 
@@ -348,21 +377,16 @@ final class Tree implements Compactor.Target {
      * Removes logs whose records are in tables.
      *
      * @param finished log of the memtable that was flushed; null if it had none
-     * @param survives whether the tables survive a loss of power; if not, the files stay for the next start
      */
-    private void endLogs(Log finished, boolean survives) {
-        if (finished != null && survives) {
+    private void deleteLogs(Log finished) {
+        if (finished != null) {
             finished.delete();
-        } else if (finished != null) {
-            finished.close();
         }
-        if (survives) {
-            for (Path file : recoveredLogs) {
-                try {
-                    folder.disk().delete(file);
-                } catch (IOException e) {
-                    // The manifest no longer asks for it, so the next start removes it.
-                }
+        for (Path file : recoveredLogs) {
+            try {
+                folder.disk().delete(file);
+            } catch (IOException e) {
+                // The manifest no longer asks for it, so the next start removes it.
             }
         }
         recoveredLogs = List.of();
@@ -374,19 +398,19 @@ final class Tree implements Compactor.Target {
     }
 
     @Override
-    public Compactor.Hold hold() {
+    public Compactor.Pin pin() {
         while (true) {
             View now = view;
-            int held = now.lease.enter();
-            if (held == Lease.RETIRED) {
+            int held = now.pins.enter();
+            if (held == Pins.RETIRED) {
                 awaitNextView();
                 continue;
             }
             try {
-                HeldRuns runs = now.held.again();
-                return new Compactor.Hold(runs.runs(), runs::close);
+                PinnedRuns runs = now.held.again();
+                return new Compactor.Pin(runs.runs(), runs::close);
             } finally {
-                now.lease.exit(held);
+                now.pins.exit(held);
             }
         }
     }
@@ -399,15 +423,15 @@ final class Tree implements Compactor.Target {
             List<Run> runs = plan.applyTo(view.runs, merged, rests);
             List<Table> added = plan.isMove() ? List.of() : written;
             List<Table> removed = plan.isMove() ? List.of() : plan.tables();
-            boolean survives = folder.commit(runs, view.firstLog(), Manifest.UNKNOWN);
+            boolean isDurable = folder.commit(runs, view.firstLog(), Manifest.UNKNOWN);
             synchronized (this) {
                 View before = view;
                 install(views.make(before.active, before.frozen, before.held.next(runs, added)), added, removed);
-                if (survives) {
+                if (isDurable) {
                     // Not before: until the view is changed, a flush may commit them again.
                     removed.forEach(Table::markObsolete);
                 }
-                before.lease.retire();
+                before.pins.retire();
                 pressure.changed(view);
                 notifyAll();
             }
@@ -446,7 +470,7 @@ final class Tree implements Compactor.Target {
                 log.close();
             }
         }
-        view.lease.retire();
+        view.pins.retire();
         folder.close();
     }
 }

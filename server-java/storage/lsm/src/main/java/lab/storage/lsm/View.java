@@ -19,7 +19,7 @@ public final class View {
     /** Makes views. */
     interface Maker {
         /** Makes a view, which takes over the hold on its runs. */
-        View make(Memtable active, List<Memtable> frozen, HeldRuns held);
+        View make(Memtable active, List<Memtable> frozen, PinnedRuns held);
     }
 
     final Memtable active;
@@ -27,16 +27,16 @@ public final class View {
     final List<Memtable> frozen;
     /** Newest first. */
     final List<Run> runs;
-    final HeldRuns held;
-    final Lease lease;
+    final PinnedRuns held;
+    final Pins pins;
 
-    View(Memtable active, List<Memtable> frozen, HeldRuns held) {
-        this(active, frozen, held, Lease::new);
+    View(Memtable active, List<Memtable> frozen, PinnedRuns held) {
+        this(active, frozen, held, Pins::new);
     }
 
-    /** With a lease of a test. */
-    View(Memtable active, List<Memtable> frozen, HeldRuns held, Function<Runnable, Lease> leases) {
-        this.lease = leases.apply(this::giveBack);
+    /** With a pins of a test. */
+    View(Memtable active, List<Memtable> frozen, PinnedRuns held, Function<Runnable, Pins> leases) {
+        this.pins = leases.apply(this::giveBack);
         this.active = active;
         this.frozen = List.copyOf(frozen);
         this.held = held;
@@ -87,8 +87,8 @@ public final class View {
     }
 
     /** Runs of level 0 that merging can make fewer; every read has to look into them one after the other. */
-    int freshRuns() {
-        int fresh = Run.fresh(runs);
+    int level0Runs() {
+        int fresh = Run.level0(runs);
         for (int i = fresh - 1; i >= 0; i--) {
             fresh -= runs.get(i).isDamaged() ? 1 : 0;
         }

@@ -6,15 +6,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
-import lab.storage.Batch;
-import lab.storage.Bytes;
 import lab.storage.EntryTooLargeException;
 import lab.storage.StorageException;
+import lab.storage.lsm.background.Failure;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.log.LogFormat;
 import lab.storage.lsm.memtable.Memtable;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.options.LsmOptions;
 
 /**
  * The way of a write: into the log, into the memtable, and, if the log is synced, to the disk. One writer at a time is in
@@ -22,13 +22,10 @@ import lab.storage.lsm.table.Keys;
  */
 final class WritePath {
 
-    /** A record's length has four bytes, and a log is not larger than 2 GiB. */
-    private static final long LARGEST_BATCH_BYTES = 1 << 30;
-
     private final Tree tree;
     private final LsmOptions options;
     private final Counters counters;
-    private final Throttle throttle;
+    private final WriteThrottle throttle;
     private final Spares spares;
     private final boolean sync;
     private final WriteLock lock = new WriteLock();
@@ -41,7 +38,7 @@ final class WritePath {
 
     /** Logs of frozen memtables, oldest first. Changed under the lock. */
     private volatile List<Log> frozenLogs = List.of();
-    /** With a synced log: the last write that is in its memtable, with all of its batch. Written under the lock. */
+    /** With a synced log: the last write that is in its memtable, Written under the lock. */
     private volatile long applied;
     /** The last write that a snapshot sees. */
     private final AtomicLong visible = new AtomicLong();
@@ -51,7 +48,7 @@ final class WritePath {
      * @param first        log of them; null if there is none
      * @param lastSequence number of the last write before
      */
-    WritePath(Tree tree, LsmOptions options, Counters counters, Throttle throttle, Spares spares, Memtable active,
+    WritePath(Tree tree, LsmOptions options, Counters counters, WriteThrottle throttle, Spares spares, Memtable active,
             Log first, long lastSequence) {
         this.tree = tree;
         this.options = options;
@@ -121,57 +118,6 @@ final class WritePath {
         }
     }
 
-    /**
-     * Writes all entries of a batch, after waiting for room, into one log record and one memtable. Readers see them with
-     * one step of {@link #visible}, so all of them or none.
-     */
-    void write(Batch batch) {
-        int count = batch.size();
-        if (count <= 1) {
-            if (count == 1) {
-                write(Bytes.array(batch.key(0)), batch.value(0));
-            }
-            return;
-        }
-        byte[][] keys = new byte[count][];
-        long[] hashes = new long[count];
-        BatchSize size = check(batch, keys, hashes);
-        throttle.pass(size.usual);
-        while (true) {
-            Memtable target;
-            Log used;
-            boolean done = false;
-            long end = 0;
-            lock.lock();
-            try {
-                if (closed) {
-                    throw tree.isClosed();
-                }
-                target = active;
-                used = log;
-                if (target.fits(size.memory) && (used == null || used.fits(size.record()))) {
-                    end = used == null ? 0 : append(used, batch, size);
-                    for (int i = 0; i < count; i++) {
-                        target.put(keys[i], hashes[i], batch.value(i), ++lastSequence);
-                    }
-                    counters.written(count, size.payload, used == null ? 0 : size.record());
-                    publish();
-                    done = true;
-                }
-            } finally {
-                lock.unlock();
-            }
-            if (done) {
-                wakeIfLow(target, used);
-                if (sync) {
-                    sync(used, end, count);
-                }
-                return;
-            }
-            tree.makeRoom(target, size.memory);
-        }
-    }
-
     /** Shows the writes of before to readers, or, with a synced log, lets {@link #sync} show them. Needs the lock. */
     private void publish() {
         if (sync) {
@@ -185,40 +131,6 @@ final class WritePath {
         if (target.runsLow() || used != null && used.runsLow(target.fill())) {
             spares.wake();
         }
-    }
-
-    /** Bytes of a batch: of its keys and values, at most in memory, usually there, and of the entries of its record. */
-    private record BatchSize(long payload, long memory, long usual, long entries) {
-
-        long record() {
-            return LogFormat.RECORD_HEADER_BYTES + entries;
-        }
-    }
-
-    /** Checks each entry and the whole, before anything is written; fills in the keys and their hashes. */
-    private BatchSize check(Batch batch, byte[][] keys, long[] hashes) {
-        long payload = 0;
-        long memory = 0;
-        long usual = 0;
-        long entries = 0;
-        for (int i = 0; i < keys.length; i++) {
-            MemorySegment value = batch.value(i);
-            int valueLength = value == null ? EntryCursor.TOMBSTONE : (int) Math.min(value.byteSize(), Integer.MAX_VALUE);
-            keys[i] = Bytes.array(batch.key(i));
-            check(keys[i], valueLength);
-            hashes[i] = Keys.hash(keys[i], keys[i].length);
-            payload += keys[i].length + Math.max(0, valueLength);
-            memory += Memtable.bytesFor(keys[i].length, valueLength);
-            usual += Memtable.usualBytes(keys[i].length, valueLength);
-            entries += LogFormat.entryBytes(keys[i].length, valueLength);
-        }
-        long most = Math.min(options.flushThresholdBytes(), LARGEST_BATCH_BYTES);
-        if (memory > most) {
-            throw new EntryTooLargeException("The batch takes up to " + memory + " bytes in memory, but at most " + most
-                    + " are taken, for it must fit into one memtable. Write it in parts, or open the store with a "
-                    + "larger flush threshold.");
-        }
-        return new BatchSize(payload, memory, usual, entries);
     }
 
     private void check(byte[] key, int valueLength) {
@@ -241,16 +153,8 @@ final class WritePath {
             return used.append(key, value, lastSequence + 1);
         } catch (IOException e) {
             counters.refusedFull.increment();
-            throw Failure.of("The write was refused and not done, since its log cannot be written", e);
-        }
-    }
-
-    private long append(Log used, Batch batch, BatchSize size) {
-        try {
-            return used.append(batch, size.entries, lastSequence + batch.size());
-        } catch (IOException e) {
-            counters.refusedFull.increment();
-            throw Failure.of("The batch was refused and nothing of it done, since its log cannot be written", e);
+            throw Failure.of("The write was refused and not done, since its log cannot be written", e,
+                    "Repair the disk and write again.");
         }
     }
 
@@ -264,12 +168,13 @@ final class WritePath {
             }
             long sequence = used.sync(end);
             counters.syncedWrites.add(writes);
-            // The log may hold a batch that another writer is still putting into the memtable, and will show itself.
+            // The log may hold a write that another writer is still putting into the memtable, and will show itself.
             show(Math.min(sequence, applied));
         } catch (IOException e) {
-            // The memtable has what the log may have lost; as a table it is safe, and a new log begins.
-            Thread.ofPlatform().daemon().name("lsm-rescue").start(tree::flush);
-            throw Failure.of("The write may be lost, since its log cannot be forced to disk", e);
+            // The memtable has what the log may have lost; as a table it is safe.
+            tree.giveUp(used);
+            throw Failure.of("The write may be lost, since its log cannot be forced to disk", e,
+                    "Repair the disk and write again: the store begins a new log.");
         }
     }
 

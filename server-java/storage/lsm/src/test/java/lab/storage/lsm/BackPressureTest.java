@@ -25,6 +25,7 @@ import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.StorageException;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

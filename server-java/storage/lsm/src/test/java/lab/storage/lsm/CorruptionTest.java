@@ -7,14 +7,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import lab.storage.Bytes;
+import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.conformance.Length;
+import lab.storage.lsm.disk.CorruptionException;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.manifest.Manifest;
-import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import lab.storage.lsm.table.Lookup;
 import lab.storage.lsm.table.Table;
 import org.junit.jupiter.api.Test;
@@ -116,6 +121,27 @@ class CorruptionTest {
             Path cut = folder.resolve("cut" + length);
             Files.write(cut, java.util.Arrays.copyOf(good, length));
             assertThrows(CorruptionException.class, () -> Table.open(1, cut));
+        }
+    }
+
+    @Test
+    void tableThatIsCutShortUnderALiveStoreIsNamed() throws IOException {
+        Path file = writeTable();
+        try (LsmStorage storage = new LsmStorage(folder, OPTIONS)) {
+            assertEquals(value(1), Bytes.text(java.lang.foreign.MemorySegment.ofArray(storage.get(utf8(key(1))))));
+            byte[] whole = Files.readAllBytes(file);
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                channel.truncate(0);
+            }
+            CorruptionException one = assertThrows(CorruptionException.class, () -> storage.get(utf8(key(1))));
+            CorruptionException range = assertThrows(CorruptionException.class, () -> {
+                try (Cursor cursor = storage.range(null, null)) {
+                    cursor.next();
+                }
+            });
+            assertEquals(file, one.file());
+            assertEquals(file, range.file());
+            Files.write(file, whole);
         }
     }
 

@@ -1,24 +1,23 @@
 package lab.storage.lsm;
 
 import static lab.storage.Bytes.utf8;
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
 import lab.storage.conformance.Length;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -157,71 +156,6 @@ class DurableMarkTest {
         Files.write(log, bytes);
         try (LsmStorage storage = new LsmStorage(store, buffered)) {
             assertEquals(WRITES, storage.stats().entriesEstimate());
-        }
-    }
-
-    private Path fixture(String name) throws IOException, URISyntaxException {
-        Path fixture = Path.of(DurableMarkTest.class.getResource('/' + name + "/MANIFEST").toURI()).getParent();
-        Path store = Files.createDirectories(folder.resolve("store"));
-        try (var files = Files.newDirectoryStream(fixture)) {
-            for (Path file : files) {
-                Files.copy(file, store.resolve(file.getFileName()));
-            }
-        }
-        return store;
-    }
-
-    @Test
-    void logOfTheSecondFormatIsRead() throws IOException, URISyntaxException {
-        Path store = fixture("second_log");
-        for (int open = 0; open < 2; open++) {
-            try (LsmStorage storage = new LsmStorage(store, SYNCED)) {
-                for (int i = 0; i < 10; i++) {
-                    byte[] value = ("value" + i).getBytes();
-                    assertArrayEquals(i == 3 || i == 4 ? null : value, storage.get(utf8("single" + i)));
-                    assertArrayEquals(value, storage.get(utf8("batch" + i)));
-                }
-                assertArrayEquals("value".getBytes(), storage.get(utf8("last")));
-                assertEquals(19, storage.stats().entriesEstimate());
-            }
-        }
-    }
-
-    /** Without a mark nothing is known to be on disk: what is not whole is cut, with all of a batch. */
-    @Test
-    void logOfTheSecondFormatThatIsTornIsCut() throws IOException, URISyntaxException {
-        Path store = fixture("second_log");
-        Path log = StoreFolder.logFile(store, 1);
-        byte[] bytes = Files.readAllBytes(log);
-        bytes[bytes.length - 100] ^= 1;
-        Files.write(log, bytes);
-        try (LsmStorage storage = new LsmStorage(store, SYNCED)) {
-            assertEquals(10, storage.stats().entriesEstimate());
-            assertNull(storage.get(utf8("batch0")));
-            assertNotNull(storage.get(utf8("single9")));
-        }
-    }
-
-    @Test
-    void logOfTheFirstFormatIsRead() throws IOException, URISyntaxException {
-        Path store = fixture("first_log");
-        for (int open = 0; open < 2; open++) {
-            try (LsmStorage storage = new LsmStorage(store, SYNCED)) {
-                for (int i = 0; i < 20; i++) {
-                    assertArrayEquals(("value" + i).getBytes(), storage.get(utf8("log" + i)));
-                }
-                assertNull(storage.get(utf8("table3")));
-                assertNotNull(storage.get(utf8("table4")));
-                assertEquals(open > 0, storage.get(utf8("since")) != null);
-                storage.put(utf8("since"), utf8("1"));
-                CrashedCopy.take(store, folder.resolve("killed" + open));
-            }
-        }
-        for (int open = 0; open < 2; open++) {
-            try (LsmStorage storage = new LsmStorage(folder.resolve("killed" + open), SYNCED)) {
-                assertNotNull(storage.get(utf8("since")));
-                assertNotNull(storage.get(utf8("log0")));
-            }
         }
     }
 }

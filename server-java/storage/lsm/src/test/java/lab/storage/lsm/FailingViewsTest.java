@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -26,7 +27,7 @@ class FailingViewsTest {
 
     private final AtomicInteger failures = new AtomicInteger();
 
-    private View make(Memtable active, List<Memtable> frozen, HeldRuns held) {
+    private View make(Memtable active, List<Memtable> frozen, PinnedRuns held) {
         // A freeze has a frozen memtable; what comes after a commit has none.
         if (frozen.isEmpty() && failures.get() > 0) {
             failures.decrementAndGet();

@@ -10,6 +10,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import lab.storage.StorageException;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -51,9 +53,10 @@ class ForeignFilesTest {
         Path log = folder.resolve("000004.log");
         Files.writeString(log, "a log of another engine");
         Files.writeString(folder.resolve("CURRENT"), "MANIFEST-000001\n");
-        CorruptionException refused = assertThrows(CorruptionException.class,
+        StorageException refused = assertThrows(StorageException.class,
                 () -> new LsmStorage(folder, LsmOptions.defaults()));
-        assertTrue(refused.getMessage().contains("000004.log"), refused.getMessage());
+        assertTrue(refused.getMessage().contains("leveldb"), refused.getMessage());
         assertEquals("a log of another engine", Files.readString(log));
+        assertEquals(2, folder.toFile().list().length);
     }
 }

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import lab.storage.StorageException;
 import lab.storage.StorageFullException;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;

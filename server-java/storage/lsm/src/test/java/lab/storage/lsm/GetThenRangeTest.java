@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
 import lab.storage.conformance.Length;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 

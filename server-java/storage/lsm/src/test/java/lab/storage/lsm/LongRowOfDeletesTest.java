@@ -20,10 +20,11 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.LongAdder;
 import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.memory.NativeMemory;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.GatedTable;
-import lab.storage.lsm.table.Keys;
 import lab.storage.lsm.table.Run;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -70,9 +71,9 @@ class LongRowOfDeletesTest {
         byte[] key = "zzz".getBytes(StandardCharsets.UTF_8);
         memtable.put(key, Keys.hash(key, key.length), utf8("value"), 1);
         GatedTable table = new GatedTable();
-        View view = new View(memtable, List.of(), HeldRuns.first(List.of(new Run(0, List.of(table)))));
+        View view = new View(memtable, List.of(), PinnedRuns.first(List.of(new Run(0, List.of(table)))));
         CountDownLatch closed = new CountDownLatch(1);
-        SnapshotCursor cursor = new SnapshotCursor(view, null, null, false, 1, ended -> closed.countDown());
+        SnapshotCursor cursor = new SnapshotCursor(view, null, null, 1, ended -> closed.countDown());
         assertEquals(List.of(memtable), cursor.memtables());
         try (ExecutorService reader = Executors.newSingleThreadExecutor()) {
             Future<Boolean> moved = reader.submit(cursor::next);

@@ -3,6 +3,8 @@ package lab.storage.lsm;
 import java.nio.file.Path;
 import lab.storage.Storage;
 import lab.storage.conformance.ConcurrencyConformance;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import org.junit.jupiter.api.Nested;
 
 /** Many threads on one store whose memtables are so small that flushes and merges happen all the time. */

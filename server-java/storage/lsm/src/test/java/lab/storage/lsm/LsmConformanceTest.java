@@ -3,6 +3,8 @@ package lab.storage.lsm;
 import java.nio.file.Path;
 import lab.storage.Storage;
 import lab.storage.conformance.DurableConformance;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import org.junit.jupiter.api.Nested;
 
 class LsmConformanceTest {

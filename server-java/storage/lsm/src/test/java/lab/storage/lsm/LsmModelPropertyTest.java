@@ -11,21 +11,18 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
-import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
-import lab.storage.Batch;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.MultiGet;
-import lab.storage.ReverseRanges;
-import lab.storage.Snapshot;
 import lab.storage.SnapshotExpiredException;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -54,10 +51,6 @@ class LsmModelPropertyTest {
         record Range(int from, int to) implements Action {
         }
 
-        /** Values by key; null for a delete. */
-        record Together(List<Map.Entry<Integer, Optional<String>>> writes) implements Action {
-        }
-
         record Several(List<Integer> keys) implements Action {
         }
 
@@ -65,8 +58,7 @@ class LsmModelPropertyTest {
         }
 
         enum Kind {
-            FLUSH, COMPACT, REOPEN, CRASH, OPEN_CURSOR, OPEN_REVERSE_CURSOR, READ_CURSOR,
-            OPEN_SNAPSHOT, READ_SNAPSHOT, CLOSE_SNAPSHOT
+            FLUSH, COMPACT, REOPEN, CRASH, OPEN_CURSOR, READ_CURSOR
         }
     }
 
@@ -77,12 +69,10 @@ class LsmModelPropertyTest {
         Arbitrary<Action> puts = Combinators.combine(keys, values).as(Action.Put::new);
         Arbitrary<Action> deletes = keys.map(Action.Delete::new);
         Arbitrary<Action> ranges = Combinators.combine(keys, keys).as(Action.Range::new);
-        Arbitrary<Action> batches = Combinators.combine(keys, values.optional(0.7)).as(Map::entry).list().ofMaxSize(8)
-                .map(Action.Together::new);
         Arbitrary<Action> several = keys.list().ofMaxSize(2 * KEYS).map(Action.Several::new);
         Arbitrary<Action> steps = Arbitraries.of(Action.Kind.class).map(Action.Step::new);
         return Arbitraries.frequencyOf(Tuple.of(12, puts), Tuple.of(4, deletes), Tuple.of(2, ranges),
-                Tuple.of(3, batches), Tuple.of(2, several), Tuple.of(5, steps)).list().ofMaxSize(120);
+                Tuple.of(2, several), Tuple.of(5, steps)).list().ofMaxSize(120);
     }
 
     /** Every switch in several positions; the log is on, for a crash must lose nothing. */
@@ -139,7 +129,6 @@ class LsmModelPropertyTest {
         private final NavigableMap<String, String> model = new TreeMap<>();
         private final List<Cursor> cursors = new ArrayList<>();
         private final List<List<String>> cursorModels = new ArrayList<>();
-        private final Map<Snapshot, NavigableMap<String, String>> snapshots = new LinkedHashMap<>();
         private LsmStorage storage;
 
         Subject(Path folder, LsmOptions options) throws IOException {
@@ -162,30 +151,10 @@ class LsmModelPropertyTest {
                     String from = key(Math.min(range.from(), range.to()));
                     String to = key(Math.max(range.from(), range.to()));
                     assertEquals(entries(model.subMap(from, to)), entries(storage.range(utf8(from), utf8(to))));
-                    assertEquals(entries(model.subMap(from, to)).reversed(),
-                            entries(storage.reverseRange(utf8(from), utf8(to))));
-                    assertEquals(entries(model.headMap(to)).reversed(), entries(storage.reverseRange(null, utf8(to))));
-                    assertEquals(entries(model.tailMap(from)).reversed(),
-                            entries(storage.reverseRange(utf8(from), null)));
                 }
-                case Action.Together together -> storage.write(batch(together));
                 case Action.Several several -> checkSeveral(storage, several.keys(), model);
                 case Action.Step step -> step(step.kind());
             }
-        }
-
-        private Batch batch(Action.Together together) {
-            Batch batch = new Batch();
-            together.writes().forEach(write -> {
-                if (write.getValue().isPresent()) {
-                    batch.put(utf8(key(write.getKey())), utf8(write.getValue().get()));
-                    model.put(key(write.getKey()), write.getValue().get());
-                } else {
-                    batch.delete(utf8(key(write.getKey())));
-                    model.remove(key(write.getKey()));
-                }
-            });
-            return batch;
         }
 
         private static void checkSeveral(MultiGet store, List<Integer> keys, Map<String, String> model) {
@@ -218,22 +187,6 @@ class LsmModelPropertyTest {
                         cursorModels.add(entries(model));
                     }
                 }
-                case OPEN_REVERSE_CURSOR -> {
-                    if (cursors.size() < 3) {
-                        cursors.add(storage.reverseRange(null, null));
-                        cursorModels.add(entries(model).reversed());
-                    }
-                }
-                case OPEN_SNAPSHOT -> {
-                    if (snapshots.size() < 3) {
-                        snapshots.put(storage.snapshot(), new TreeMap<>(model));
-                    }
-                }
-                case READ_SNAPSHOT -> snapshots.forEach(Subject::check);
-                case CLOSE_SNAPSHOT -> snapshots.keySet().stream().findFirst().ifPresent(snapshot -> {
-                    snapshots.remove(snapshot);
-                    snapshot.close();
-                });
                 case READ_CURSOR -> {
                     if (!cursors.isEmpty()) {
                         readCursor();
@@ -254,21 +207,6 @@ class LsmModelPropertyTest {
             storage.close();
             folder = left;
             storage = new LsmStorage(folder, options);
-        }
-
-        private static void check(Snapshot snapshot, NavigableMap<String, String> then) {
-            try {
-                assertEquals(entries(then), entries(snapshot.range(null, null)));
-                assertEquals(entries(then.subMap(key(10), key(30))),
-                        entries(snapshot.range(utf8(key(10)), utf8(key(30)))));
-                assertEquals(entries(then).reversed(), entries(((ReverseRanges) snapshot).reverseRange(null, null)));
-                for (int i = 0; i < KEYS; i++) {
-                    assertEquals(then.get(key(i)), text(snapshot.get(utf8(key(i)))));
-                }
-                checkSeveral((MultiGet) snapshot, IntStream.range(0, KEYS).boxed().toList().reversed(), then);
-            } catch (SnapshotExpiredException e) {
-                // As with a cursor that waits, below.
-            }
         }
 
         private void readCursor() {
@@ -312,8 +250,6 @@ class LsmModelPropertyTest {
             cursors.forEach(Cursor::close);
             cursors.clear();
             cursorModels.clear();
-            snapshots.keySet().forEach(Snapshot::close);
-            snapshots.clear();
         }
 
         void close() {

@@ -4,7 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.Keys;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 
 class LsmOptionsTest {

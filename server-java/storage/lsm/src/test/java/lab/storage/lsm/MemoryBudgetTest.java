@@ -15,6 +15,7 @@ import java.util.function.BooleanSupplier;
 import lab.storage.Cursor;
 import lab.storage.conformance.Length;
 import lab.storage.lsm.memory.MemoryBudget;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -97,13 +98,13 @@ class MemoryBudgetTest {
             assertTrue(before > 10 * MIB, "the cache took its share: " + before);
             List<Cursor> readers = new ArrayList<>();
             try {
-                // Each walks backwards over a block of many keys, and so has its buffers full.
+                // Their keys are large, and so are the buffers for them.
                 for (int i = 0; i < 20_000; i++) {
                     storage.put(utf8("large" + "k".repeat(900) + i), MemorySegment.ofArray(new byte[0]));
                 }
                 storage.flush();
                 while (number(storage, "memory_cursors_bytes") < 24 * MIB) {
-                    Cursor reader = storage.reverseRange(utf8("large"), null);
+                    Cursor reader = storage.range(utf8("large"), null);
                     readers.add(reader);
                     reader.next();
                 }

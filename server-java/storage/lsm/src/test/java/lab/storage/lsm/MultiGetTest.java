@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.stream.IntStream;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -56,7 +57,7 @@ class MultiGetTest {
         LsmOptions options = LsmOptions.builder().compaction(LsmOptions.Compaction.OFF).cacheBytes(cacheBytes)
                 .verifyChecksums(LsmOptions.VerifyChecksums.ALWAYS).build();
         return new LsmStorage(folder, options, counting, (active, frozen, held) ->
-                new View(active, frozen, held, giveBack -> new Lease(giveBack) {
+                new View(active, frozen, held, giveBack -> new Pins(giveBack) {
                     @Override
                     int enter() {
                         if (Thread.currentThread() == own) {

@@ -7,17 +7,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.UUID;
 import lab.storage.lsm.disk.Disk;
 
 /**
  * A disk of which a loss of power leaves what was forced, and of the rest whatever chance leaves: of a file any of the
  * pages that were written since, of a folder any of the changes of names since, or, as journalling file systems have it,
- * the first so many of them. Nothing is really forced.
+ * the first so many of them. A force that fails leaves pages that later ones pass over. Nothing is really forced.
  */
 final class PowerLossDisk extends Disk {
 
@@ -28,8 +30,25 @@ final class PowerLossDisk extends Disk {
         private Path path;
         /** What is certain to be there; null as long as nothing of it was forced. */
         private byte[] forced;
+        /** What it had when a force failed: the kernel believes that it is on the disk, and does not write it again. */
+        private byte[] dropped;
         /** What it had when its name was removed. */
         private byte[] last;
+
+        void force() throws IOException {
+            byte[] now = now();
+            byte[] before = forced == null ? new byte[0] : forced;
+            byte[] result = now.clone();
+            for (int page = 0; dropped != null && page < now.length; page += PAGE_BYTES) {
+                int end = Math.min(now.length, page + PAGE_BYTES);
+                if (end <= dropped.length && Arrays.equals(now, page, end, dropped, page, end)) {
+                    for (int at = page; at < end; at++) {
+                        result[at] = at < before.length ? before[at] : 0;
+                    }
+                }
+            }
+            forced = result;
+        }
 
         byte[] now() throws IOException {
             return last != null ? last : Files.readAllBytes(path);
@@ -49,15 +68,25 @@ final class PowerLossDisk extends Disk {
     private final Map<Path, Content> files = new HashMap<>();
     private final List<Change> changes = new ArrayList<>();
     private final boolean inOrder;
+    private final String boot;
     private int certainChanges;
     private Before before = number -> { };
     private int operations;
+    private int forces;
+    private int failingForce;
+    private String failingSuffix = "none";
+    private boolean hasFailed;
 
     /**
      * @param folder  what is there now is on the disk
      * @param inOrder whether a name changes only after the names that were changed before it
      */
     PowerLossDisk(Path folder, boolean inOrder) throws IOException {
+        this(folder, inOrder, UUID.randomUUID().toString());
+    }
+
+    private PowerLossDisk(Path folder, boolean inOrder, String boot) throws IOException {
+        this.boot = boot;
         this.inOrder = inOrder;
         try (var found = Files.newDirectoryStream(folder)) {
             for (Path file : found) {
@@ -82,7 +111,7 @@ final class PowerLossDisk extends Disk {
      * only what was forced survives a loss of power.
      */
     synchronized PowerLossDisk kill(Path left) throws IOException {
-        PowerLossDisk next = new PowerLossDisk(Files.createDirectories(left), inOrder);
+        PowerLossDisk next = new PowerLossDisk(Files.createDirectories(left), inOrder, boot);
         Map<Content, Content> copies = new IdentityHashMap<>();
         for (Change change : changes) {
             Content copy = change.content == null ? null : copies.computeIfAbsent(change.content, PowerLossDisk::copy);
@@ -103,6 +132,11 @@ final class PowerLossDisk extends Disk {
         copy.forced = content.forced;
         copy.last = content.last;
         return copy;
+    }
+
+    @Override
+    public String boot() {
+        return boot;
     }
 
     private Content add(Path file) {
@@ -148,12 +182,37 @@ final class PowerLossDisk extends Disk {
     public synchronized void force(FileChannel channel) throws IOException {
         operation();
         Content content = open.get(channel);
-        content.forced = content.now();
+        boolean fails = ++forces == failingForce || content.path.toString().replace(".tmp", "").endsWith(failingSuffix);
+        if (fails) {
+            hasFailed |= forces == failingForce;
+            content.dropped = content.now();
+            throw new IOException("Input/output error");
+        }
+        content.force();
+    }
+
+    /** Has the force with this number fail, counted from 1. Folders count too. */
+    synchronized void failForce(int number) {
+        failingForce = number;
+    }
+
+    /** Has all forces of files fail whose names end so. */
+    synchronized void failToForce(String suffix) {
+        failingSuffix = suffix;
+    }
+
+    /** Whether the force that was to fail has failed. */
+    synchronized boolean forceHasFailed() {
+        return hasFailed;
     }
 
     @Override
     public synchronized void forceFolder(Path folder) throws IOException {
         operation();
+        if (++forces == failingForce) {
+            hasFailed = true;
+            throw new IOException("Input/output error");
+        }
         certainChanges = changes.size();
     }
 

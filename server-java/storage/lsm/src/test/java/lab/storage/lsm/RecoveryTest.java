@@ -16,6 +16,7 @@ import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.conformance.Length;
 import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.options.LsmOptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 

@@ -12,6 +12,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
+import lab.storage.lsm.options.LsmOptions;
 
 /**
  * Fills a store and reads it in a process of its own, with slow readers at the same time, and prints the

@@ -6,13 +6,8 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.StampedLock;
-import lab.storage.Batch;
-import lab.storage.Batches;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
-import lab.storage.ReverseRanges;
-import lab.storage.Snapshot;
-import lab.storage.Snapshots;
 import lab.storage.Storage;
 import lab.storage.StorageException;
 import lab.storage.SteppingCursor;
@@ -20,7 +15,7 @@ import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 
 /** The engine {@code memory}: a sorted map on the heap, gone when the process ends. */
-public final class MemoryStorage implements Storage, Batches, Snapshots, ReverseRanges {
+public final class MemoryStorage implements Storage {
 
     private final VersionedMap map = new VersionedMap();
     private final AtomicLong lastSequence = new AtomicLong();
@@ -78,21 +73,17 @@ public final class MemoryStorage implements Storage, Batches, Snapshots, Reverse
         byte[] bytes = Bytes.array(key);
         long stamp = writes.readLock();
         try {
-            deleteLocked(bytes);
+            if (map.get(bytes) == null) {
+                return;
+            }
+            map.put(bytes, null, lastSequence.incrementAndGet(), newestSnapshot);
+            if (snapshots > 0) {
+                deletedUnderSnapshot.add(bytes);
+            } else {
+                removeIfDeleted(bytes);
+            }
         } finally {
             writes.unlockRead(stamp);
-        }
-    }
-
-    private void deleteLocked(byte[] key) {
-        if (map.get(key) == null) {
-            return;
-        }
-        map.put(key, null, lastSequence.incrementAndGet(), newestSnapshot);
-        if (snapshots > 0) {
-            deletedUnderSnapshot.add(key);
-        } else {
-            removeIfDeleted(key);
         }
     }
 
@@ -103,51 +94,10 @@ public final class MemoryStorage implements Storage, Batches, Snapshots, Reverse
         }
     }
 
-    /**
-     * Writes a batch while nobody else writes or opens a snapshot. Single gets take no lock, so while it runs they may see
-     * some of its entries already.
-     */
-    @Override
-    public void write(Batch batch) {
-        long bytes = 0;
-        for (int i = 0; i < batch.size(); i++) {
-            bytes += batch.value(i) == null ? 0
-                    : VersionedMap.entryBytes(Bytes.array(batch.key(i)), Bytes.array(batch.value(i)));
-        }
-        checkRoom(bytes);
-        long stamp = writes.writeLock();
-        try {
-            for (int i = 0; i < batch.size(); i++) {
-                byte[] key = Bytes.array(batch.key(i));
-                if (batch.value(i) == null) {
-                    deleteLocked(key);
-                } else {
-                    map.put(key, Bytes.array(batch.value(i)), lastSequence.incrementAndGet(), newestSnapshot);
-                }
-            }
-        } finally {
-            writes.unlockWrite(stamp);
-        }
-    }
-
     @Override
     public Cursor range(MemorySegment from, MemorySegment to) {
-        return cursor(from, to, false, openSnapshot());
-    }
-
-    @Override
-    public Cursor reverseRange(MemorySegment from, MemorySegment to) {
-        return cursor(from, to, true, openSnapshot());
-    }
-
-    private Cursor cursor(MemorySegment from, MemorySegment to, boolean reverse, long sequence) {
         return new SnapshotCursor(new VersionedCursor(map, from == null ? null : Bytes.array(from),
-                to == null ? null : Bytes.array(to), reverse, sequence));
-    }
-
-    @Override
-    public Snapshot snapshot() {
-        return new MemorySnapshot(openSnapshot());
+                to == null ? null : Bytes.array(to), openSnapshot()));
     }
 
     /** Returns the number of the last write that the snapshot sees. */
@@ -160,13 +110,6 @@ public final class MemoryStorage implements Storage, Batches, Snapshots, Reverse
         } finally {
             writes.unlockWrite(stamp);
         }
-    }
-
-    /** Opens a snapshot of the same moment as another one, which stays open during this call. */
-    private void openAgain() {
-        long stamp = writes.writeLock();
-        snapshots++;
-        writes.unlockWrite(stamp);
     }
 
     private void releaseSnapshot() {
@@ -238,58 +181,6 @@ public final class MemoryStorage implements Storage, Batches, Snapshots, Reverse
         public void close() {
             if (entries != null) {
                 entries = null;
-                releaseSnapshot();
-            }
-        }
-    }
-
-    private final class MemorySnapshot implements Snapshot, ReverseRanges {
-
-        private final long sequence;
-        private boolean closed;
-
-        MemorySnapshot(long sequence) {
-            this.sequence = sequence;
-        }
-
-        @Override
-        public synchronized <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
-            checkOpen();
-            VersionedMap.Version newest = map.get(Bytes.array(key));
-            VersionedMap.Version version = newest == null ? null : newest.asOf(sequence);
-            if (version == null || version.value() == null) {
-                return false;
-            }
-            reader.accept(MemorySegment.ofArray(version.value()));
-            return true;
-        }
-
-        @Override
-        public Cursor range(MemorySegment from, MemorySegment to) {
-            return cursorHere(from, to, false);
-        }
-
-        @Override
-        public Cursor reverseRange(MemorySegment from, MemorySegment to) {
-            return cursorHere(from, to, true);
-        }
-
-        private synchronized Cursor cursorHere(MemorySegment from, MemorySegment to, boolean reverse) {
-            checkOpen();
-            openAgain();
-            return cursor(from, to, reverse, sequence);
-        }
-
-        private void checkOpen() {
-            if (closed) {
-                throw new IllegalStateException("The snapshot is closed. Open another one to read.");
-            }
-        }
-
-        @Override
-        public synchronized void close() {
-            if (!closed) {
-                closed = true;
                 releaseSnapshot();
             }
         }

@@ -14,11 +14,10 @@ public final class VersionedCursor {
     /**
      * @param from     first key, or null
      * @param to       key after the last one, or null
-     * @param reverse  whether the largest key comes first
      * @param sequence the last write that the snapshot sees
      */
-    public VersionedCursor(VersionedMap map, byte[] from, byte[] to, boolean reverse, long sequence) {
-        this.entries = map.iterator(from, to, reverse);
+    public VersionedCursor(VersionedMap map, byte[] from, byte[] to, long sequence) {
+        this.entries = map.iterator(from, to);
         this.sequence = sequence;
     }
 

@@ -123,14 +123,13 @@ public final class VersionedMap {
     }
 
     /**
-     * Entries in key order, or in the opposite one. Weakly consistent: what is written while it runs may or may not be seen, so the caller
+     * Entries in key order. Weakly consistent: what is written while it runs may or may not be seen, so the caller
      * picks with {@link Version#asOf}.
      *
-     * @param from    first key, or null
-     * @param to      key after the last one, or null
-     * @param reverse whether the largest key comes first
+     * @param from first key, or null
+     * @param to   key after the last one, or null
      */
-    public Iterator<Map.Entry<byte[], Version>> iterator(byte[] from, byte[] to, boolean reverse) {
+    public Iterator<Map.Entry<byte[], Version>> iterator(byte[] from, byte[] to) {
         ConcurrentNavigableMap<byte[], Version> part = entries;
         if (from != null && to != null) {
             if (Arrays.compareUnsigned(from, to) >= 0) {
@@ -142,7 +141,7 @@ public final class VersionedMap {
         } else if (to != null) {
             part = entries.headMap(to, false);
         }
-        return (reverse ? part.descendingMap() : part).entrySet().iterator();
+        return part.entrySet().iterator();
     }
 
     /** Bytes of keys and values, older versions included, and {@link #ENTRY_OVERHEAD_BYTES} for each key. */

@@ -81,7 +81,7 @@ class VersionedMapTest {
         }
         if (snapshot > 0) {
             List<String> seen = new ArrayList<>();
-            VersionedCursor cursor = new VersionedCursor(map, null, null, false, snapshot);
+            VersionedCursor cursor = new VersionedCursor(map, null, null, snapshot);
             while (cursor.next()) {
                 seen.add(text(cursor.key()) + "=" + (cursor.value() == null ? "null" : text(cursor.value())));
             }

@@ -12,6 +12,7 @@ import java.util.Locale;
 import java.util.Map;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.EngineMarker;
 import lab.storage.FolderLock;
 import lab.storage.Storage;
 import lab.storage.StorageException;
@@ -86,6 +87,7 @@ public final class RocksDbStorage implements Storage {
         FolderLock taken = null;
         try {
             Files.createDirectories(folder);
+            EngineMarker.claim(folder, "rocksdb");
             // RocksDB knows its own folders by their names, of which one folder has many.
             taken = FolderLock.takeInThisProcess(folder);
             db = RocksDB.open(options, folder.toString());

@@ -2,7 +2,7 @@ package lab.storage.lsm.compaction;
 
 import java.util.List;
 import java.util.Set;
-import lab.storage.lsm.LsmOptions;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 

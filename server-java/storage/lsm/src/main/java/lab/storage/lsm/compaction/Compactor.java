@@ -10,12 +10,12 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import lab.storage.StorageException;
-import lab.storage.lsm.Failure;
-import lab.storage.lsm.LsmOptions;
-import lab.storage.lsm.background.Pace;
+import lab.storage.lsm.background.BackgroundPacer;
+import lab.storage.lsm.background.Failure;
 import lab.storage.lsm.background.Threads;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.manifest.StoreFolder;
-import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.MergeCursor;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
@@ -36,7 +36,7 @@ public final class Compactor implements AutoCloseable {
         List<Run> runs();
 
         /** Holds the current runs. */
-        Hold hold();
+        Pin pin();
 
         /**
          * Puts tables in the place of those that were merged. Takes the caller's references to the new ones.
@@ -56,7 +56,7 @@ public final class Compactor implements AutoCloseable {
      * @param runs     newest first
      * @param giveBack lets them go
      */
-    public record Hold(List<Run> runs, Runnable giveBack) implements AutoCloseable {
+    public record Pin(List<Run> runs, Runnable giveBack) implements AutoCloseable {
 
         @Override
         public void close() {
@@ -135,17 +135,17 @@ public final class Compactor implements AutoCloseable {
         CompactionPlan plan = due(runs);
         boolean soonDone = plan != null && plan.inputs().getFirst().level() == 0
                 && (plan.outputLevel() > 0 || plan.bytes() <= FRESH_THRESHOLDS * options.flushThresholdBytes()
-                        || Run.fresh(runs) >= policy.slowRuns());
+                        || Run.level0(runs) >= policy.slowRuns());
         return soonDone ? plan : null;
     }
 
     /** When nothing was written for a while, gives back the room of what is dead, and looks for damage. */
     private void idle() throws IOException {
         int before = wakes;
-        while (merge(runs -> choosingAll ? null : Repair.next(runs, busy), () -> wakes != before)) {
+        while (merge(runs -> choosingAll ? null : DeadSpaceReclaim.next(runs, busy), () -> wakes != before)) {
             // One range after the other.
         }
-        try (Hold hold = target.hold()) {
+        try (Pin hold = target.pin()) {
             scrubber.step(hold.runs());
         }
     }
@@ -170,7 +170,7 @@ public final class Compactor implements AutoCloseable {
                         : CompactionPolicy.everything(runs, options.compaction() == LsmOptions.Compaction.LEVELED);
             }, () -> false);
         } catch (IOException e) {
-            throw Failure.of("The tables cannot be merged", e);
+            throw Failure.of("The tables cannot be merged", e, "DeadSpaceReclaim the disk and try again.");
         } finally {
             synchronized (choosing) {
                 waiting--;
@@ -202,10 +202,10 @@ public final class Compactor implements AutoCloseable {
      * @return whether there was something to merge
      */
     private boolean merge(Choice choice, BooleanSupplier giveUp) throws IOException {
-        Hold hold;
+        Pin hold;
         CompactionPlan plan;
         synchronized (choosing) {
-            hold = target.hold();
+            hold = target.pin();
             try {
                 plan = choice.of(hold.runs());
             } catch (Throwable e) {
@@ -286,7 +286,7 @@ public final class Compactor implements AutoCloseable {
 
     private List<Table> write(MergeCursor entries, List<Run> older, Stop stop, List<Table> written)
             throws IOException {
-        Pace pace = new Pace(options.compactionRateBytes(), RESTS_PER_WORK, this::isUrgent, bytes -> { });
+        BackgroundPacer pace = new BackgroundPacer(options.compactionRateBytes(), RESTS_PER_WORK, this::isUrgent, bytes -> { });
         List<Table> tables = folder.write(entries, older, pace, stop);
         written.addAll(tables);
         return tables;
@@ -329,7 +329,7 @@ public final class Compactor implements AutoCloseable {
     }
 
     private boolean isUrgent() {
-        return waiting > 0 || policy != null && Run.fresh(target.runs()) >= policy.slowRuns();
+        return waiting > 0 || policy != null && Run.level0(target.runs()) >= policy.slowRuns();
     }
 
     @Override
@@ -433,8 +433,8 @@ public final class Compactor implements AutoCloseable {
                 retryMs = Math.clamp(retryMs * 2, FIRST_RETRY_MS, LAST_RETRY_MS);
                 LOG.error("Tables cannot be merged; they stay as they are, and it is tried again in {} ms", retryMs,
                         cause);
-                if (Run.fresh(target.runs()) >= policy.mostRuns()) {
-                    target.failed(Failure.of("The store cannot merge its tables", cause));
+                if (Run.level0(target.runs()) >= policy.mostRuns()) {
+                    target.failed(Failure.of("The store cannot merge its tables", cause, Failure.RETRIED));
                 }
             } catch (OutOfMemoryError e) {
                 // The next attempt says it.

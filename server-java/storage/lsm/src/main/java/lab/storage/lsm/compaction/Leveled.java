@@ -34,7 +34,7 @@ final class Leveled implements CompactionPolicy {
 
     @Override
     public CompactionPlan next(List<Run> runs, Set<Table> busy) {
-        int fresh = Run.fresh(runs);
+        int fresh = Run.level0(runs);
         CompactionPlan plan = null;
         // Two merges into the same level could overlap, so there is one at a time; meanwhile fresh runs stay few.
         boolean mayGoDown = busy.isEmpty();

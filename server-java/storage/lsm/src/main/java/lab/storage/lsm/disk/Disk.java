@@ -16,8 +16,26 @@ import java.nio.file.StandardOpenOption;
  */
 public class Disk {
 
+    private static final String THIS_BOOT = thisBoot();
+
     /** The disk of this machine. */
     public static final Disk REAL = new Disk();
+
+    /**
+     * Names the time since the machine was started last: as long as it is the same, whatever a process has written is there,
+     * forced to disk or not, although the process was killed. Empty where that is not known.
+     */
+    public String boot() {
+        return THIS_BOOT;
+    }
+
+    private static String thisBoot() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
+        } catch (IOException e) {
+            return "";
+        }
+    }
 
     /** Makes a file, or empties it, and opens it for reading and writing. */
     public FileChannel create(Path file) throws IOException {

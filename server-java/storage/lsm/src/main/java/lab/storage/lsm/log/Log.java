@@ -14,10 +14,9 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
-import lab.storage.Batch;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.disk.Encoding;
-import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.entry.EntryCursor;
 
 /**
  * A write-ahead log, one for each memtable. Records are written into a mapping of the file: that costs no system call,
@@ -65,6 +64,8 @@ public final class Log {
     private volatile long syncedSequence;
     private int unmarked;
     private boolean closed;
+    /** Its records are in tables that survive a loss of power. */
+    private boolean inTables;
 
     private Log(Disk disk, Path file, long number, FileChannel channel, long capacity, long stepBytes, boolean synced)
             throws IOException {
@@ -145,38 +146,6 @@ public final class Log {
         return finish(at, end, sequence);
     }
 
-    /**
-     * Appends a batch as one record, so that all of it is read again or nothing. For one thread at a time.
-     *
-     * @param entryBytes bytes of its entries, as {@link LogFormat#entryBytes} gives them; below 2 GiB
-     * @param sequence   number of its last write
-     * @return position after it, for {@link #sync}
-     * @throws IOException if the disk has no room for it; then nothing was written
-     */
-    public long append(Batch batch, long entryBytes, long sequence) throws IOException {
-        long at = position.getPlain();
-        long end = at + LogFormat.RECORD_HEADER_BYTES + entryBytes;
-        if (end > reserved) {
-            reserve(end + stepBytes / STEPS_AHEAD);
-        }
-        map.set(INT, at + LogFormat.RECORD_VALUE_LENGTH, (int) entryBytes);
-        long entry = at + LogFormat.RECORD_HEADER_BYTES;
-        for (int i = 0; i < batch.size(); i++) {
-            MemorySegment key = batch.key(i);
-            MemorySegment value = batch.value(i);
-            int valueLength = value == null ? EntryCursor.TOMBSTONE : (int) value.byteSize();
-            map.set(INT, entry, (int) key.byteSize());
-            map.set(INT, entry + Integer.BYTES, valueLength);
-            MemorySegment.copy(key, 0, map, entry + LogFormat.ENTRY_HEADER_BYTES, key.byteSize());
-            if (valueLength > 0) {
-                MemorySegment.copy(value, 0, map, entry + LogFormat.ENTRY_HEADER_BYTES + key.byteSize(), valueLength);
-            }
-            entry += LogFormat.entryBytes((int) key.byteSize(), valueLength);
-        }
-        map.set(INT, at + LogFormat.RECORD_KEY_LENGTH, LogFormat.BATCH);
-        return finish(at, end, sequence);
-    }
-
     /** Seals a record with its checksum and moves on behind it. */
     private long finish(long at, long end, long sequence) {
         crc.reset();
@@ -251,8 +220,11 @@ public final class Log {
             gather();
         }
         synchronized (forces) {
-            if (closed) {
+            if (inTables) {
                 return Long.MAX_VALUE;
+            }
+            if (closed) {
+                throw new IOException("the log " + file + " was closed before it was forced to disk");
             }
             LogSyncEvent event = new LogSyncEvent();
             event.begin();
@@ -352,7 +324,6 @@ public final class Log {
                     return;
                 }
                 closed = true;
-                syncedSequence = lastSequence.get();
                 arena.close();
             }
             try {
@@ -363,8 +334,12 @@ public final class Log {
         }
     }
 
-    /** Ends its use and removes the file. */
+    /** Ends its use and removes the file, because its records are in tables that survive a loss of power. */
     public void delete() {
+        synchronized (forces) {
+            inTables = true;
+            syncedSequence = lastSequence.get();
+        }
         close();
         try {
             disk.delete(file);

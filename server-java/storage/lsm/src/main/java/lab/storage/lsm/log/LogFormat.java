@@ -5,7 +5,6 @@ public final class LogFormat {
 
     /** "LABSTLOG" read as a little-endian number. */
     static final long MAGIC = 0x474f4c545342414cL;
-    static final int FIRST_VERSION = 1;
     static final int VERSION = 3;
 
     static final int HEADER_MAGIC = 0;
@@ -13,8 +12,6 @@ public final class LogFormat {
     static final int HEADER_NUMBER = 12;
     static final int HEADER_FIRST_SEQUENCE = 20;
     static final int HEADER_CHECKSUM = 28;
-    /** Size of the header in versions 1 and 2, which have no mark. */
-    static final int FIRST_HEADER_BYTES = 32;
     /** Up to here the file was on disk when this was written. At a multiple of its size, so that it is never torn. */
     static final int HEADER_MARK = 32;
     /** Size of the header. */
@@ -26,11 +23,6 @@ public final class LogFormat {
     static final int RECORD_VALUE_LENGTH = 8;
     /** Size of what stands before a record's key. */
     public static final int RECORD_HEADER_BYTES = 12;
-
-    /** In place of a key's length: the record holds a batch, and in place of a value's length stands that of its entries. */
-    static final int BATCH = -1;
-    /** Size of what stands before the key of an entry of a batch: lengths of key and value. */
-    static final int ENTRY_HEADER_BYTES = 8;
 
     private LogFormat() {
     }
@@ -49,10 +41,5 @@ public final class LogFormat {
     /** Bytes of a record. */
     public static long recordBytes(int keyLength, int valueLength) {
         return (long) RECORD_HEADER_BYTES + keyLength + Math.max(0, valueLength);
-    }
-
-    /** Bytes of an entry within a batch's record, which begins with {@link #RECORD_HEADER_BYTES} of its own. */
-    public static long entryBytes(int keyLength, int valueLength) {
-        return (long) ENTRY_HEADER_BYTES + keyLength + Math.max(0, valueLength);
     }
 }

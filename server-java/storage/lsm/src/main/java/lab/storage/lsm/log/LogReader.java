@@ -3,20 +3,25 @@ package lab.storage.lsm.log;
 import static lab.storage.lsm.disk.Encoding.INT;
 import static lab.storage.lsm.disk.Encoding.LONG;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.zip.CRC32C;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Encoding;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
-/** Reads a log that a process has left behind, up to the first record that is not whole. */
+/**
+ * Reads a log that a process has left behind, up to the first record that is not whole. It asks the kernel for the bytes: of
+ * a mapping, on a file system that lies in memory, reading a hole takes a page, and there may be none.
+ */
 public final class LogReader implements AutoCloseable {
 
     /** Receives the writes of a log. */
@@ -27,23 +32,51 @@ public final class LogReader implements AutoCloseable {
         void accept(byte[] key, MemorySegment value) throws IOException;
     }
 
+    private static final int WINDOW_BYTES = 256 * 1024;
+    /** Zeros of this length hold the whole header of any record that begins in the first {@link #ZEROS_STEP} of them. */
+    private static final int ZEROS_BYTES = 2 * Long.BYTES;
+    private static final int ZEROS_STEP = ZEROS_BYTES - LogFormat.RECORD_HEADER_BYTES + 1;
+
     private final Path file;
+    private final FileChannel channel;
     private final Arena arena = Arena.ofConfined();
-    private final MemorySegment data;
+    private final CRC32C crc = new CRC32C();
+    private final long sizeBytes;
+    /** A part of the file, from {@link #windowStart} to {@link #windowEnd}. */
+    private MemorySegment window = arena.allocate(WINDOW_BYTES);
+    private long windowStart;
+    private long windowEnd;
+    private long dataEnd = -1;
     private long firstSequence;
     private long durableEnd;
     private long writes;
     private long end;
 
-    /** Maps a log. */
+    /** Opens a log. */
     public LogReader(Path file) throws IOException {
         this.file = file;
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            data = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
-        } catch (Throwable e) {
-            arena.close();
-            throw e;
+        this.channel = FileChannel.open(file, StandardOpenOption.READ);
+        this.sizeBytes = channel.size();
+    }
+
+    /** Shows some bytes of the file, until the next call. */
+    private MemorySegment read(long from, long bytes) throws IOException {
+        if (from < windowStart || from + bytes > windowEnd) {
+            if (bytes > window.byteSize()) {
+                window = arena.allocate(bytes);
+            }
+            ByteBuffer into = window.asByteBuffer();
+            into.limit((int) Math.min(into.capacity(), sizeBytes - from));
+            windowEnd = windowStart;
+            while (into.hasRemaining()) {
+                if (channel.read(into, from + into.position()) < 0) {
+                    throw new EOFException("The log " + file + " became shorter while it was read.");
+                }
+            }
+            windowStart = from;
+            windowEnd = from + into.limit();
         }
+        return window.asSlice(from - windowStart, bytes);
     }
 
     /**
@@ -51,52 +84,49 @@ public final class LogReader implements AutoCloseable {
      *
      * @throws CorruptionException if it was, although its header is not whole, or if it is not a log of this number
      */
-    public boolean begun(long number) {
-        boolean whole = data.byteSize() >= LogFormat.FIRST_HEADER_BYTES && data.get(LONG, 0) == LogFormat.MAGIC
-                && data.get(INT, LogFormat.HEADER_CHECKSUM) == Encoding.checksum(data, 0, LogFormat.HEADER_CHECKSUM);
-        int version = whole ? data.get(INT, LogFormat.HEADER_VERSION) : LogFormat.VERSION;
-        if (version > LogFormat.VERSION || version < LogFormat.FIRST_VERSION) {
-            throw new CorruptionException(file, LogFormat.HEADER_VERSION, "the format of the log has version " + version
-                    + ", this program knows " + LogFormat.FIRST_VERSION + " to " + LogFormat.VERSION);
+    public boolean begun(long number) throws IOException {
+        if (sizeBytes < LogFormat.HEADER_BYTES) {
+            return false;
         }
-        boolean marked = version == LogFormat.VERSION && data.byteSize() >= LogFormat.HEADER_BYTES;
-        durableEnd = marked ? LogFormat.markedEnd(number, data.get(LONG, LogFormat.HEADER_MARK)) : 0;
-        if (!whole) {
+        MemorySegment header = read(0, LogFormat.HEADER_BYTES);
+        boolean isWhole = header.get(LONG, LogFormat.HEADER_MAGIC) == LogFormat.MAGIC
+                && header.get(INT, LogFormat.HEADER_CHECKSUM) == Encoding.checksum(header, 0, LogFormat.HEADER_CHECKSUM);
+        int version = header.get(INT, LogFormat.HEADER_VERSION);
+        if (isWhole && version != LogFormat.VERSION) {
+            throw new CorruptionException(file, LogFormat.HEADER_VERSION, "the format of the log has version " + version
+                    + ", this program knows " + LogFormat.VERSION);
+        }
+        durableEnd = LogFormat.markedEnd(number, header.get(LONG, LogFormat.HEADER_MARK));
+        if (!isWhole) {
             if (durableEnd > 0) {
                 throw new CorruptionException(file, 0, "the header of the log is not whole, but " + durableEnd
                         + " bytes of it were forced to disk");
             }
             return false;
         }
-        if (data.get(LONG, LogFormat.HEADER_NUMBER) != number) {
+        if (header.get(LONG, LogFormat.HEADER_NUMBER) != number) {
             throw new CorruptionException(file, LogFormat.HEADER_NUMBER, "the log has the number "
-                    + data.get(LONG, LogFormat.HEADER_NUMBER) + " inside");
+                    + header.get(LONG, LogFormat.HEADER_NUMBER) + " inside");
         }
-        firstSequence = data.get(LONG, LogFormat.HEADER_FIRST_SEQUENCE);
+        firstSequence = header.get(LONG, LogFormat.HEADER_FIRST_SEQUENCE);
         if (durableEnd < 0) {
             throw new CorruptionException(file, LogFormat.HEADER_MARK, "the mark of what was forced to disk is not what "
                     + "was written");
         }
-        end = Math.min(data.byteSize(), version == LogFormat.VERSION ? LogFormat.HEADER_BYTES
-                : LogFormat.FIRST_HEADER_BYTES);
+        end = LogFormat.HEADER_BYTES;
         return true;
     }
 
     /** Shows the writes of every whole record, in order. */
     public void replay(Records receiver) throws IOException {
-        CRC32C crc = new CRC32C();
-        while (true) {
-            long next = endOfRecord(crc);
-            if (next < 0) {
-                return;
-            }
-            int keyLength = data.get(INT, end + LogFormat.RECORD_KEY_LENGTH);
-            int valueLength = data.get(INT, end + LogFormat.RECORD_VALUE_LENGTH);
-            if (keyLength == LogFormat.BATCH) {
-                replayBatch(next, receiver);
-            } else {
-                show(end + LogFormat.RECORD_HEADER_BYTES, keyLength, valueLength, receiver);
-            }
+        for (long next = endOfRecord(); next >= 0; next = endOfRecord()) {
+            MemorySegment header = read(end, LogFormat.RECORD_HEADER_BYTES);
+            int keyLength = header.get(INT, LogFormat.RECORD_KEY_LENGTH);
+            int valueLength = header.get(INT, LogFormat.RECORD_VALUE_LENGTH);
+            MemorySegment entry = read(end + LogFormat.RECORD_HEADER_BYTES, next - end - LogFormat.RECORD_HEADER_BYTES);
+            byte[] key = entry.asSlice(0, keyLength).toArray(ValueLayout.JAVA_BYTE);
+            receiver.accept(key, valueLength == EntryCursor.TOMBSTONE ? null : entry.asSlice(keyLength));
+            writes++;
             end = next;
         }
     }
@@ -104,71 +134,82 @@ public final class LogReader implements AutoCloseable {
     /** Shows the writes of all whole records, also of those that follow damage. */
     public void salvage(Records receiver) throws IOException {
         if (end == 0) {
-            end = Math.min(data.byteSize(), LogFormat.HEADER_BYTES);
+            end = Math.min(sizeBytes, LogFormat.HEADER_BYTES);
         }
-        CRC32C crc = new CRC32C();
-        while (data.byteSize() - end >= LogFormat.RECORD_HEADER_BYTES) {
-            if (endOfRecord(crc) < 0) {
-                end++;
-            } else {
+        while (end < dataEnd()) {
+            if (endOfRecord() >= 0) {
                 replay(receiver);
+            } else {
+                end += beginsWithZeros() ? ZEROS_STEP : 1;
             }
         }
     }
 
-    private void replayBatch(long batchEnd, Records receiver) throws IOException {
-        long at = end + LogFormat.RECORD_HEADER_BYTES;
-        while (at < batchEnd) {
-            int keyLength = data.get(INT, at);
-            int valueLength = data.get(INT, at + Integer.BYTES);
-            show(at + LogFormat.ENTRY_HEADER_BYTES, keyLength, valueLength, receiver);
-            at += LogFormat.entryBytes(keyLength, valueLength);
+    private boolean beginsWithZeros() throws IOException {
+        if (sizeBytes - end < ZEROS_BYTES) {
+            return false;
         }
-    }
-
-    private void show(long keyAt, int keyLength, int valueLength, Records receiver) throws IOException {
-        byte[] key = data.asSlice(keyAt, keyLength).toArray(ValueLayout.JAVA_BYTE);
-        receiver.accept(key, valueLength == EntryCursor.TOMBSTONE ? null
-                : data.asSlice(keyAt + keyLength, valueLength));
-        writes++;
+        MemorySegment bytes = read(end, ZEROS_BYTES);
+        return (bytes.get(LONG, 0) | bytes.get(LONG, Long.BYTES)) == 0;
     }
 
     /** Where the record that starts at {@link #end} ends; -1 if there is no whole one. */
-    private long endOfRecord(CRC32C crc) {
-        if (data.byteSize() - end < LogFormat.RECORD_HEADER_BYTES) {
+    private long endOfRecord() throws IOException {
+        if (sizeBytes - end < LogFormat.RECORD_HEADER_BYTES) {
             return -1;
         }
-        int keyLength = data.get(INT, end + LogFormat.RECORD_KEY_LENGTH);
-        int valueLength = data.get(INT, end + LogFormat.RECORD_VALUE_LENGTH);
-        boolean isBatch = keyLength == LogFormat.BATCH;
-        if (isBatch ? valueLength <= 0
-                : keyLength < 0 || keyLength > Keys.MAX_BYTES || valueLength < EntryCursor.TOMBSTONE) {
+        MemorySegment header = read(end, LogFormat.RECORD_HEADER_BYTES);
+        int keyLength = header.get(INT, LogFormat.RECORD_KEY_LENGTH);
+        int valueLength = header.get(INT, LogFormat.RECORD_VALUE_LENGTH);
+        if (keyLength <= 0 || keyLength > Keys.MAX_BYTES || valueLength < EntryCursor.TOMBSTONE) {
             return -1;
         }
-        long next = end + LogFormat.recordBytes(isBatch ? 0 : keyLength, valueLength);
-        if (next > data.byteSize()) {
-            return -1;
-        }
+        int checksum = header.get(INT, LogFormat.RECORD_CHECKSUM);
+        long next = end + LogFormat.recordBytes(keyLength, valueLength);
+        return next <= sizeBytes && checksum(end + LogFormat.RECORD_KEY_LENGTH, next) == checksum ? next : -1;
+    }
+
+    /** In pieces, for the length that a damaged record names may be anything. */
+    private int checksum(long from, long to) throws IOException {
         crc.reset();
-        crc.update(data.asSlice(end + LogFormat.RECORD_KEY_LENGTH, next - end - LogFormat.RECORD_KEY_LENGTH)
-                .asByteBuffer());
-        return (int) crc.getValue() == data.get(INT, end + LogFormat.RECORD_CHECKSUM) ? next : -1;
+        for (long at = from; at < to; at += WINDOW_BYTES) {
+            crc.update(read(at, Math.min(WINDOW_BYTES, to - at)).asByteBuffer());
+        }
+        return (int) crc.getValue();
     }
 
     /** Whether something follows the last whole record that is not just room for the next one. */
-    public boolean torn() {
-        long at = end;
-        for (; at + Long.BYTES <= data.byteSize(); at += Long.BYTES) {
-            if (data.get(LONG, at) != 0) {
-                return true;
+    public boolean torn() throws IOException {
+        return dataEnd() > end;
+    }
+
+    /**
+     * Whether that can be what a killed process leaves of the record, or the header, that it was writing. The checksum is
+     * stored last.
+     */
+    public boolean unfinished() throws IOException {
+        long checksum = end == 0 ? LogFormat.HEADER_CHECKSUM : end + LogFormat.RECORD_CHECKSUM;
+        return sizeBytes - checksum >= Integer.BYTES && read(checksum, Integer.BYTES).get(INT, 0) == 0;
+    }
+
+    /** Position after the last byte that is not zero. */
+    public long dataEnd() throws IOException {
+        for (long to = sizeBytes; dataEnd < 0; ) {
+            long from = Math.max(0, to - WINDOW_BYTES);
+            MemorySegment piece = read(from, to - from);
+            long at = piece.byteSize();
+            while (at >= Long.BYTES && piece.get(LONG, at - Long.BYTES) == 0) {
+                at -= Long.BYTES;
             }
-        }
-        for (; at < data.byteSize(); at++) {
-            if (data.get(Encoding.BYTE, at) != 0) {
-                return true;
+            while (at > 0 && piece.get(Encoding.BYTE, at - 1) == 0) {
+                at--;
             }
+            if (at > 0 || from == 0) {
+                dataEnd = from + at;
+            }
+            to = from;
         }
-        return false;
+        return dataEnd;
     }
 
     /** Position up to which the log was once forced to disk; 0 if that is not known. */
@@ -191,13 +232,9 @@ public final class LogReader implements AutoCloseable {
         return end;
     }
 
-    /** Returns the size of the file. */
-    public long sizeBytes() {
-        return data.byteSize();
-    }
-
     @Override
-    public void close() {
+    public void close() throws IOException {
         arena.close();
+        channel.close();
     }
 }

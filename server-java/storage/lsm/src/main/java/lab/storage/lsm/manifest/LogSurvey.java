@@ -5,15 +5,18 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.log.LogReader;
 
 /**
  * Finds out how much of the logs of a folder is to be read, without changing them. Reading ends at the first record that
  * is not whole, and a log that does not go on where the one before it ended is not read, because writes between them are
- * missing. After a loss of power that is ordinary, for what was never forced to disk is left in any part. What was forced
- * is marked in the log itself, and a log was forced only after those before it; where that is damaged, the disk is to
- * blame, and writes that were acknowledged are lost.
+ * missing.
+ *
+ * <p>After a loss of power that is ordinary, for what was never forced to disk is left in any part. What was forced is marked
+ * in the log itself, and a log was forced only after those before it. As long as the machine runs, a killed process leaves
+ * everything but the end of its last record. Where the logs are damaged although neither explains it, the disk is to blame,
+ * and writes that were acknowledged are lost.
  */
 public final class LogSurvey {
 
@@ -22,13 +25,16 @@ public final class LogSurvey {
      *
      * @param begun         whether it was ever in use
      * @param torn          whether something follows the last whole record that is not just room for the next one
+     * @param unfinished    whether that can be the record that a killed process was writing
      * @param firstSequence number of its first write
      * @param writes        writes in whole records
      * @param end           position after those records
+     * @param later         writes in whole records after that
+     * @param dataEnd       position after the last byte that is not zero
      * @param durableEnd    position up to which it was known to be on disk; 0 if that is not known
      */
-    public record Found(long number, Path file, boolean begun, boolean torn, long firstSequence, long writes, long end,
-            long durableEnd, long sizeBytes) {
+    public record Found(long number, Path file, boolean begun, boolean torn, boolean unfinished, long firstSequence,
+            long writes, long end, long later, long dataEnd, long durableEnd) {
 
         private static Found of(long number, Path file) throws IOException {
             try (LogReader reader = new LogReader(file)) {
@@ -36,33 +42,41 @@ public final class LogSurvey {
                 if (begun) {
                     reader.replay((key, value) -> { });
                 }
-                return new Found(number, file, begun, reader.torn(), reader.firstSequence(), reader.writes(),
-                        reader.end(), reader.durableEnd(), reader.sizeBytes());
+                boolean torn = reader.torn();
+                boolean unfinished = reader.unfinished();
+                long writes = reader.writes();
+                long end = reader.end();
+                reader.salvage((key, value) -> { });
+                return new Found(number, file, begun, torn, unfinished, reader.firstSequence(), writes, end,
+                        reader.writes() - writes, reader.dataEnd(), reader.durableEnd());
             }
         }
     }
 
     private final List<Found> logs;
+    private final boolean ofThisBoot;
     private int readable;
     private String cut;
     private CorruptionException corruption;
 
-    private LogSurvey(List<Found> logs) {
+    private LogSurvey(List<Found> logs, boolean ofThisBoot) {
         this.logs = logs;
+        this.ofThisBoot = ofThisBoot;
     }
 
     /**
      * Looks through logs, in order.
      *
      * @param lastSequence number of the last write that is in tables; {@link Manifest#UNKNOWN} if that is not known
+     * @param ofThisBoot   whether the machine was not started anew since they were written
      * @throws CorruptionException if the header of one is damaged that was known to be on disk
      */
-    public static LogSurvey of(Map<Long, Path> files, long lastSequence) throws IOException {
+    public static LogSurvey of(Map<Long, Path> files, long lastSequence, boolean ofThisBoot) throws IOException {
         List<Found> logs = new ArrayList<>();
         for (Map.Entry<Long, Path> file : files.entrySet()) {
             logs.add(Found.of(file.getKey(), file.getValue()));
         }
-        LogSurvey survey = new LogSurvey(logs);
+        LogSurvey survey = new LogSurvey(logs, ofThisBoot);
         survey.findEnd(lastSequence);
         return survey;
     }
@@ -95,8 +109,8 @@ public final class LogSurvey {
             last = log.firstSequence() + log.writes() - 1;
             if (log.torn() || log.end() < log.durableEnd()) {
                 cut = "The log " + log.file() + " ends in a record that was not written whole; it is cut at offset "
-                        + log.end() + " after " + log.writes() + " writes, " + (log.sizeBytes() - log.end())
-                        + " bytes are dropped";
+                        + log.end() + " after " + log.writes() + " writes, " + (log.dataEnd() - log.end())
+                        + " bytes follow";
                 end(log, log.end(), readable - 1 < lastForced || log.end() < log.durableEnd());
                 return;
             }
@@ -104,11 +118,33 @@ public final class LogSurvey {
     }
 
     private void end(Found log, long offset, boolean wasForced) {
+        boolean isGap = offset == 0 && log.begun();
+        String found = isGap ? "writes before it are missing (" + cut + ")" : "the record here is not whole";
+        long later = laterWrites();
+        String lost = later == 0 ? "" : "; " + later + " whole writes follow, which 'lsm repair' keeps";
         if (wasForced) {
-            corruption = new CorruptionException(log.file(), offset, offset == 0
-                    ? "writes before it are missing that were forced to disk (" + cut + ")"
-                    : "the record here is not whole, but it was forced to disk");
+            corruption = new CorruptionException(log.file(), offset, found + ", but it was forced to disk" + lost);
+        } else if (ofThisBoot && (isGap || !isLeftByAKill(log))) {
+            corruption = new CorruptionException(log.file(), offset, found + ", but the machine has not lost its power "
+                    + "since it was written" + lost);
         }
+    }
+
+    /** A killed process leaves its last record, or the header of its last log, without a checksum, and nothing after it. */
+    private boolean isLeftByAKill(Found cutLog) {
+        boolean isLast = logs.subList(logs.indexOf(cutLog) + 1, logs.size()).stream()
+                .noneMatch(log -> log.begun() || log.torn());
+        return isLast && cutLog.unfinished() && cutLog.later() == 0;
+    }
+
+    /** Writes in whole records that follow the place at which reading ends. */
+    public long laterWrites() {
+        if (cut == null) {
+            return 0;
+        }
+        Found at = cutLog();
+        return at.later() + (readable().contains(at) ? 0 : at.writes())
+                + afterCut().stream().mapToLong(log -> log.writes() + log.later()).sum();
     }
 
     /**
@@ -120,6 +156,13 @@ public final class LogSurvey {
         if (corruption != null) {
             throw corruption;
         }
+    }
+
+    /** Tells of whole writes behind the place at which reading ends; only if there are any. */
+    public CorruptionException hole() {
+        Found at = cutLog();
+        return new CorruptionException(at.file(), readable().contains(at) ? at.end() : 0, cut + "; " + laterWrites()
+                + " whole writes follow, which 'lsm repair' keeps and the next start sets aside");
     }
 
     /** All logs, in order. */

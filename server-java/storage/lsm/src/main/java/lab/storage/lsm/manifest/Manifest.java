@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.table.Run;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,12 +17,13 @@ import org.slf4j.LoggerFactory;
  * Which tables make up the store, newest first, as the file says it; {@link ManifestFile} writes it. {@code
  * manifest_format.md} describes the file.
  *
+ * @param boot         {@link lab.storage.lsm.disk.Disk#boot()} when the store was opened last; empty if that is not known
  * @param nextFile     number of the next table or log; greater than that of every table named here
  * @param firstLog     logs with a lower number are not needed
- * @param lastSequence number of the last write that is in tables, with all before it; {@link #UNKNOWN} in files of before
+ * @param lastSequence number of the last write that is in tables, with all before it; {@link #UNKNOWN} if it is not known
  * @param runs         the runs, newest first
  */
-public record Manifest(long nextFile, long firstLog, long lastSequence, List<RunEntry> runs) {
+public record Manifest(String boot, long nextFile, long firstLog, long lastSequence, List<RunEntry> runs) {
 
     /** Name of the file in its folder. */
     public static final String FILE_NAME = "MANIFEST";
@@ -34,8 +35,8 @@ public record Manifest(long nextFile, long firstLog, long lastSequence, List<Run
     /** Written after each change once it is on disk: what stands before it was there whole. */
     static final String DURABLE = "durable\n";
     private static final Logger LOG = LoggerFactory.getLogger(Manifest.class);
-    private static final String FIRST_HEADER = "lsm-manifest 1\n";
-    private static final String SECOND_HEADER = "lsm-manifest 2\n";
+    /** With which a change begins. */
+    private static final List<String> FIRST_WORDS = List.of("boot ", "next-file ");
     private static final int CHECKSUM_LINE_BYTES = CHECKSUM.length() + 9;
 
     /**
@@ -52,9 +53,9 @@ public record Manifest(long nextFile, long firstLog, long lastSequence, List<Run
     public record TableEntry(long table, long sizeBytes) {
     }
 
-    static final Manifest EMPTY = new Manifest(1, 0, 0, List.of());
+    static final Manifest EMPTY = new Manifest("", 1, 0, 0, List.of());
     /** What is known before the first line. */
-    private static final Manifest NOTHING = new Manifest(1, 0, UNKNOWN, List.of());
+    private static final Manifest NOTHING = new Manifest("", 1, 0, UNKNOWN, List.of());
 
     /**
      * Reads the manifest of a folder; a folder without one is an empty store. A change at its end that is not whole was
@@ -80,18 +81,9 @@ public record Manifest(long nextFile, long firstLog, long lastSequence, List<Run
             return EMPTY;
         }
         String text = Files.readString(file, StandardCharsets.ISO_8859_1);
-        if (text.startsWith(FIRST_HEADER) || text.startsWith(SECOND_HEADER)) {
-            int end = endOfChange(text, 0);
-            if (end != text.length()) {
-                damaged.accept(new CorruptionException(file, Math.max(0, text.lastIndexOf(CHECKSUM)),
-                        "the checksum in the last line is not that of the lines before it"));
-                return null;
-            }
-            return new Reading(NOTHING, text.startsWith(FIRST_HEADER)).of(text, 0, end);
-        }
         if (!text.startsWith(HEADER)) {
             damaged.accept(new CorruptionException(file, 0, "the first line is '" + text.lines().findFirst().orElse("")
-                    + "', this program knows versions 1 to 3 of 'lsm-manifest'"));
+                    + "', this program knows '" + HEADER.strip() + "'"));
             return null;
         }
         return readChanges(file, text, damaged);
@@ -105,17 +97,25 @@ public record Manifest(long nextFile, long firstLog, long lastSequence, List<Run
             if (end < 0) {
                 break;
             }
-            state = new Reading(state == null ? NOTHING : state, false).of(text, at, end);
+            state = new Reading(state == null ? NOTHING : state).of(text, at, end);
             at = text.startsWith(DURABLE, end) ? end + DURABLE.length() : end;
         }
         if (at < text.length() && (state == null || text.indexOf(DURABLE, at) >= 0)) {
             damaged.accept(new CorruptionException(file, at,
                     "the checksum of the change that begins here is not that of its lines"));
         } else if (at < text.length()) {
-            LOG.warn("The manifest {} ends in a change that was not written whole; it was never in force, {} bytes at "
-                    + "offset {} are ignored", file, text.length() - at, at);
+            String tail = text.substring(at);
+            boolean isChange = FIRST_WORDS.stream().anyMatch(word -> word.startsWith(tail) || tail.startsWith(word));
+            LOG.warn("The manifest {} ends in {} bytes that are {}; they are ignored, from offset {} on", file, tail.length(),
+                    isChange ? "a change that was not written whole and never in force"
+                            : "no change: all changes before them are whole", at);
         }
         return state;
+    }
+
+    /** Whether the store was opened last in a boot. */
+    public boolean isOf(String other) {
+        return !boot.isEmpty() && boot.equals(other);
     }
 
     /** Where the change ends that begins at a position, its checksum included; -1 if it is not whole. */
@@ -136,18 +136,15 @@ public record Manifest(long nextFile, long firstLog, long lastSequence, List<Run
     private static final class Reading {
 
         private final Manifest before;
-        private final boolean first;
         private final List<RunEntry> runs = new ArrayList<>();
+        private String boot;
         private long nextFile;
         private long firstLog;
         private long lastSequence;
 
-        /**
-         * @param first whether the lines are those of version 1, in which each table is a run
-         */
-        Reading(Manifest before, boolean first) {
+        Reading(Manifest before) {
             this.before = before;
-            this.first = first;
+            this.boot = before.boot;
             this.nextFile = before.nextFile;
             this.firstLog = before.firstLog;
             this.lastSequence = before.lastSequence;
@@ -155,25 +152,22 @@ public record Manifest(long nextFile, long firstLog, long lastSequence, List<Run
 
         Manifest of(String text, int from, int to) {
             text.substring(from, to).lines().forEach(this::line);
-            return new Manifest(nextFile, firstLog, lastSequence, List.copyOf(runs));
+            return new Manifest(boot, nextFile, firstLog, lastSequence, List.copyOf(runs));
         }
 
         private void line(String line) {
             String[] words = line.split(" ");
             switch (words[0]) {
-                case "next-table", "next-file" -> nextFile = Long.parseLong(words[1]);
+                case "boot" -> boot = words[1];
+                case "next-file" -> nextFile = Long.parseLong(words[1]);
                 case "first-log" -> firstLog = Long.parseLong(words[1]);
                 case "last-sequence" -> lastSequence = Long.parseLong(words[1]);
                 case "run" -> runs.add(new RunEntry(Integer.parseInt(words[1]), new ArrayList<>()));
                 case "keep" -> runs.addAll(before.runs.subList(Integer.parseInt(words[1]), Integer.parseInt(words[2])));
                 case "part" -> runs.getLast().tables().addAll(before.runs.get(Integer.parseInt(words[1])).tables()
                         .subList(Integer.parseInt(words[2]), Integer.parseInt(words[3])));
-                case "table" -> {
-                    if (first) {
-                        runs.add(new RunEntry(0, new ArrayList<>()));
-                    }
-                    runs.getLast().tables().add(new TableEntry(Long.parseLong(words[1]), Long.parseLong(words[2])));
-                }
+                case "table" -> runs.getLast().tables().add(new TableEntry(Long.parseLong(words[1]),
+                        Long.parseLong(words[2])));
                 default -> {
                     // The header and the checksum, which were looked at; another line would not have its checksum.
                 }

@@ -1,6 +1,7 @@
 package lab.storage.lsm.manifest;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -8,14 +9,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.LongFunction;
 import lab.storage.StorageException;
-import lab.storage.lsm.CorruptionException;
-import lab.storage.lsm.LsmOptions;
-import lab.storage.lsm.background.Pace;
+import lab.storage.lsm.background.BackgroundPacer;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.log.LogReader;
 import lab.storage.lsm.memtable.Memtable;
 import lab.storage.lsm.memtable.MemtableCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 import org.slf4j.Logger;
@@ -23,12 +24,13 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Brings back what the logs hold. The state is the one after some write, with every write before it and none after it, as
- * {@link LogSurvey} finds it. What is left out is removed before anything is written, or the next start would stop there
- * again and leave out what was written since. What is brought back is forced to disk: a loss of power must not take from
+ * {@link LogSurvey} finds it. What is left out is taken out of the logs before anything is written, or the next start would
+ * stop there again and leave out what was written since; it is kept in files next to them. What is brought back is forced to disk: a loss of power must not take from
  * under later writes what they follow.
  */
 public final class Recovery {
 
+    private static final int COPIED_BYTES = 64 * 1024;
     private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
 
     private final StoreFolder folder;
@@ -57,8 +59,13 @@ public final class Recovery {
         this.lastSequence = Math.max(0, folder.lastSequence());
         Map<Long, Path> logs = folder.oldLogs();
         this.firstLog = logs.isEmpty() ? Long.MAX_VALUE : logs.keySet().iterator().next();
-        this.survey = LogSurvey.of(logs, folder.lastSequence());
+        this.survey = LogSurvey.of(logs, folder.lastSequence(), folder.logsAreOfThisBoot());
         survey.check();
+    }
+
+    /** Whether nothing of the logs is to be cut. */
+    public boolean logsAreWhole() {
+        return survey.cut() == null;
     }
 
     /**
@@ -77,6 +84,7 @@ public final class Recovery {
             }
         }
         folder.disk().forceFolder(folder.path());
+        folder.logsAreWhole(runs);
         if (memtable.count() == 0) {
             for (Path file : files) {
                 folder.disk().delete(file);
@@ -90,20 +98,52 @@ public final class Recovery {
         if (survey.cut() == null) {
             return;
         }
-        LOG.warn("{}", survey.cut());
+        LOG.warn("{}. {} whole writes after that are not read", survey.cut(), survey.laterWrites());
         Disk disk = folder.disk();
         for (LogSurvey.Found later : survey.afterCut()) {
-            LOG.warn("The log {} is not read, because the one before it is not whole; its writes are lost", later.file());
-            disk.delete(later.file());
+            setAside(later);
         }
         disk.forceFolder(folder.path());
         LogSurvey.Found cut = survey.cutLog();
         if (survey.readable().contains(cut)) {
+            if (cut.dataEnd() > cut.end()) {
+                copyCut(cut);
+            }
             disk.truncate(cut.file(), cut.end());
         } else {
-            disk.delete(cut.file());
+            setAside(cut);
             disk.forceFolder(folder.path());
         }
+    }
+
+    /** A log of which nothing is read, and none of whose bytes is one that somebody wrote, is not kept. */
+    private void setAside(LogSurvey.Found log) throws IOException {
+        if (log.dataEnd() == 0) {
+            folder.disk().delete(log.file());
+        } else {
+            folder.disk().rename(log.file(), kept(log, 0));
+        }
+    }
+
+    private void copyCut(LogSurvey.Found cut) throws IOException {
+        Disk disk = folder.disk();
+        try (FileChannel from = disk.openToRead(cut.file()); FileChannel to = disk.create(kept(cut, cut.end()))) {
+            ByteBuffer piece = ByteBuffer.allocate(COPIED_BYTES);
+            for (long at = cut.end(); at < cut.dataEnd(); at += COPIED_BYTES) {
+                piece.clear().limit((int) Math.min(COPIED_BYTES, cut.dataEnd() - at));
+                disk.read(from, piece, at);
+                disk.write(to, piece.flip(), at - cut.end());
+            }
+            disk.force(to);
+        }
+        disk.forceFolder(folder.path());
+    }
+
+    /** File for what is cut out of a log, from an offset on. */
+    private static Path kept(LogSurvey.Found log, long offset) {
+        Path file = log.file().resolveSibling(log.file().getFileName() + ".cut-at-" + offset);
+        LOG.warn("What is not read of the log {} is kept in {}; remove it when nothing of it is needed", log.file(), file);
+        return file;
     }
 
     private void force(Path file) throws IOException {
@@ -141,7 +181,7 @@ public final class Recovery {
         MemtableCursor entries = new MemtableCursor(memtable, null, null, Long.MAX_VALUE);
         List<Table> written;
         try {
-            written = folder.write(entries, runs, new Pace(0, 0, () -> true, bytes -> { }), () -> false);
+            written = folder.write(entries, runs, new BackgroundPacer(0, 0, () -> true, bytes -> { }), () -> false);
         } finally {
             entries.close();
         }

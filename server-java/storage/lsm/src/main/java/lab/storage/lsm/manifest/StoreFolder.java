@@ -11,14 +11,13 @@ import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import lab.storage.lsm.CorruptionException;
-import lab.storage.lsm.LsmOptions;
-import lab.storage.lsm.View;
-import lab.storage.lsm.background.Pace;
+import lab.storage.lsm.background.BackgroundPacer;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.memory.MemoryBudget;
-import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.LiveEstimate;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
@@ -26,7 +25,7 @@ import lab.storage.lsm.table.TableWriter;
 
 /**
  * The files of a store: tables, logs, and the manifest that names them. Makes new ones and tells the manifest; which
- * tables a reader sees is the business of {@link View}.
+ * tables a reader sees is the business of the view.
  */
 public final class StoreFolder {
 
@@ -44,6 +43,8 @@ public final class StoreFolder {
     private final ManifestFile manifest;
     private final TreeMap<Long, Path> oldLogs = new TreeMap<>();
     private final List<Path> stray = new ArrayList<>();
+    /** What the manifest says of the boot: of this one not before all logs of another one are whole. */
+    private String boot;
     private long nextFile;
     private long lastSequence;
 
@@ -56,6 +57,7 @@ public final class StoreFolder {
         this.cleaner = cleaner;
         this.opened = opened;
         this.manifest = new ManifestFile(disk, folder);
+        this.boot = opened.boot();
         this.nextFile = opened.nextFile();
         this.lastSequence = opened.lastSequence();
     }
@@ -109,15 +111,32 @@ public final class StoreFolder {
      * Begins to change the folder: writes the manifest anew, so that what was read of it survives a loss of power, and
      * then removes what a crash left behind.
      *
-     * @param runs the ones that {@link #openTables} gave
+     * @param runs        the ones that {@link #openTables} gave
+     * @param logsAreWhole whether nothing of the logs is to be cut
      */
-    public synchronized void begin(List<Run> runs) throws IOException {
+    public synchronized void begin(List<Run> runs, boolean logsAreWhole) throws IOException {
+        if (logsAreWhole) {
+            boot = disk.boot();
+        }
         if (commit(runs, opened.firstLog(), opened.lastSequence())) {
             for (Path file : stray) {
                 disk.delete(file);
             }
         }
         stray.clear();
+    }
+
+    /** Says that the logs of before are whole from now on, for what is not was cut. */
+    public synchronized void logsAreWhole(List<Run> runs) throws IOException {
+        if (!boot.equals(disk.boot())) {
+            boot = disk.boot();
+            commit(runs, opened.firstLog(), lastSequence);
+        }
+    }
+
+    /** Whether the machine was not started anew since the logs were written. */
+    public boolean logsAreOfThisBoot() {
+        return opened.isOf(disk.boot());
     }
 
     /** Finds the tables of a folder by their names, by number. */
@@ -228,7 +247,7 @@ public final class StoreFolder {
      * @param stop    asked now and then; when it says true, what was written is removed
      * @return the tables with one reference each; none if there was no entry or it was stopped
      */
-    public List<Table> write(EntryCursor entries, List<Run> older, Pace pace, BooleanSupplier stop) throws IOException {
+    public List<Table> write(EntryCursor entries, List<Run> older, BackgroundPacer pace, BooleanSupplier stop) throws IOException {
         List<Table> written = new ArrayList<>();
         try {
             boolean more = entries.next();
@@ -298,10 +317,10 @@ public final class StoreFolder {
         disk.forceFolder(folder);
         long sequence = Math.max(lastSequence, inTablesTo);
         String known = sequence == Manifest.UNKNOWN ? "" : "last-sequence " + sequence + '\n';
-        boolean survives = manifest.commit("next-file " + nextFile + "\nfirst-log " + Math.min(firstLog, nextFile) + '\n'
+        boolean isDurable = manifest.commit((boot.isEmpty() ? "" : "boot " + boot + '\n') + "next-file " + nextFile + "\nfirst-log " + Math.min(firstLog, nextFile) + '\n'
                 + known, runs);
         lastSequence = sequence;
-        return survives;
+        return isDurable;
     }
 
     /** Gives the files up that are open. */

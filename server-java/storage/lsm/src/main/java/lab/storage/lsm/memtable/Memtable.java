@@ -4,8 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.memory.NativeMemory;
-import lab.storage.lsm.table.Keys;
 import lab.storage.lsm.table.Lookup;
 
 /**
@@ -152,22 +152,6 @@ public final class Memtable {
     /** The first node whose key is not smaller, or with null the first of all; 0 if there is none. */
     long seek(byte[] key) {
         return order.seek(key);
-    }
-
-    /** The last node whose key is smaller, or with null the last of all; 0 if there is none. */
-    long seekBefore(byte[] key, int keyLength) {
-        return order.seekBefore(key, keyLength);
-    }
-
-    /**
-     * Estimates the bytes of keys and newest values of a part: exactly up to 1,024 keys, and from at least as many of them
-     * where there are more.
-     *
-     * @param from first key, or null
-     * @param to   key after the last one, or null
-     */
-    public long approximateBytes(byte[] from, byte[] to) {
-        return order.approximateBytes(from, to);
     }
 
     /** What a node consists of. */

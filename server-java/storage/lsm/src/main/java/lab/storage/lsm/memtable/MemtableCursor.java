@@ -2,12 +2,11 @@ package lab.storage.lsm.memtable;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /**
- * Walks over a memtable as a snapshot sees it, forwards or from its end to its start: nodes lead forwards alone, so each step
- * backwards is a search. Holds a reference to it until it is closed.
+ * Walks over a memtable as a snapshot sees it. Holds a reference to it until it is closed.
  */
 public final class MemtableCursor implements EntryCursor {
 
@@ -16,9 +15,7 @@ public final class MemtableCursor implements EntryCursor {
     private final Memtable memtable;
     private final Nodes nodes;
     private final long sequence;
-    private final byte[] from;
     private final byte[] to;
-    private final boolean reverse;
     private long nextNode;
     private long version;
     private long prefix;
@@ -32,24 +29,12 @@ public final class MemtableCursor implements EntryCursor {
      * @param sequence the last write that is seen
      */
     public MemtableCursor(Memtable memtable, byte[] from, byte[] to, long sequence) {
-        this(memtable, from, to, sequence, false);
-    }
-
-    /**
-     * @param from     first key, or null
-     * @param to       key after the last one, or null
-     * @param sequence the last write that is seen
-     * @param reverse  whether the largest key comes first
-     */
-    public MemtableCursor(Memtable memtable, byte[] from, byte[] to, long sequence, boolean reverse) {
         this.memtable = memtable;
         this.nodes = memtable.nodes();
         this.sequence = sequence;
-        this.from = from;
         this.to = to;
-        this.reverse = reverse;
         memtable.retain();
-        this.nextNode = !reverse ? memtable.seek(from) : memtable.seekBefore(to, to == null ? 0 : to.length);
+        this.nextNode = memtable.seek(from);
     }
 
     @Override
@@ -58,8 +43,8 @@ public final class MemtableCursor implements EntryCursor {
             long node = nextNode;
             passed++;
             version = nodes.versionAt(node, sequence);
-            if (version == 0 && !reverse) {
-                nextNode = nodes.next(node, 0);
+            nextNode = nodes.next(node, 0);
+            if (version == 0) {
                 continue;
             }
             keyLength = nodes.keyLength(node);
@@ -67,24 +52,14 @@ public final class MemtableCursor implements EntryCursor {
                 key = new byte[keyLength * 2];
             }
             Keys.copy(nodes.data(), nodes.keyOffset(node), key, 0, keyLength);
-            nextNode = reverse ? memtable.seekBefore(key, keyLength) : nodes.next(node, 0);
-            if (version == 0) {
-                continue;
-            }
             prefix = nodes.prefix(node);
-            if (isBehind()) {
+            if (to != null && Arrays.compareUnsigned(key, 0, keyLength, to, 0, to.length) >= 0) {
                 nextNode = 0;
                 return false;
             }
             return true;
         }
         return false;
-    }
-
-    /** Whether the key lies behind the range. */
-    private boolean isBehind() {
-        return reverse ? from != null && Arrays.compareUnsigned(key, 0, keyLength, from, 0, from.length) < 0
-                : to != null && Arrays.compareUnsigned(key, 0, keyLength, to, 0, to.length) >= 0;
     }
 
     /** Share of the memtable's keys that it has passed. */

@@ -3,8 +3,8 @@ package lab.storage.lsm.memtable;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import lab.storage.lsm.table.EntryCursor;
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /**
  * The bytes of a memtable: one node for each key, from which the key's versions hang, newest first.
@@ -202,12 +202,6 @@ final class Nodes {
 
     long keyOffset(long node) {
         return link(node, data.get(INT, node + SHAPE) >>> HEIGHT_SHIFT);
-    }
-
-    /** Bytes of a node's key and its newest value. */
-    int entryBytes(long node) {
-        long version = offset((int) REFERENCE.getAcquire(data, node + VERSION));
-        return keyLength(node) + Math.max(0, valueLength(version));
     }
 
     long valueOffset(long version) {

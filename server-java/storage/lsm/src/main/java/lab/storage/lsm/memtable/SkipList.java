@@ -1,6 +1,6 @@
 package lab.storage.lsm.memtable;
 
-import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.entry.Keys;
 
 /** The order of a memtable's keys: a skip list (Pugh, 1990). One thread at a time inserts; readers need no lock. */
 final class SkipList {
@@ -81,50 +81,6 @@ final class SkipList {
             }
         }
         return next;
-    }
-
-    /** The last node whose key is smaller, or with null the last of all; 0 if there is none. */
-    long seekBefore(byte[] key, int keyLength) {
-        long prefix = key == null ? 0 : Keys.prefix(key, 0, keyLength);
-        long node = head;
-        for (int level = Nodes.MAX_HEIGHT - 1; level >= 0; level--) {
-            long next = nodes.next(node, level);
-            while (next != 0 && (key == null || nodes.compare(next, key, keyLength, prefix) < 0)) {
-                node = next;
-                next = nodes.next(node, level);
-            }
-        }
-        return node == head ? 0 : node;
-    }
-
-    /**
-     * Estimates the bytes of keys and newest values of a part. The nodes of the highest level that has {@link #SAMPLE} of
-     * them there stand for the others; a part with fewer nodes is summed up.
-     *
-     * @param from first key, or null
-     * @param to   key after the last one, or null
-     */
-    long approximateBytes(byte[] from, byte[] to) {
-        long toPrefix = to == null ? 0 : Keys.prefix(to, 0, to.length);
-        long fromPrefix = from == null ? 0 : Keys.prefix(from, 0, from.length);
-        long before = head;
-        for (int level = Nodes.MAX_HEIGHT - 1; ; level--) {
-            long node = nodes.next(before, level);
-            while (from != null && node != 0 && nodes.compare(node, from, from.length, fromPrefix) < 0) {
-                before = node;
-                node = nodes.next(node, level);
-            }
-            long count = 0;
-            long bytes = 0;
-            while (node != 0 && (to == null || nodes.compare(node, to, to.length, toPrefix) < 0)) {
-                count++;
-                bytes += nodes.entryBytes(node);
-                node = nodes.next(node, level);
-            }
-            if (count >= SAMPLE || level == 0) {
-                return bytes << LEVEL_BITS * level;
-            }
-        }
     }
 
     /** Share of the keys that a test says yes to, from the nodes of the highest level that has {@link #SAMPLE} of them. */

@@ -4,6 +4,7 @@ import static lab.storage.lsm.disk.Encoding.BYTE;
 import static lab.storage.lsm.disk.Encoding.INT;
 
 import java.lang.foreign.MemorySegment;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.memory.NativeBuffer;
 
 /** Reads the contents of a block: values, then keys, then restarts. */

@@ -3,8 +3,7 @@ package lab.storage.lsm.table;
 import io.airlift.compress.v3.Decompressor;
 import io.airlift.compress.v3.MalformedInputException;
 import java.lang.foreign.MemorySegment;
-import lab.storage.lsm.Compression;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Encoding;
 
 /**

@@ -9,10 +9,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.function.Supplier;
-import lab.storage.lsm.Compression;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
-/** A table of the second format: filter, prefix-compressed blocks, and an index of numbers. */
+/** A table as {@code table_format.md} describes it: filter, prefix-compressed blocks, and an index of numbers. */
 final class BlockTable extends Table {
 
     /** Numbers of the parts that are no blocks. */
@@ -125,7 +126,7 @@ final class BlockTable extends Table {
     }
 
     @Override
-    void verifyIndex(Checks by, Supplier<DamagedRange> all) {
+    void verifyIndex(BlockChecksums by, Supplier<DamagedRange> all) {
         long footer = data.byteSize() - TableFormat.FOOTER_BYTES;
         by.check("footer", FOOTER, footer, data.byteSize() - TableFormat.CHECKSUM_FROM_END, footerChecksum, all);
         by.check("index", INDEX, prefixes - TableFormat.INDEX_HEAD_BYTES, footer, indexChecksum, all);
@@ -252,7 +253,7 @@ final class BlockTable extends Table {
     }
 
     @Override
-    BlockwiseCursor blockwise() {
+    BlockTableCursor blockwise() {
         return new BlockTableCursor(this);
     }
 }

@@ -5,9 +5,11 @@ import static lab.storage.lsm.disk.Encoding.INT;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
-/** Walks over one table of the second format. */
-final class BlockTableCursor implements BlockwiseCursor {
+/** Walks over one table. */
+final class BlockTableCursor implements EntryCursor {
 
     private static final int FIRST_KEY_BYTES = 64;
 
@@ -57,8 +59,8 @@ final class BlockTableCursor implements BlockwiseCursor {
         this.block = -1;
     }
 
-    @Override
-    public void only(long number) {
+    /** Moves before the first entry of a block, after whose last entry {@link #next()} finds none. */
+    void only(long number) {
         last = number;
         enter(number);
     }

@@ -3,6 +3,7 @@ package lab.storage.lsm.table;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.HexFormat;
+import lab.storage.lsm.entry.Keys;
 
 /**
  * Keys that cannot be read, since a part of a table is damaged.

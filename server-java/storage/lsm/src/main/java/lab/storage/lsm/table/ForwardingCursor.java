@@ -1,6 +1,7 @@
 package lab.storage.lsm.table;
 
 import java.lang.foreign.MemorySegment;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** Walks over entries that other cursors show, one cursor after the other. */
 abstract class ForwardingCursor implements EntryCursor {

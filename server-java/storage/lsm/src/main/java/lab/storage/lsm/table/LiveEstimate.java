@@ -2,10 +2,10 @@ package lab.storage.lsm.table;
 
 import java.util.List;
 import lab.storage.StorageException;
-import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.entry.Keys;
 
 /**
- * Estimates how many of the keys in a new table or memtable are in older tables too, by asking those for a sample. From
+ * Estimates how many of the keys in a new table are in older tables too, by asking those for a sample. From
  * it follow the number of live keys and the share of dead bytes, without reading anything.
  */
 public final class LiveEstimate {
@@ -48,16 +48,8 @@ public final class LiveEstimate {
         return contains(older, lookup, key, length, hash);
     }
 
-    /** Estimates how many keys of a memtable older tables have too, from a sample of them. */
-    public static long old(Memtable memtable, List<Run> older) {
-        if (older.isEmpty()) {
-            return 0;
-        }
-        Lookup lookup = new Lookup();
-        return memtable.estimate((key, length) -> contains(older, lookup, key, length, Keys.hash(key, length)));
-    }
-
-    private static boolean contains(List<Run> runs, Lookup lookup, byte[] key, int length, long hash) {
+    /** Whether one of some runs probably has a key. */
+    public static boolean contains(List<Run> runs, Lookup lookup, byte[] key, int length, long hash) {
         lookup.key = key;
         lookup.keyLength = length;
         lookup.hash = hash;

@@ -1,6 +1,8 @@
 package lab.storage.lsm.table;
 
 import java.lang.foreign.MemorySegment;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /**
  * A key that is looked for, and where its value was found. One for each thread, used again and again, so that a lookup

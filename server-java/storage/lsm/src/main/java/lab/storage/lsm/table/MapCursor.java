@@ -4,6 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.SortedMap;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 
 /** Walks over a sorted map as if it were a table; a null value is a delete. */
 public class MapCursor implements EntryCursor {

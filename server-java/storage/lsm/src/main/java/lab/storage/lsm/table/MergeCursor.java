@@ -3,6 +3,7 @@ package lab.storage.lsm.table;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** Merges sorted sources into one. Of entries with the same key only that of the newest source is shown. */
 public final class MergeCursor implements EntryCursor {
@@ -21,21 +22,12 @@ public final class MergeCursor implements EntryCursor {
      * @param dropTombstones whether deletes are left out; right only if no older source lies under these
      */
     public MergeCursor(List<? extends EntryCursor> newestFirst, boolean dropTombstones) {
-        this(newestFirst, dropTombstones, false);
-    }
-
-    /**
-     * @param newestFirst    the sources, the newest one first; closed with this cursor
-     * @param dropTombstones whether deletes are left out; right only if no older source lies under these
-     * @param reverse        whether the sources begin with their largest keys
-     */
-    public MergeCursor(List<? extends EntryCursor> newestFirst, boolean dropTombstones, boolean reverse) {
         this.dropTombstones = dropTombstones;
         this.all = newestFirst;
         this.heap = new Source[newestFirst.size()];
         int age = 0;
         for (EntryCursor cursor : newestFirst) {
-            Source source = new Source(cursor, age++, reverse);
+            Source source = new Source(cursor, age++);
             if (source.advance()) {
                 heap[size++] = source;
             }
@@ -158,13 +150,11 @@ public final class MergeCursor implements EntryCursor {
 
         private final EntryCursor cursor;
         private final int age;
-        private final boolean reverse;
         private long prefix;
 
-        Source(EntryCursor cursor, int age, boolean reverse) {
+        Source(EntryCursor cursor, int age) {
             this.cursor = cursor;
             this.age = age;
-            this.reverse = reverse;
         }
 
         boolean advance() {
@@ -182,11 +172,11 @@ public final class MergeCursor implements EntryCursor {
 
         boolean before(Source other) {
             if (prefix != other.prefix) {
-                return Long.compareUnsigned(prefix, other.prefix) < 0 != reverse;
+                return Long.compareUnsigned(prefix, other.prefix) < 0;
             }
             int order = Arrays.compareUnsigned(cursor.key(), 0, cursor.keyLength(), other.cursor.key(), 0,
                     other.cursor.keyLength());
-            return order != 0 ? order < 0 != reverse : age < other.age;
+            return order != 0 ? order < 0 : age < other.age;
         }
     }
 }

@@ -3,6 +3,7 @@ package lab.storage.lsm.table;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import lab.storage.lsm.entry.EntryCursor;
 
 /**
  * Tables that together are one sorted sequence: no two of them overlap. Of two runs the newer one has the newer versions.
@@ -63,23 +64,13 @@ public record Run(int level, List<Table> tables) {
             return tables.getFirst().cursor(from, to);
         }
         int first = from == null ? 0 : firstTableTo(from, from.length);
-        return new RunCursor(tables.subList(first, tables.size()), false, false, from, to);
-    }
-
-    /** Walks over a part from its end to its start; the caller holds the tables. */
-    public EntryCursor reverseCursor(byte[] from, byte[] to) {
-        int count = tables.size();
-        if (to != null && count > 1) {
-            // The first table that does not end before the bound is the last one that may hold a smaller key.
-            count = Math.min(count, firstTableTo(to, to.length) + 1);
-        }
-        return new RunCursor(tables.subList(0, count).reversed(), true, false, from, to);
+        return new RunCursor(tables.subList(first, tables.size()), false, from, to);
     }
 
     /** The same as {@link #cursor} for a merge, which must not give damaged bytes a checksum that is right. */
     public EntryCursor verifiedCursor(byte[] from, byte[] to) {
         int first = from == null ? 0 : firstTableTo(from, from.length);
-        return new RunCursor(tables.subList(first, tables.size()), false, true, from, to);
+        return new RunCursor(tables.subList(first, tables.size()), true, from, to);
     }
 
     /** Whether a part of it is known to be damaged. */
@@ -90,19 +81,6 @@ public record Run(int level, List<Table> tables) {
             }
         }
         return false;
-    }
-
-    /** Sums up {@link Table#approximateBytes}: too much by one block at each end of the part, and never too little. */
-    public long approximateBytes(byte[] from, byte[] to) {
-        long bytes = 0;
-        for (int i = from == null ? 0 : firstTableTo(from, from.length); i < tables.size(); i++) {
-            Table table = tables.get(i);
-            if (to != null && Arrays.compareUnsigned(table.firstKey(), to) >= 0) {
-                break;
-            }
-            bytes += table.approximateBytes(from, to);
-        }
-        return bytes;
     }
 
     /** Returns the size of all tables. */
@@ -122,7 +100,7 @@ public record Run(int level, List<Table> tables) {
     }
 
     /** Runs of level 0 among some, newest first; every read has to look into one of them after the other. */
-    public static int fresh(List<Run> runs) {
+    public static int level0(List<Run> runs) {
         int fresh = 0;
         while (fresh < runs.size() && runs.get(fresh).level() == 0) {
             fresh++;

@@ -2,12 +2,12 @@ package lab.storage.lsm.table;
 
 import java.util.Arrays;
 import java.util.List;
+import lab.storage.lsm.entry.EntryCursor;
 
-/** Walks over the tables of a run, one after the other, forwards or from their end to their start. */
+/** Walks over the tables of a run, one after the other. */
 final class RunCursor extends ForwardingCursor {
 
     private final List<Table> tables;
-    private final boolean reverse;
     private final byte[] from;
     private final byte[] to;
     private final boolean verifies;
@@ -16,12 +16,11 @@ final class RunCursor extends ForwardingCursor {
 
     /**
      * @param tables   those to walk over, in this order; what lies outside the range at their end does no harm
-     * @param verifies whether each block is checked again; not in reverse
+     * @param verifies whether each block is checked again
      */
-    RunCursor(List<Table> tables, boolean reverse, boolean verifies, byte[] from, byte[] to) {
+    RunCursor(List<Table> tables, boolean verifies, byte[] from, byte[] to) {
         this.verifies = verifies;
         this.tables = tables;
-        this.reverse = reverse;
         this.from = from;
         this.to = to;
     }
@@ -33,20 +32,13 @@ final class RunCursor extends ForwardingCursor {
                 return false;
             }
             Table table = tables.get(nextTable++);
-            if (isBehind(table)) {
+            if (to != null && Arrays.compareUnsigned(table.firstKey(), to) >= 0) {
                 nextTable = tables.size();
                 return false;
             }
-            entries = reverse ? table.reverseCursor(from, to)
-                    : verifies ? table.verifiedCursor(from, to) : table.cursor(from, to);
+            entries = verifies ? table.verifiedCursor(from, to) : table.cursor(from, to);
         }
         return true;
-    }
-
-    /** Whether a table lies behind the range. */
-    private boolean isBehind(Table table) {
-        return reverse ? from != null && Arrays.compareUnsigned(table.lastKey(), from) < 0
-                : to != null && Arrays.compareUnsigned(table.firstKey(), to) >= 0;
     }
 
     @Override

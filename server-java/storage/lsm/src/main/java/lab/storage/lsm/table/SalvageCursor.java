@@ -1,13 +1,14 @@
 package lab.storage.lsm.table;
 
 import java.util.function.Consumer;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** Walks over those blocks of a table that are whole. */
 final class SalvageCursor extends ForwardingCursor {
 
     private final Table table;
-    private final BlockwiseCursor entries;
+    private final BlockTableCursor entries;
     private final Consumer<CorruptionException> damaged;
     private long nextBlock;
     private boolean entered;

@@ -16,9 +16,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import lab.storage.StorageException;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.disk.Encoding;
+import lab.storage.lsm.entry.EntryCursor;
 
 /**
  * An immutable sorted file, mapped into memory.
@@ -43,7 +44,7 @@ public abstract class Table {
     private final AtomicInteger references = new AtomicInteger(1);
     private Disk disk = Disk.REAL;
     private Executor cleaner = Runnable::run;
-    private Checks checks;
+    private BlockChecksums checks;
     private volatile boolean obsolete;
 
     Table(long id, Path file, Arena arena, MemorySegment data) {
@@ -59,7 +60,7 @@ public abstract class Table {
     }
 
     /**
-     * Maps a table file of any known format and checks its index, filter and footer.
+     * Maps a table file and checks its index, filter and footer.
      *
      * @param cleaner   does the unmapping and deleting, which may take milliseconds
      * @param everyRead whether a block is checked each time that it is read
@@ -72,17 +73,11 @@ public abstract class Table {
         try {
             channel = disk.openToRead(file);
             MemorySegment data = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
-            int version = version(file, data);
-            Table table = switch (version) {
-                case TableFormat.FIRST_VERSION -> new FirstFormatTable(id, file, arena, data);
-                case TableFormat.VERSION -> new BlockTable(id, file, arena, data);
-                default -> throw new CorruptionException(file, data.byteSize() - TableFormat.VERSION_FROM_END,
-                        "the format has version " + version + ", this program knows " + TableFormat.FIRST_VERSION
-                                + " to " + TableFormat.VERSION);
-            };
+            checkFormat(file, data);
+            Table table = new BlockTable(id, file, arena, data);
             table.disk = disk;
             table.cleanWith(cleaner);
-            table.checks = new Checks(disk, file, channel, table.blocks(), everyRead);
+            table.checks = new BlockChecksums(disk, file, channel, table.blocks(), everyRead);
             return table;
         } catch (Throwable e) {
             arena.close();
@@ -93,23 +88,24 @@ public abstract class Table {
         }
     }
 
-    private static int version(Path file, MemorySegment data) {
+    private static void checkFormat(Path file, MemorySegment data) {
         long size = data.byteSize();
-        if (size < FirstFormatTable.FOOTER_BYTES) {
+        if (size < TableFormat.FOOTER_BYTES) {
             throw new CorruptionException(file, 0, "the file has " + size + " bytes, fewer than a footer");
         }
         if (data.get(LONG, size - TableFormat.MAGIC_FROM_END) != TableFormat.MAGIC) {
             throw new CorruptionException(file, size - TableFormat.MAGIC_FROM_END, "this is not the end of a table");
         }
-        return data.get(INT, size - TableFormat.VERSION_FROM_END);
+        int version = data.get(INT, size - TableFormat.VERSION_FROM_END);
+        if (version != TableFormat.VERSION) {
+            throw new CorruptionException(file, size - TableFormat.VERSION_FROM_END, "the format has version " + version
+                    + ", this program knows " + TableFormat.VERSION);
+        }
     }
 
     /** Position of the footer, after its checksum was found right. */
     static long checkedFooter(Path file, MemorySegment data, int footerBytes) {
         long footer = data.byteSize() - footerBytes;
-        if (footer < 0) {
-            throw new CorruptionException(file, 0, "the file has " + data.byteSize() + " bytes, fewer than a footer");
-        }
         long checked = data.byteSize() - TableFormat.CHECKSUM_FROM_END;
         int expected = data.get(INT, checked);
         int got = Encoding.checksum(data, footer, checked);
@@ -187,8 +183,26 @@ public abstract class Table {
         return !damaged().isEmpty();
     }
 
+    /**
+     * Says what is behind the error that Java makes of the signal for a page of a mapped file that cannot be read.
+     *
+     * @param tables those that were read
+     */
+    public static StorageException unreadable(List<Table> tables, InternalError signal) {
+        for (Table table : tables) {
+            long sizeBytes = table.file.toFile().length();
+            if (sizeBytes < table.sizeBytes()) {
+                return new CorruptionException(table.file, sizeBytes, "the file has become shorter while it was in use; it had "
+                        + table.sizeBytes() + " bytes");
+            }
+        }
+        return new StorageException("A page of a table in " + (tables.isEmpty() ? "the store" : tables.getFirst().file
+                .getParent()) + " cannot be read: " + signal.getMessage() + ". Check the disk; the log of the kernel says more.",
+                signal);
+    }
+
     /** Checks again what was checked at open. */
-    abstract void verifyIndex(Checks by, Supplier<DamagedRange> all);
+    abstract void verifyIndex(BlockChecksums by, Supplier<DamagedRange> all);
 
     /** Number of blocks. */
     public abstract long blocks();
@@ -246,28 +260,6 @@ public abstract class Table {
         return references.get();
     }
 
-    /** Walks over a part from its end to its start; otherwise as {@link #cursor}. */
-    public final EntryCursor reverseCursor(byte[] from, byte[] to) {
-        return new ReverseTableCursor(this, from, to);
-    }
-
-    /**
-     * Bytes of the blocks in which the entries of a part lie: not less than the entries take, and at most as much more as
-     * one block at each end.
-     *
-     * @param from first key, or null
-     * @param to   key after the last one, or null
-     */
-    final long approximateBytes(byte[] from, byte[] to) {
-        if (from != null && Arrays.compareUnsigned(lastKey(), from) < 0
-                || to != null && Arrays.compareUnsigned(firstKey(), to) >= 0) {
-            return 0;
-        }
-        long first = from == null ? 0 : Math.max(0, blockFor(from, from.length));
-        long end = to == null ? blocks() : blockFor(to, to.length) + 1;
-        return Math.max(0, blockOffset(end) - blockOffset(first));
-    }
-
     /**
      * Walks over the blocks that are whole, for a table of which others are damaged.
      *
@@ -281,7 +273,7 @@ public abstract class Table {
     abstract long blockFor(byte[] key, int keyLength);
 
     /** Walks over single blocks. */
-    abstract BlockwiseCursor blockwise();
+    abstract BlockTableCursor blockwise();
 
     /** Takes a reference. Only for one who knows that somebody else holds one. */
     public final void retain() {

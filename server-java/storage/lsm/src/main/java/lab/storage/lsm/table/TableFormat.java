@@ -5,7 +5,6 @@ public final class TableFormat {
 
     /** "LABTABLE" read as a little-endian number. */
     static final long MAGIC = 0x454c42415442414cL;
-    static final int FIRST_VERSION = 1;
     static final int VERSION = 2;
 
     /** A block is closed once it has this many bytes; one entry may make it larger. */

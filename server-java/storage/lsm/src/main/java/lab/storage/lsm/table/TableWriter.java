@@ -11,9 +11,10 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.zip.CRC32C;
-import lab.storage.lsm.Compression;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.disk.Encoding;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 import lab.storage.lsm.memory.NativeBuffer;
 
 /**

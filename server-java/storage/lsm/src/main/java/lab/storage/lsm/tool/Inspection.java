@@ -9,12 +9,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
-import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.CorruptionException;
+import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.log.LogReader;
 import lab.storage.lsm.manifest.LogSurvey;
 import lab.storage.lsm.manifest.Manifest;
 import lab.storage.lsm.manifest.StoreFolder;
-import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.Table;
 
 /** Reads all files of a store without changing any, and names what is damaged. */
@@ -83,9 +84,12 @@ final class Inspection {
         SortedMap<Long, Path> logs = StoreFolder.logsIn(folder);
         try {
             LogSurvey survey = LogSurvey.of(manifest == null ? logs : logs.tailMap(manifest.firstLog()),
-                    manifest == null ? Manifest.UNKNOWN : manifest.lastSequence());
+                    manifest == null ? Manifest.UNKNOWN : manifest.lastSequence(),
+                    manifest != null && manifest.isOf(Disk.REAL.boot()));
             survey.check();
-            if (survey.cut() != null) {
+            if (survey.laterWrites() > 0) {
+                damage.add(survey.hole());
+            } else if (survey.cut() != null) {
                 out.println("The next start will cut what was never forced to disk: " + survey.cut());
             }
             return survey;

@@ -14,16 +14,16 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
-import lab.storage.lsm.Compression;
-import lab.storage.lsm.CorruptionException;
-import lab.storage.lsm.LsmOptions;
+import lab.storage.lsm.disk.CorruptionException;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.EntryCursor;
 import lab.storage.lsm.log.LogReader;
 import lab.storage.lsm.manifest.LogSurvey;
 import lab.storage.lsm.manifest.Manifest;
 import lab.storage.lsm.manifest.ManifestFile;
 import lab.storage.lsm.manifest.StoreFolder;
-import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.options.LsmOptions;
+import lab.storage.lsm.table.Compression;
 import lab.storage.lsm.table.LiveEstimate;
 import lab.storage.lsm.table.MapCursor;
 import lab.storage.lsm.table.Run;
@@ -72,7 +72,8 @@ final class Repair {
             long firstLog = manifestIsWhole ? manifest.firstLog() : 0;
             long sequence = manifestIsWhole ? manifest.lastSequence() : Manifest.UNKNOWN;
             SortedMap<Long, Path> needed = logs.tailMap(firstLog);
-            if (!isWhole(needed, sequence)) {
+            LogSurvey survey = survey(needed, sequence, manifest != null && manifest.isOf(Disk.REAL.boot()));
+            if (survey == null || survey.laterWrites() > 0) {
                 salvageLogs(needed);
                 firstLog = nextFile;
             }
@@ -164,12 +165,18 @@ final class Repair {
         return Table.open(number, file);
     }
 
-    private static boolean isWhole(SortedMap<Long, Path> logs, long sequence) throws IOException {
+    /** Null if a part of them is damaged that was known to be on disk. */
+    private LogSurvey survey(SortedMap<Long, Path> logs, long sequence, boolean ofThisBoot) throws IOException {
         try {
-            LogSurvey.of(logs, sequence).check();
-            return true;
+            LogSurvey survey = LogSurvey.of(logs, sequence, ofThisBoot);
+            survey.check();
+            if (survey.laterWrites() > 0) {
+                report(survey.hole());
+            }
+            return survey;
         } catch (CorruptionException e) {
-            return false;
+            report(e);
+            return null;
         }
     }
 
@@ -177,14 +184,18 @@ final class Repair {
         TreeMap<byte[], byte[]> newest = new TreeMap<>(Arrays::compareUnsigned);
         for (Map.Entry<Long, Path> log : logs.entrySet()) {
             try (LogReader reader = new LogReader(log.getValue())) {
+                LogReader.Records keep = (key, value) -> newest.put(key, value == null ? null
+                        : value.toArray(ValueLayout.JAVA_BYTE));
                 try {
                     reader.begun(log.getKey());
                 } catch (CorruptionException e) {
                     report(e);
                 }
-                reader.salvage((key, value) -> newest.put(key, value == null ? null
-                        : value.toArray(ValueLayout.JAVA_BYTE)));
-                out.println(log.getValue().getFileName() + ": " + reader.writes() + " whole writes");
+                reader.replay(keep);
+                long before = reader.writes();
+                reader.salvage(keep);
+                out.println(log.getValue().getFileName() + ": " + reader.writes() + " whole writes kept, "
+                        + (reader.writes() - before) + " of them after a damaged part");
             }
             setAside(log.getValue());
         }

@@ -11,8 +11,8 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.StorageException;
-import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 import org.junit.jupiter.api.Test;
@@ -43,9 +43,9 @@ class FailedMoveTest {
     private record Unchangeable(List<Run> runs, CountDownLatch failed, AtomicInteger tries) implements Compactor.Target {
 
         @Override
-        public Compactor.Hold hold() {
+        public Compactor.Pin pin() {
             runs.forEach(run -> run.tables().forEach(Table::retain));
-            return new Compactor.Hold(runs, () -> runs.forEach(run -> run.tables().forEach(Table::release)));
+            return new Compactor.Pin(runs, () -> runs.forEach(run -> run.tables().forEach(Table::release)));
         }
 
         @Override

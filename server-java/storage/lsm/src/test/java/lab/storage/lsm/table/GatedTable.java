@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** A table of deletes whose cursor stops half-way until it is let go. */
 public final class GatedTable extends UnmappedTable {

@@ -16,7 +16,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.LongAdder;
-import lab.storage.lsm.Compression;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.memory.NativeBuffer;
 import org.junit.jupiter.api.Test;

@@ -16,8 +16,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
-import lab.storage.lsm.Compression;
 import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.entry.EntryCursor;
+import lab.storage.lsm.entry.Keys;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -119,13 +120,8 @@ class TablePropertyTest {
     }
 
     private static void walk(Table table, byte[] from, byte[] to, Map<byte[], byte[]> expected) {
-        List<Map.Entry<byte[], byte[]>> entries = new ArrayList<>(expected.entrySet());
-        walk(table.cursor(from, to), entries);
-        walk(table.reverseCursor(from, to), entries.reversed());
-    }
-
-    private static void walk(EntryCursor cursor, List<Map.Entry<byte[], byte[]>> expected) {
-        for (Map.Entry<byte[], byte[]> entry : expected) {
+        EntryCursor cursor = table.cursor(from, to);
+        for (Map.Entry<byte[], byte[]> entry : expected.entrySet()) {
             assertTrue(cursor.next());
             assertArrayEquals(entry.getKey(), Arrays.copyOf(cursor.key(), cursor.keyLength()));
             assertArrayEquals(entry.getValue(),

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import lab.storage.lsm.entry.EntryCursor;
 
 /** A table without a file, for tests of who holds tables. */
 public class UnmappedTable extends Table {
@@ -82,7 +83,7 @@ public class UnmappedTable extends Table {
     }
 
     @Override
-    BlockwiseCursor blockwise() {
+    BlockTableCursor blockwise() {
         throw new UnsupportedOperationException("it has no blocks");
     }
 
@@ -92,7 +93,7 @@ public class UnmappedTable extends Table {
     }
 
     @Override
-    void verifyIndex(Checks by, Supplier<DamagedRange> all) {
+    void verifyIndex(BlockChecksums by, Supplier<DamagedRange> all) {
         // There is none.
     }
 }

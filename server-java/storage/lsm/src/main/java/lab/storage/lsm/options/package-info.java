@@ -1,0 +1,2 @@
+/** The settings of a store. */
+package lab.storage.lsm.options;
