@@ -92,7 +92,8 @@ FIELDS = st.lists(
 def test_every_whole_head_is_answered_and_none_with_a_failure(
     server: RunningServer, method: str, target: str, fields: list[tuple[str, str]]
 ) -> None:
-    head = f"{method} {target} HTTP/1.1\r\nHost: lab\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
+    lines = (f"{name}: {value}\r\n" for name, value in (("Host", "lab"), *fields))
+    head = f"{method} {target} HTTP/1.1\r\n" + "".join(lines) + "\r\n"
     answer = _ask(server, head.encode())
     assert answer.startswith(b"HTTP/1.1 "), (head, answer)
     assert not answer.startswith(b"HTTP/1.1 5"), (head, answer)
