@@ -59,6 +59,7 @@ __all__ = ["Lab", "Past", "published", "report"]
 
 #: Frames of a flame graph that a notebook leaves out, as a share of the whole: the executed notebook keeps each graph.
 DRAWN_FRAME_SHARE = 0.001
+TRUEPACE = "truepace"
 #: The figure of the trials of a role.
 _FIGURES = {ROUND: report.floors, STALL: report.stall, LOOP: report.loop_rates, OUTAGE: report.outage}
 
@@ -149,14 +150,20 @@ class Lab:
         return lab
 
     def _sentinel(self) -> None:
-        """A fixed small load on a handler that does nothing: is this machine as it was in earlier runs?"""
+        """A fixed small load on a handler that does nothing: is this machine as it was in earlier runs?
+
+        It is always ours, whatever generator the run has: the latencies of two generators are no history. So a run on
+        a machine without ours has none.
+        """
+        if not self._measurement.has_generator(TRUEPACE):
+            return
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
         rate = Rate(SENTINEL_RPS, "fixed")
         step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), self._idle(name))
         self._servers.stop()
         seen = judge_sentinel(step, earlier)
-        self.folder.update_manifest(sentinel=seen.as_json())
+        self.folder.update_manifest(sentinel={**seen.as_json(), "generator": TRUEPACE})
         print(seen.sentence)
 
     def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:

@@ -1,4 +1,4 @@
-"""What the rules ask of a step: its rate, its latencies, its errors, and whether its latencies may be quoted at all.
+"""What the rules ask of a step: its latencies as far as they may be quoted, its samples, its line.
 
 Of its profile: whether it is evidence, which ones a report shows, and which two are compared.
 """
@@ -8,21 +8,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
 from runners.analysis import intervals
+from runners.analysis.counts import ERRORS as ERRORS
+from runners.analysis.counts import LEAST_ACHIEVED as LEAST_ACHIEVED
+from runners.analysis.counts import RESPONSE as RESPONSE
+from runners.analysis.counts import SERVICE as SERVICE
+from runners.analysis.counts import achieved_rps as achieved_rps
+from runners.analysis.counts import achieved_share as achieved_share
+from runners.analysis.counts import errors as errors
+from runners.analysis.counts import number as number
+from runners.analysis.counts import offered_rps as offered_rps
+from runners.analysis.counts import per_second as per_second
 from runners.analysis.intervals import Bounded
+from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level
+from runners.analysis.validity import fell_short as fell_short
+from runners.analysis.validity import only_late as only_late
+from runners.analysis.validity import why_not as why_not
 from runners.design.session import FILL
 from runners.design.setting import ENGINES
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
-LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
-RESPONSE, SERVICE = "response", "service"
 #: What reports call an engine, or a setting of one that has a name of its own.
 ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
     "rocksdb-tuned": "RocksDB tuned",
@@ -68,90 +80,20 @@ def held(step: Step) -> Held | None:
     return Held(count / sent, most_us) if count > 0 and sent > 0 and write.known(most_us) else None
 
 
-def number(step: Step, column: str) -> float:
-    """Return a value of the step's summary; NaN when it is not there."""
-    summary = step.frames["summary"]
-    known = not summary.empty and column in summary  # older runs lack younger columns
-    value: Any = summary[column].iat[0] if known else math.nan
-    return math.nan if pd.isna(value) else float(value)
-
-
-#: Columns of the summary that count requests without a good response, and what each says of them.
-ERRORS = {
-    "non_2xx": "non 2xx", "connect_errors": "connect", "read_errors": "read", "write_errors": "write",
-    "timeouts": "timeout", "parse_errors": "parse",
-}  # fmt: skip
-
-
-def errors(step: Step) -> dict[str, float]:
-    """Return how many requests had no good response, by kind; kinds that the generator does not count are left out."""
-    return {column: count for column in ERRORS if write.known(count := number(step, column))}
-
-
-def offered_rps(step: Step) -> float:
-    """Return the offered rate; NaN in closed loop."""
-    value = number(step, "offered_rps")
-    asked = step.record.offered_rps
-    return float(asked) if math.isnan(value) and isinstance(asked, (int, float)) else value
-
-
-def achieved_rps(step: Step) -> float:
-    return number(step, "achieved_rps")
-
-
-def achieved_share(step: Step) -> float:
-    """Achieved over offered; NaN in closed loop."""
-    offered = offered_rps(step)
-    return achieved_rps(step) / offered if offered else math.nan
-
-
-def fell_short(step: Step) -> bool:
-    """Return whether the step responded to less than was offered, by its own word or by its figures."""
-    return step.saturated or achieved_share(step) < LEAST_ACHIEVED
-
-
 def was_held_up(step: Step) -> bool:
-    """Return whether the step fell short although at least half of its seconds kept the rate: a stall, not its
-    capacity.
-    """
-    completed = per_second(step)["completed"]
-    return fell_short(step) and len(completed) > 1 and float(completed.median()) >= LEAST_ACHIEVED * offered_rps(step)
+    """Return whether the step fell short although at least half of its seconds kept the rate."""
+    return cause(step) is Cause.HELD_UP
 
 
 def is_saturated(step: Step) -> bool:
-    """Return whether the step was offered more than it can serve."""
-    return fell_short(step) and not was_held_up(step)
+    """Return whether the step was offered more than its server can serve."""
+    return cause(step) is Cause.SATURATION
 
 
 def quotable(step: Step) -> bool:
-    """Return whether the step's latencies mean anything: valid, at its rate, with samples.
-
-    In saturation a response time is the length of the queue, which grows with the length of the run.
-    """
-    return step.valid and not fell_short(step) and not step.frames["percentiles"].empty
-
-
-def why_not(step: Step) -> str:
-    """Return why a step's latencies may not be quoted; empty when they may."""
-    if fell_short(step):
-        return "saturated" if is_saturated(step) else "held up"
-    if not step.valid:
-        return ", ".join(step.record.invalid_reasons) or "marked invalid"
-    return "" if quotable(step) else "no latencies recorded"
-
-
-def only_late(step: Step) -> bool:
-    """Return whether nothing speaks against a step but that its generator sent late: its rate got its responses all
-    the same.
-
-    A response time counts from the intended start, so lateness is in it. And where requests are served in the order in
-    which they come, one that comes later gets no earlier response: it ends at the later of its arrival and the end of
-    the one before it, plus its service (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical
-    Proceedings of the Cambridge Philosophical Society 48). So the response times of such a step are upper bounds of
-    what a generator on time would have read.
-    """
-    reasons = set(step.record.invalid_reasons)
-    return not step.valid and reasons == {NOT_KEPT_UP} and not fell_short(step)
+    """Return whether all latencies of a step mean anything."""
+    latencies = may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL)
+    return latencies and not step.frames["percentiles"].empty
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
@@ -214,12 +156,12 @@ def latency_text(step: Step, level: float) -> str:
     if (value := quoted(step, level)) is not None:
         return written(value)
     bound = at_most(step, level)
-    return written_at_most(bound) if bound is not None else why_not(step) or write.UNKNOWN
+    return written_at_most(bound) if bound is not None else in_short(step) or write.UNKNOWN
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """As `at`, but None from a step whose latencies mean nothing."""
-    return at(step, level, kind) if quotable(step) else None
+    """As `at`, but None where that percentile of the step means nothing."""
+    return at(step, level, kind) if may_quote_level(step, level, kind) else None
 
 
 def samples(step: Step) -> int:
@@ -234,16 +176,6 @@ def thin_levels(step: Step) -> list[float]:
     rows = step.frames["percentiles"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
     return [float(level) for level in rows["percentile"]]
-
-
-def per_second(step: Step) -> pd.DataFrame:
-    """Return the whole seconds of a step, in order; a last piece of a second with few requests is left out."""
-    rows = step.frames["intervals"]
-    rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
-    rows = rows[rows["count"] > 0]
-    if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
-        rows = rows.iloc[:-1]
-    return rows.reset_index(drop=True)
 
 
 def how_it_ended(run: Run) -> str:
@@ -290,47 +222,20 @@ def tool(step: Step) -> str:
     return step.record.generator.tool
 
 
-NOT_KEPT_UP = "the generator did not keep up with its own schedule"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """`reasons` is empty for a valid step. A saturated step is valid as a statement about rate, not about latency."""
-
-    reasons: tuple[str, ...]
-    saturated: bool
-
-    @property
-    def valid(self) -> bool:
-        return not self.reasons
-
-
-def judge(step: Step) -> Verdict:
-    """Return the verdict on a step: what its metadata already says against it, and what its numbers say."""
-    reasons = list(step.record.invalid_reasons)
-    summary = step.frames.get("summary")
-    if summary is None or summary.empty or not summary["completed"].iloc[0] > 0:
-        return Verdict((*reasons, "no response was recorded"), saturated=False)
-    if step.record.sweep is not None:
-        return Verdict(tuple(reasons), saturated=False)  # each of its steps is judged apart
-    row = summary.iloc[0]
-    saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < LEAST_ACHIEVED * row["offered_rps"])
-    kept_up = row["kept_up"]
-    if not saturated and not pd.isna(kept_up) and not bool(kept_up):
-        reasons.append(NOT_KEPT_UP)
-    return Verdict(tuple(reasons), saturated)
-
-
 SHOWN_LEVELS = (0.5, 0.99)
 
 
 def line(step: Step) -> str:
-    """Return rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
+    """Return rates, percentiles with their intervals, samples and errors. What may not be quoted is not; why, is.
+
+    Errors lead where too many requests failed.
+    """
     name = title(step) + (" profiled" if step.profiled else "")
-    if not step.valid:
-        bound = at_most(step, SHOWN_LEVELS[-1])
-        most = f"; {write.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}" if bound else ""
-        return f"{name}: NOT VALID: {why_not(step)}{most}"
+    seen = cause(step)
+    if seen in FAILED:
+        return f"{name}: FAILED: {why_not(step)}"
+    if not may_quote(step, Aspect.RATE) and seen not in (Cause.HELD_UP, Cause.GENERATOR):
+        return f"{name}: NOT VALID: {why_not(step)}"
     if (sweep := step.record.sweep) is not None:
         low, high = write.rate(min(sweep.rates)), write.rate(max(sweep.rates))
         return f"{name}: {write.several(len(sweep.rates), 'short step')} from {low} to {high}"
@@ -338,14 +243,16 @@ def line(step: Step) -> str:
     if not write.known(offered):
         many = step.record.connections
         loop = f"closed loop on {write.connections(many)}" if many and many != 1 else "closed loop"
-        return f"{name}: {loop}, {write.rate(achieved)}"
+        least = f"at least {write.rate(achieved)}, for {why_not(step)}"
+        return f"{name}: {loop}, {least if seen is Cause.GENERATOR else write.rate(achieved)}"
     rates = f"{write.rate(achieved)} of {write.rate(offered)}"
     if fell_short(step):
         return f"{name}: {rates}, {why_not(step)}: its latency is the length of a queue and is not shown"
-    values = [(level, quoted(step, level)) for level in SHOWN_LEVELS]
-    latencies = [f"{write.level(level)} {written(value)}" for level, value in values if value is not None]
-    errors = step.frames["summary"]["non_2xx"].iloc[0]
-    counted = f"{write.several(samples(step), 'sample')}, {write.several(errors, 'error')}"
+    values = {level: quoted(step, level) for level in SHOWN_LEVELS}
+    latencies = [f"{write.level(level)} {written(value)}" for level, value in values.items() if value is not None]
+    if (bound := at_most(step, SHOWN_LEVELS[-1])) is not None and values[SHOWN_LEVELS[-1]] is None:
+        latencies.append(f"{write.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}, for {why_not(step)}")
+    counted = f"{write.several(samples(step), 'sample')}, {write.several(sum(errors(step).values()), 'error')}"
     return f"{name}: {', '.join([rates, *latencies, counted])}"
 
 
@@ -378,13 +285,11 @@ OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
 
 
 def usable_profile(step: Step | None) -> bool:
-    """Decide whether a profile is evidence: of a valid load that kept its rate, or of a closed loop.
+    """Decide whether a profile is evidence: of a load that kept its rate, late or not, or of a closed loop.
 
     A load that fell short shows the work of another rate than the one that it stands under.
     """
-    if step is None or step.frames["shares"].empty:
-        return False
-    return step.valid and not fell_short(step)
+    return step is not None and not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
 
 
 def shown_profiles(steps: Sequence[Step]) -> list[Step]:

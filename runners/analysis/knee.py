@@ -51,6 +51,7 @@ from scipy.stats import norm
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
+from runners.analysis.validity import unusable
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
 from runners.readers import write
@@ -600,7 +601,7 @@ def meets(step: Step, objective: Objective) -> Met:
 
 def _judged(step: Step, objective: Objective) -> Met:
     """Return a step by its figures."""
-    if not step.valid and not facts.fell_short(step) and not facts.only_late(step):
+    if unusable(step):
         return Met(Outcome.INVALID, (facts.why_not(step),))
     share = facts.achieved_share(step)
     if not write.known(share):

@@ -325,5 +325,5 @@ def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
 
 def judge(step: Step, earlier_us: Sequence[float]) -> Sentinel:
     """Compare a sentinel with those of earlier runs on the same class of machine."""
-    p50 = facts.at(step, 0.5) if step.valid else None
+    p50 = facts.quoted(step, 0.5)
     return Sentinel(p50.value if p50 else None, usual_before(earlier_us), len(earlier_us))

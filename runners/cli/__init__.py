@@ -120,11 +120,12 @@ def measured(take: Callable[[], RunFolder], quiet: bool) -> RunFolder:
     return folder
 
 
-def measure_and_print(take: Callable[[], RunFolder], as_json: bool) -> None:
+def measure_and_print(take: Callable[[], RunFolder], as_json: bool) -> RunFolder:
     """Measure, then say where the run is; with `as_json` standard output is the result as JSON and nothing else."""
     folder = measured(take, as_json)
     if as_json:
         print_report(folder, as_json)
+    return folder
 
 
 def _log(error: BaseException) -> Path | None:

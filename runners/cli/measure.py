@@ -147,6 +147,9 @@ def load(
     """Load anybody's server at one rate, e.g. `lab load --target target.yaml --rate 2000`.
 
     With --hosts or --scheduler the server runs on the first host, and the generators on the others.
+
+    Exit codes: 0 the load was what was asked for; 1 it failed or fell short of its rate, or could not be measured; 2
+    wrong usage; 130 interrupted.
     """
     from runners.cli.work import load_on_fleet, load_target
 
@@ -154,12 +157,22 @@ def load(
     if target is not None:
         given["setting"] = as_target(target)
     if fleet is None:
-        measure_and_print(lambda: load_target(given, resume), as_json)
+        _end_as_loaded(measure_and_print(lambda: load_target(given, resume), as_json))
         return
     if resume is not None:
         raise click.UsageError("--resume is for runs of this machine; a load on a fleet is begun again")
     with fleet() as joined:
-        measure_and_print(lambda: load_on_fleet(given, joined), as_json)
+        folder = measure_and_print(lambda: load_on_fleet(given, joined), as_json)
+    _end_as_loaded(folder)
+
+
+def _end_as_loaded(folder: RunFolder) -> None:
+    """Exit with EXIT_PROBLEM, and say why, where a load was not what was asked for."""
+    from runners.cli.work import shortfalls
+
+    if lines := shortfalls(folder):
+        echo("\n".join(f"lab: {line}" for line in lines), err=True)
+        sys.exit(EXIT_PROBLEM)
 
 
 @command("lab profile --target target.yaml", "lab profile --target target.yaml --rate 2000 --duration 20 --json")
@@ -181,7 +194,7 @@ def profile(target: Path, as_json: bool, parameters: tuple[str, ...], **named: o
     given = given_parameters(parameters, named)
     given["setting"] = as_target(target)
     given.setdefault("profile", "cpu")
-    measure_and_print(lambda: load_target(given), as_json)
+    _end_as_loaded(measure_and_print(lambda: load_target(given), as_json))
 
 
 @command('lab knee --engine lsm --objective "p99<=10ms" --minutes 5', "lab knee --target target.yaml --workload get")

@@ -13,8 +13,20 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
+from runners.analysis.counts import by_status, failures
 from runners.analysis.interleaved import Comparison, comparisons
 from runners.analysis.outputs import as_record, compare_outputs, compared_lines
+from runners.analysis.validity import (
+    FAILED,
+    NOT_AS_ASKED,
+    Aspect,
+    Cause,
+    cause,
+    may_quote,
+    succeeded,
+    why_not,
+    withheld,
+)
 from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
@@ -224,23 +236,38 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
 
 
 def _load_json(step: Step) -> dict[str, Any]:
-    quoted = {level: facts.quoted(step, level) for level in JSON_LEVELS} if step.valid else {}
+    failed = failures(step)
+    quoted = {level: facts.quoted(step, level) for level in JSON_LEVELS}
+    seen = cause(step)
     return {
         "name": step.name,
         "role": step.kind,
         "treatment": step.subject,
-        "valid": step.valid,
-        "invalid_reasons": list(step.record.invalid_reasons),
+        "valid": step.valid and seen not in FAILED,
+        "invalid_reasons": [why_not(step)] if seen in FAILED else list(step.record.invalid_reasons),
+        "cause": seen.value if seen is not None else None,
+        "withheld": sorted(aspect.value for aspect in withheld(step)),
         "offered_rps": write.finite(facts.offered_rps(step)),
-        "achieved_rps": write.finite(facts.achieved_rps(step)),
+        "achieved_rps": write.finite(facts.achieved_rps(step)) if may_quote(step, Aspect.RATE) else None,
+        "requests": {"ended": round(failed.requests), "failed": round(failed.failed), "by_cause": {
+            Cause.PROTOCOL.value: round(failed.protocol), Cause.CONNECTION.value: round(failed.connection),
+            Cause.TIME_OUT.value: round(failed.timed_out), Cause.REFUSED.value: round(failed.refused),
+        }},
+        "status": by_status(step),
         "response_us": {
             write.level(level): {name: write.finite(getattr(each, name)) for name in ("value", "low", "high")}
             for level, each in quoted.items()
             if each is not None
         },
-        "server_cpu_us_a_request": write.finite(cpu_us(step)),
+        "server_cpu_us_a_request": write.finite(cpu_us(step)) if may_quote(step, Aspect.CPU) else None,
         "left_out": list(step.record.server.left_out),
-    }
+    }  # fmt: skip
+
+
+def shortfalls(folder: RunFolder) -> list[str]:
+    """Return in words which loads of a run failed, or were not achieved for another cause than the machine."""
+    loads = read_run(folder).find()
+    return [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
 
 
 def compare_folders(

@@ -12,6 +12,8 @@ FILL_VALUE_BYTES = 120
 #: Writes per second that a plan expects of a store until the run has seen what it takes. For the progress only.
 FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+#: What `random_gets` is called where it reads absent keys too.
+HALF_ABSENT = "get-half"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Workload:
         return self.name.upper()
 
     @property
+    def expected_status(self) -> tuple[str, ...]:
+        """Status codes of 400 and above that it asks for: 404, where every other key that it reads is absent."""
+        return ("404",) if (self.name, self.script) == (HALF_ABSENT, SCRIPTS / "get_random.lua") else ()
+
+    @property
     def fill(self) -> Workload | None:
         """What is written before it: itself, where it reads keys that have to be there."""
         return self if self.filled_keys else None
@@ -71,7 +78,7 @@ def random_gets(
 ) -> Workload:
     """GET of random keys of a filled store, and of as many more that are not there as `absent_keys` says."""
     return Workload(
-        "get-half" if absent_keys else "get",
+        HALF_ABSENT if absent_keys else "get",
         SCRIPTS / "get_random.lua",
         filled_keys=keys,
         filled_value_bytes=value_bytes,

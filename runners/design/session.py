@@ -85,6 +85,11 @@ class ClosedLoop:
     held_keys: int
     published: str | None = None
 
+    @property
+    def expected_status(self) -> tuple[str, ...]:
+        """Return 404 where it reads keys that are not held."""
+        return ("404",) if 0 < self.held_keys < self.drawn_keys else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
@@ -134,6 +139,11 @@ class Trial:
     faults: tuple[Fault, ...] = ()
     loop: ClosedLoop | None = None
     sweep: Sweep | None = None
+
+    @property
+    def expected_status(self) -> tuple[str, ...]:
+        """Status codes of 400 and above that it asks for: responses with these have not failed."""
+        return self.workload.expected_status or (self.loop.expected_status if self.loop is not None else ())
 
     @property
     def length_s(self) -> float:

@@ -15,11 +15,25 @@ from typing import Protocol, cast
 from msgspec.structs import replace as record_with
 
 from runners.analysis import facts
+from runners.analysis.validity import REMEDIES, cause, disturbance, unusable, why_not, worth_another_try
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import Shape
-from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial, step_name
+from runners.design.session import (
+    ALONE,
+    FILL,
+    FLOOR,
+    LOAD,
+    LOOP,
+    PROBE,
+    RATE_STEP,
+    SOLO,
+    Session,
+    SharedSession,
+    Trial,
+    step_name,
+)
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
 from runners.design.target import Target as Description
@@ -46,7 +60,11 @@ from runners.trial import machine
 from runners.trial.faults import heads
 from runners.trial.profiler import ProfileSpec
 
-FILL_TRIES = 3
+#: So often at most a fill is tried, and a load that the machine disturbed: this within so much of what its block was
+#: planned to take, but twice in any case.
+TRIES, SPARE_SHARE = 3, 0.2
+#: Roles of loads that are quoted one by one. A search judges its own, and a fault is not to be repeated.
+_MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, ALONE, SOLO})
 
 
 class Launch(Protocol):
@@ -67,10 +85,12 @@ class Executor:
         self._earlier = {step.name: step for step in folder.steps()}
         self._warm: list[tuple[Session, Target]] = []
         self._absent: set[str] = set()
+        self._spare_s = 0.0
 
     def run(self, block: Block) -> list[Step]:
         """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
         requests, steps, self._warm = self._requests(block), list[Step](), []
+        self._spare_s = SPARE_SHARE * block.planned_s
         try:
             request = next(requests)
             while True:
@@ -151,13 +171,14 @@ class Executor:
                 self._folder.supersede(folder)
 
     def _fixed_rate(self, block: FixedRate) -> Requests:
-        capacity_rps = {}
+        capacity_rps, probes = dict[str, float](), list[Step]()
         for session in block.probes():
             (probe,) = yield Request(session)
-            if probe.valid:
+            probes.append(probe)
+            if not unusable(probe):
                 capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
-        if not capacity_rps and block.probes():
-            raise MeasureError(f"probe of {block.workload.label}", "no engine responded", "read the reasons above")
+        if probes and not capacity_rps:
+            raise _no_response(f"probe of {block.workload.label}", probes)
         if (rate := block.rate(capacity_rps)) is not None:
             self._progress.say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
         for session in block.loads(rate):
@@ -242,12 +263,15 @@ class Executor:
         own = known if first else StepRecord(block=known.block)
         step = warm_up(self._measurement, name, server, warming.workload, loops, whole_s, kind=role, known=own)
         if not facts.achieved_rps(step) > 0:
-            raise MeasureError(f"warm-up of {session.treatment.name}", facts.why_not(step), "see the server's log")
+            raise _no_response(f"warm-up of {session.treatment.name}", [step])
         self._warm.append((like, server))
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure one trial; a fill again where a request timed out. Raises MeasureError when not all was written."""
+        """Measure one trial; a fill again where a request timed out, a load where the machine disturbed it.
+
+        Raises MeasureError when not all was written.
+        """
         spec = None
         if trial.profile:
             clean = trial.name.removesuffix("-profiled")
@@ -257,14 +281,24 @@ class Executor:
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
-        for _ in range(FILL_TRIES if fills else 1):
+        for number in range(1, 1 + TRIES):
             step = self._measurement.step(
-                trial, server, spec, known, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title))
-            )
-            if not fills or _wrote_all(step, keys):
+                trial, server, spec, record_with(known, tries=number),
+                lambda lead_s: happening(trial, server, lead_s, (block.name, block.title)),
+            )  # fmt: skip
+            if _wrote_all(step, keys) if fills else not self._again(trial, server, step):
                 return step
-        cause = f"not all of {keys} keys could be written"
-        raise MeasureError(f"store of {server.subject}", cause, "see the server's log")
+        raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
+
+    def _again(self, trial: Trial, server: Target, step: Step) -> bool:
+        """Return whether a load has to be measured again: the machine disturbed it, and there is time left."""
+        disturbed = trial.role in _MEASURED_AGAIN and worth_another_try(step) and server.alive()
+        if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
+            return False
+        self._spare_s -= trial.planned_s
+        self._progress.lengthen(trial.planned_s)
+        self._progress.say(f"{step.label}: {why_not(step) or disturbance(step)}, so it is measured again")
+        return True
 
     def _measured_together(self, session: SharedSession, about: InterleavedRecord, known: StepRecord) -> list[Step]:
         """Start all servers, warm those that are not to be cold, load each alone as asked, then all by one schedule."""
@@ -285,7 +319,11 @@ class Executor:
         for name, trial in (*alone, *((each.name, each.solo) for each in session.members)):
             if trial is not None:
                 arm = record_with(known, interleaved=record_with(about, arm=name))
-                steps.append(measurement.step(trial, servers[name], known=arm))
+                for number in range(1, 1 + TRIES):
+                    step = measurement.step(trial, servers[name], known=record_with(arm, tries=number))
+                    if not self._again(trial, servers[name], step):
+                        break
+                steps.append(step)
                 let_rest(servers[name], steps[-1])
         sent = LoadSpec(
             "", None, load.rate.rps if load.rate else None, load.shape.duration_s or 0.0, load.shape.warmup_s or 0.0,
@@ -301,6 +339,14 @@ class Executor:
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))
             return [*steps, measurement.step(load, group, known=known, load=sent)]
+
+
+def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
+    """Say why none of these loads had a response that could be read."""
+    reasons = dict.fromkeys(f"{step.subject}: {why_not(step)}" for step in steps)
+    seen = cause(steps[0])
+    remedy = REMEDIES.get(seen, "See the server's log.") if seen is not None else "Run again."
+    return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
 
 
 def _wrote_all(step: Step, keys: int) -> bool:

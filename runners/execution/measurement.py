@@ -22,8 +22,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from runners.analysis.facts import judge, line, writes_rps
+from runners.analysis.counts import failures
+from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
+from runners.analysis.validity import Aspect, judge, may_quote, succeeded
 from runners.design.load import AROUND_A_LOAD_S, BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
 from runners.design.session import LOAD, Freeze, KillNode, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
@@ -52,6 +54,7 @@ from runners.trial import machine
 from runners.trial.activity import StallWitness, available
 from runners.trial.faults import Freezer, Outages, TcpWatch, timer_hz
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
+from runners.trial.protocol import spoken
 from runners.trial.step import Instrument, measure_step, skipped, statistics, store_status
 from runners.trial.telemetry import disk_bytes, processes, rest_s
 
@@ -94,7 +97,7 @@ def _planned(trial: Trial, label: str) -> StepRecord:
         sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
     return StepRecord(
         label=label, role=trial.role, workload=trial.workload.name, rate_basis=trial.rate.basis if trial.rate else "",
-        round=trial.round, sweep=sweep,
+        round=trial.round, sweep=sweep, expected_status=trial.expected_status,
     )  # fmt: skip
 
 
@@ -159,7 +162,7 @@ class Measurement:
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
                 record = laid_over(record, _planned(trial, label), known, during.record(folder))
-                step = self._keep(folder, record)
+                step = self._keep(folder, record, server)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -209,20 +212,22 @@ class Measurement:
         """Return what a trial is sent and observed with.
 
         Only where latency is quoted and explained are the causes of its tail recorded. The sentinel asks for this
-        machine, and so comes from it alone.
+        machine, and so comes from it alone, and always by one generator: another reads another latency.
         """
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
-        if load.targets or load.parts_rps:  # only ours shares a schedule, or changes its rate
+        if load.targets or load.parts_rps or trial.role == SENTINEL:  # only ours shares a schedule, or changes its rate
             generator = self._generator("truepace")
         recorder = self._instrument.recorder if trial.role == LOAD and profile is None else None
         send = run_load if trial.role == SENTINEL else self._instrument.send
         return dataclasses.replace(self._instrument, generator=generator, recorder=recorder, send=send)
 
-    def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
+    def _keep(self, folder: StepFolder, record: StepRecord, server: Target) -> Step:
         write_record(folder, record)
         step = read_step(folder)
         verdict = judge(step)
         judged = replace(step.record, valid=verdict.valid, invalid_reasons=verdict.reasons, saturated=verdict.saturated)
+        if failures(step).protocol and not succeeded(step) and server.alive():
+            judged = replace(judged, spoken=spoken(server.url))
         store_frames(step)
         if record.sweep is not None:
             folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
@@ -262,7 +267,7 @@ class Measurement:
                 record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
                 if workload.rewrites:
                     record = _at_rest(record, server, workload)
-                step = self._taken[folder.name] = self._keep(folder, record)
+                step = self._taken[folder.name] = self._keep(folder, record, server)
             if workload.fill_with is None:
                 check_filled(server, keys)
             else:
@@ -275,9 +280,10 @@ class Measurement:
         self._progress.say(line)
 
     def achieved_rps(self, name: str) -> float | None:
-        """Return what an earlier step of this run achieved, where it was valid."""
+        """Return what an earlier step of this run achieved, where that may be quoted."""
         taken = self._taken.get(name)
-        return float(taken.frames["summary"]["achieved_rps"].iloc[0]) if taken is not None and taken.valid else None
+        known = taken is not None and may_quote(taken, Aspect.RATE)
+        return float(taken.frames["summary"]["achieved_rps"].iloc[0]) if taken is not None and known else None
 
     def server_cpu_share(self, name: str) -> float:
         """Return CPU seconds a second that the server used in an earlier step of this run, or a guess when there is

@@ -333,6 +333,10 @@ class Progress:
             self._done_s += planned_s
             self._sink.rest()
 
+    def lengthen(self, by_s: float) -> None:
+        """A part of the plan is done once more."""
+        self._total_s += by_s
+
     def shorten(self, by_s: float) -> None:
         """A part of the plan need not be done."""
         self._total_s = max(self._done_s, self._total_s - by_s)

@@ -159,7 +159,7 @@ def sentinel_history(folder: RunFolder) -> list[float]:
         with contextlib.suppress(StoreError):
             manifest = run.manifest()
             p50_us = (manifest.get("sentinel") or {}).get("p50_us")
-            if p50_us is not None and _sentinel_of(manifest) == _sentinel_of(here):
+            if p50_us is not None and _by_ours(manifest) and _sentinel_of(manifest) == _sentinel_of(here):
                 found[str(manifest.get("run"))] = float(manifest.get("started_unix_s") or 0.0), float(p50_us)
     found.pop(str(here.get("run")), None)
     return [p50_us for _, p50_us in sorted(found.values())]
@@ -168,6 +168,12 @@ def sentinel_history(folder: RunFolder) -> list[float]:
 def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool]:
     """Return what sentinels must have in common: the class of machine, and whether the lab's own server was loaded."""
     return machine_class(manifest.get("machine") or {}), "server_sources" in (manifest.get("tools") or {})
+
+
+def _by_ours(manifest: Mapping[str, Any]) -> bool:
+    """Return whether the lab's own generator sent a run's sentinel; in earlier labs the run's own did, as wrk2."""
+    chosen = (manifest.get("parameters") or {}).get("generator")
+    return ((manifest.get("sentinel") or {}).get("generator") or chosen or "truepace") == "truepace"
 
 
 def _newest(root: Path, count: int) -> list[RunFolder]:

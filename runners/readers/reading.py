@@ -25,7 +25,7 @@ from runners.readers.stacks import classifier_of, frames_frame, read_collapsed, 
 from runners.readers.wrk_console import find_reports
 from runners.storage.archive import Content
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError
-from runners.storage.schema import StepRecord, read_record, to_document
+from runners.storage.schema import Ended, StepRecord, read_record, to_document
 
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
 _UNREADABLE = "unreadable"
@@ -54,7 +54,7 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
     except StoreError:
         problem = f"{folder.meta.name}: can't be read"
         unreadable.append(problem)
-        record = StepRecord(name=folder.name, invalid_reasons=(problem,))
+        record = StepRecord(name=folder.name, invalid_reasons=(problem,), ended=Ended.UNREADABLE)
     stored = None if from_raw else _stored(folder, unreadable)
     if stored is None:
         stored = _Reader(folder, record, unreadable).frames()

@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from runners.analysis import facts
 from runners.analysis.quantities import of_step
+from runners.analysis.validity import Aspect, may_quote
 from runners.design.session import PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.report import style, tables
@@ -31,7 +32,7 @@ def bars(run: Run) -> list[Bar]:
             chosen[step.subject, step.workload] = step
     rows = []
     for (subject, workload), step in chosen.items():
-        clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if facts.quotable(s)]
+        clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if may_quote(s, Aspect.CPU)]
         if (bar := _bar(style.name_of(step), step, facts.only(clean))) is not None:
             rows.append(bar)
     return rows[:MOST_BARS]

@@ -64,9 +64,4 @@ def _called(step: Step) -> str:
 
 def reason(step: Step) -> str:
     """Return why a step can't be quoted."""
-    reasons = "; ".join(step.record.invalid_reasons)
-    if facts.fell_short(step):
-        head = "saturated" if facts.is_saturated(step) else "held up for a while, so it fell short of its rate"
-    else:
-        head = "invalid" if not step.valid else "no latencies recorded"
-    return f"{head} ({reasons})." if reasons else f"{head}."
+    return write.sentence(facts.why_not(step))

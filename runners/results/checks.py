@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from runners.analysis import facts, instrument, intervals
+from runners.analysis import counts, facts, instrument, intervals
 from runners.analysis.interleaved import Comparison
 from runners.analysis.knee import Outcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, steadiness
+from runners.analysis.validity import FOREIGN_LIMIT_CORES, STEAL_LIMIT, Aspect, may_quote, unusable
 from runners.claims.climbing import contradictions
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import EQUAL, PROFILED_RATE_STEP, RATE_STEP
@@ -29,8 +30,6 @@ from runners.results.generators import began_together
 if TYPE_CHECKING:
     from runners.results.results import Results
 
-STEAL_LIMIT = 0.01  # of all cores
-FOREIGN_LIMIT_CORES = 0.25
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 #: So much longer a request may take after one target than after another, before that is said.
 MOST_CARRY_OVER = 0.05
@@ -162,7 +161,7 @@ def label_of(step: Step) -> str:
 
 def _complete(run: Run) -> Check:
     own_section = (RATE_STEP, PROFILED_RATE_STEP)
-    bad = [step for step in run.steps if not step.valid and step.kind not in own_section]
+    bad = [step for step in run.steps if unusable(step) and step.kind not in own_section]
     bad = [step for step in bad if not step.record.own_section]
     ok = run.manifest.get("status") == "complete" and not run.unfinished and not bad
     return Check(About.COMPLETE, ok, Consequence.EXCLUDES, (*(step.name for step in bad), *run.unfinished))
@@ -177,14 +176,14 @@ def _achieved(step: Step) -> Judged:
     if not math.isfinite(share):
         return None, None
     measure = Measure(label_of(step), facts.achieved_rps(step), Unit.RATE_RPS).out_of(facts.offered_rps(step))
-    return share >= facts.LEAST_ACHIEVED, measure
+    return share >= facts.LEAST_ACHIEVED and may_quote(step, Aspect.RATE), measure
 
 
 def _failed(step: Step) -> Judged:
     if step.frames["summary"].empty:
         return None, None
-    failed, ended = sum(facts.errors(step).values()), facts.number(step, "completed")
-    return not failed, Measure(label_of(step), failed, Unit.COUNT).out_of(ended)
+    failures = counts.failures(step)
+    return not failures.failed, Measure(label_of(step), failures.failed, Unit.COUNT).out_of(failures.requests)
 
 
 def _samples(step: Step) -> Judged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,25 @@ SCHEMA = "step/2"
 #: What threads do that respond to no request: the server's own, and what observes it.
 OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
 BACKGROUND = (*OWN_BACKGROUND, "profiler")
+
+
+class Ended(enum.Enum):
+    """How a trial ended. `SKIPPED`: its server was gone before it began; `UNREADABLE`: its record can't be read."""
+
+    WHOLE = "whole"
+    DIED = "died"
+    SKIPPED = "skipped"
+    INTERRUPTED = "interrupted"
+    UNREADABLE = "unreadable"
+
+
+class Spoken(enum.Enum):
+    """What a server sends in place of a response of HTTP/1.1."""
+
+    HTTP_2 = "HTTP/2"
+    TLS = "TLS"
+    NOTHING = "nothing"
+    UNKNOWN = "unknown"
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -281,7 +301,9 @@ class StepRecord(Struct, frozen=True):
     """One trial: what was asked, on what, under which conditions, and whether it counts.
 
     `role` is what the trial is for (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
-    setting. What does not apply to a trial is empty or None.
+    setting. `expected_status`: codes of 400 and above that the workload asks for, such as 404 where it reads absent
+    keys. `spoken` is known where responses could not be read. `tries`: how often it was measured; the record is that
+    of the last. What does not apply to a trial is empty or None.
     """
 
     schema: str = SCHEMA
@@ -305,6 +327,10 @@ class StepRecord(Struct, frozen=True):
     valid: bool = False
     invalid_reasons: tuple[str, ...] = ()
     saturated: bool = False
+    ended: Ended = Ended.WHOLE
+    spoken: Spoken | None = None
+    expected_status: tuple[str, ...] = ()
+    tries: int = 1
     compiler_on_any_core: bool = False
     generator: GeneratorRecord = GeneratorRecord()
     shares: tuple[ShareRecord, ...] = ()
@@ -357,6 +383,7 @@ def laid_over(record: StepRecord, *known: StepRecord) -> StepRecord:
 def record_of(document: Mapping[str, Any]) -> StepRecord:
     """Convert step.json. Raises StoreError where it is of another version, or holds a value that a field can't have."""
     name = f"step {document.get('name', '')!r}"
+    document = {**_of_earlier_labs(document), **document}
     if (schema := document.get("schema", SCHEMA)) != SCHEMA:
         cause = f"its record is of {schema}, and this version of the lab reads {SCHEMA}"
         raise StoreError(name, cause, "run it again, or report it with the version that measured it")
@@ -364,6 +391,22 @@ def record_of(document: Mapping[str, Any]) -> StepRecord:
         return msgspec.convert({key: value for key, value in document.items() if value is not None}, StepRecord)
     except msgspec.ValidationError as error:
         raise StoreError(name, f"its record can't be read ({error})", "run it again") from error
+
+
+#: How reasons began in records that did not say how their trial ended.
+_ENDINGS = {"the server died": Ended.DIED, "skipped: ": Ended.SKIPPED, "interrupted": Ended.INTERRUPTED}
+
+
+def _of_earlier_labs(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields that records of earlier labs did not have, as far as their other fields tell them."""
+    reasons = document.get("invalid_reasons") or ()
+    found = [ended for reason in reasons for begins, ended in _ENDINGS.items() if str(reason).startswith(begins)]
+    fields: dict[str, Any] = {"ended": found[0].value} if found else {}
+    drawn, held = ((document.get("loop") or {}).get(name) or 0 for name in ("drawn_keys", "held_keys"))
+    half = document.get("workload") == "get-half" and document.get("engine") != "external"
+    if half or 0 < held < drawn:
+        fields["expected_status"] = ["404"]
+    return fields
 
 
 def to_document(record: StepRecord) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec,
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
-from runners.storage.schema import GeneratorRecord, StepRecord, StoreStatus, TargetRecord, WitnessRecord
+from runners.storage.schema import Ended, GeneratorRecord, StepRecord, StoreStatus, TargetRecord, WitnessRecord
 from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup, log_tail
 from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
@@ -108,8 +108,8 @@ def measure_step(
 ) -> StepRecord:
     """Measure into `folder`; gives the record of the trial without what it is for and without a verdict.
 
-    The server's identity is checked before the load. A server that dies under load ends the load early and is named
-    in `invalid_reasons`; a profiler that is refused leaves the measurement whole and is named in `profiler_note`.
+    The server's identity is checked before the load. A server that dies under load ends the load early, which `ended`
+    says; a profiler that is refused leaves the measurement whole and is named in `profiler_note`.
     `tick` is called at the start and once a second, `show` likewise, but when a core is idle: what takes milliseconds
     would be seen in the latencies.
     Raises ServerError when the server is not there at all or ended before the generator reached it, MeasureError when
@@ -183,10 +183,11 @@ def measure_step(
     if not server.alive():
         reason = f"the server died under load (exit code {server.exit_code()})"
         log = tuple(log_tail(server.log).splitlines())
-        return replace(record, invalid_reasons=(reason,), server_log_tail=log)
+        return replace(record, ended=Ended.DIED, invalid_reasons=(reason,), server_log_tail=log)
     after = server.status()
     record = replace(
         record,
+        ended=Ended.INTERRUPTED if outcome.interrupted else Ended.WHOLE,
         invalid_reasons=("interrupted",) if outcome.interrupted else (),
         store_after=store_status(after),
         cluster_after=after.get("cluster") or {},
@@ -311,6 +312,7 @@ def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabErro
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),
+        ended=Ended.SKIPPED,
         invalid_reasons=(f"skipped: {why.thing}: {why.cause.splitlines()[0]}",),
         server_log_tail=tuple(log_tail(server.log).splitlines()),
     )

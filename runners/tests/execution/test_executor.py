@@ -11,9 +11,9 @@ import pytest
 
 from runners.design.block import FaultInjection, FixedRate
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Workload
-from runners.design.session import LOOP, ROUND, Fault, Freeze, KillNode, Session, Trial
+from runners.design.session import LOAD, LOOP, ROUND, Fault, Freeze, KillNode, Session, Trial
 from runners.design.setting import Setting
-from runners.errors import MeasureError
+from runners.errors import MeasureError, ServerError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.experiments.e02_closed_loop_jdk import HELD_KEYS, MIXED, Stage
@@ -213,8 +213,28 @@ def test_a_generator_without_a_rate_loads_in_closed_loop() -> None:
     ]  # fmt: skip
 
 
-def test_without_any_valid_probe_the_block_ends_with_the_reason(bench: Bench) -> None:
-    bench.machine.servers = {name: Server(2_000.0, kept_up=False) for name in SERVERS}
-    with pytest.raises(MeasureError, match="no engine responded"):
+def test_without_any_response_to_a_probe_the_block_ends_with_the_reason(bench: Bench) -> None:
+    def gone(_name: str) -> None:
+        raise ServerError("lsm", "it is gone", "see its log")
+
+    bench.machine.before = gone
+    with pytest.raises(MeasureError, match="lsm: skipped: lsm: it is gone; rocksdb"):
         bench.session().run(block())
     assert not read_run(bench.folder).find(kind="load")
+
+
+def test_a_probe_whose_generator_was_the_limit_gives_a_rate(bench: Bench) -> None:
+    bench.machine.servers = {name: Server(2_000.0, kept_up=False) for name in SERVERS}
+    steps = bench.session().run(block())
+    assert all(0 < (step.record.offered_rps or 0) <= 1_000 for step in steps if step.kind == LOAD)
+
+
+def test_a_load_that_was_disturbed_is_measured_again_within_the_budget(bench: Bench) -> None:
+    bench.machine.servers["lsm"] = Server(3_000.0, kept_up=False)
+    steps = bench.session().run(block(rate_rps=800))
+    tries = {step.name: step.record.tries for step in steps}
+    assert tries == {"floor-put": 1, "put-lsm": 2, "put-rocksdb": 1}, "a fifth of the block has room for one"
+    assert bench.machine.measured == ["floor-put", "put-lsm", "put-lsm", "put-rocksdb"]
+    longer = dataclasses.replace(block(rate_rps=700), treatments=tuple(map(Setting.of, ("lsm", *["rocksdb"] * 9))))
+    (first,) = (step for step in bench.session().run(longer) if step.name == "put-lsm")
+    assert first.record.tries == 3, "twice more at most"

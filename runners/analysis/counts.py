@@ -1,0 +1,134 @@
+"""Count what a load offered and achieved, and what failed of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from runners.readers import write
+from runners.readers.run import Step
+
+LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
+RESPONSE, SERVICE = "response", "service"
+#: From this status on a response is an error.
+FIRST_ERROR_STATUS = 400
+#: Columns of the summary that count requests without a good response, and what each says of them.
+ERRORS = {
+    "non_2xx": "non 2xx", "connect_errors": "connect", "read_errors": "read", "write_errors": "write",
+    "timeouts": "timeout", "parse_errors": "parse",
+}  # fmt: skip
+
+
+def number(step: Step, column: str) -> float:
+    """Return a value of the step's summary; NaN when it is not there."""
+    summary = step.frames["summary"]
+    known = not summary.empty and column in summary  # older runs lack younger columns
+    value: Any = summary[column].iat[0] if known else math.nan
+    return math.nan if pd.isna(value) else float(value)
+
+
+def errors(step: Step) -> dict[str, float]:
+    """Return how many requests had no good response, by kind; kinds that the generator does not count are left out."""
+    return {column: count for column in ERRORS if write.known(count := number(step, column))}
+
+
+def offered_rps(step: Step) -> float:
+    """Return the offered rate; NaN in closed loop."""
+    value = number(step, "offered_rps")
+    planned_rps = step.record.offered_rps
+    return float(planned_rps) if math.isnan(value) and isinstance(planned_rps, (int, float)) else value
+
+
+def achieved_rps(step: Step) -> float:
+    """Return responses per second, whatever their status."""
+    return number(step, "achieved_rps")
+
+
+def achieved_share(step: Step) -> float:
+    """Achieved over offered; NaN in closed loop."""
+    offered = offered_rps(step)
+    return achieved_rps(step) / offered if offered else math.nan
+
+
+def per_second(step: Step) -> pd.DataFrame:
+    """Return the whole seconds of a step, in order; a last piece of a second with few requests is left out."""
+    rows = step.frames["intervals"]
+    rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
+    rows = rows[rows["count"] > 0]
+    if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
+        rows = rows.iloc[:-1]
+    return rows.reset_index(drop=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Requests of a load that ended, and those of them that failed, by how.
+
+    `protocol`: the response could not be read; `connection`: it was not made, or broke; `timed_out`: there was no
+    response in time; `refused`: its status is 400 or above, and the workload does not ask for it.
+    """
+
+    requests: float
+    protocol: float = 0.0
+    connection: float = 0.0
+    timed_out: float = 0.0
+    refused: float = 0.0
+
+    @property
+    def failed(self) -> float:
+        """All that failed; no more than there were, though a response that came too late is counted twice."""
+        return min(self.requests, self.protocol + self.connection + self.timed_out + self.refused)
+
+    @property
+    def share(self) -> float:
+        """The share of requests that failed; 0 where there were none."""
+        return self.failed / self.requests if self.requests else 0.0
+
+
+def by_status(step: Step) -> dict[str, int]:
+    """Return how many responses had each status; empty where the generator does not tell."""
+    rows = step.frames["status"] if "status" in step.frames else pd.DataFrame()
+    return {} if rows.empty else {str(code): int(n) for code, n in zip(rows["code"], rows["count"], strict=True)}
+
+
+def refused_by_status(step: Step) -> dict[str, int]:
+    """Return how many responses had each status that says an error which the workload does not ask for."""
+    expected = step.record.expected_status
+    return {
+        code: count
+        for code, count in by_status(step).items()
+        if code.isdecimal() and int(code) >= FIRST_ERROR_STATUS and code not in expected
+    }
+
+
+def failures(step: Step) -> Failures:
+    """Return what failed of a load."""
+    counted = errors(step)
+    protocol, timed_out = counted.get("parse_errors", 0.0), counted.get("timeouts", 0.0)
+    connection = sum(counted.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write"))
+    refused = counted.get("non_2xx", 0.0)
+    if by_status(step):
+        refused = float(sum(refused_by_status(step).values()))
+    elif step.record.expected_status:
+        refused = 0.0
+    completed = number(step, "completed")
+    ended = (completed if write.known(completed) else 0.0) + protocol + connection
+    return Failures(max(ended, timed_out), protocol, connection, timed_out, refused)
+
+
+def foreign_cores(step: Step) -> float:
+    """Return the cores that processes besides server and generator kept busy during the load; NaN if not known."""
+    return _mean(step, "foreign_cpu_cores")
+
+
+def steal_share(step: Step) -> float:
+    """Return the share of all cores that the host took away during the load; NaN if not known."""
+    return _mean(step, "steal_share")
+
+
+def _mean(step: Step, column: str) -> float:
+    telemetry = step.frames.get("telemetry")
+    return float(telemetry[column].mean()) if telemetry is not None and column in telemetry else math.nan

@@ -1,0 +1,327 @@
+"""Decide what may be quoted of a load, aspect by aspect, and what speaks against the rest.
+
+**Failed responses are no successes.** The generator's log keeps the times of all responses together, so those that
+failed can't be taken out of it. A refusal is often quick and cheap. So where more than `MOST_FAILED` of the requests
+failed, neither latency nor throughput nor CPU time nor a profile stands: the errors are the result.
+
+**A shortfall has a cause**, the first of those that hold: the server died; what it sends is no HTTP/1.1; connections
+failed; responses came too late; responses were refused; the machine was busy with something else; the generator was at
+its limit; and only then the server is saturated. In saturation a response time is the length of the queue, which grows
+with the length of the run.
+
+**A generator that sends late** spoils what is counted from the intended start, as far up as its lateness reaches: it
+tells up to which percentile it kept up. Rates, CPU time, shares of a profile and counts are what they are. Above that
+percentile a response time is an upper bound of what a generator on time would have read: a response time counts from
+the intended start, so lateness is in it, and where requests are served in the order in which they come, one that comes
+later gets no earlier response. It ends at the later of its arrival and the end of the one before it, plus its service
+(D. Lindley, 1952, *The theory of queues with a single server*, Mathematical Proceedings of the Cambridge Philosophical
+Society 48).
+
+The rate steps of a sweep and the servers that share a schedule are judged apart: a load of several is not refused for
+what one of them failed.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import pandas as pd
+
+from runners.analysis import counts
+from runners.analysis.counts import LEAST_ACHIEVED, SERVICE, achieved_share, failures, number, offered_rps, per_second
+from runners.readers import write
+from runners.readers.run import Step
+from runners.storage.schema import Ended, Spoken
+
+MOST_FAILED = 0.001  # of the requests
+FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
+STEAL_LIMIT = 0.01  # of all cores
+LEAST_BESIDE_OTHERS = 0.5  # of its rate: what else runs on the machine takes no more than half of a core
+GENERATOR_BUSY = 0.9  # of the cores that its threads can use, as the generator itself has it
+MEDIAN_LEVEL = 0.5
+
+
+class Aspect(enum.Enum):
+    """What a load can be quoted for. `RATE`: its throughput, also as a share of what was offered."""
+
+    RATE = "rate"
+    MEDIAN = "median"
+    TAIL = "tail"
+    CPU = "cpu"
+    PROFILE = "profile"
+    COUNTS = "counts"
+
+
+class Cause(enum.Enum):
+    """What speaks against a load, in the order in which it is asked.
+
+    `HELD_UP`: it fell short although at least half of its seconds kept the rate. `LATE` is no shortfall: the load had
+    its responses, but they were asked for too late.
+    """
+
+    UNREADABLE = "unreadable"
+    SKIPPED = "skipped"
+    INTERRUPTED = "interrupted"
+    DEATH = "death"
+    PROTOCOL = "protocol"
+    CONNECTION = "connection"
+    TIME_OUT = "time-out"
+    REFUSED = "refused"
+    DISTURBED = "disturbed"
+    NO_RESPONSE = "no response"
+    HELD_UP = "held up"
+    GENERATOR = "generator"
+    SATURATION = "saturation"
+    LATE = "late"
+    MARKED = "marked"
+
+
+_ENDED = {
+    Ended.UNREADABLE: Cause.UNREADABLE, Ended.SKIPPED: Cause.SKIPPED, Ended.INTERRUPTED: Cause.INTERRUPTED,
+    Ended.DIED: Cause.DEATH,
+}  # fmt: skip
+#: More than MOST_FAILED of the requests failed in this way.
+FAILED = frozenset({Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED})
+#: Not the server's doing: a load that it spoilt is worth another try.
+OF_THE_MACHINE = frozenset({Cause.DISTURBED, Cause.HELD_UP, Cause.LATE})
+#: A load with one of these is not what was asked for, and the machine is not the cause.
+NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
+_NOTHING: frozenset[Aspect] = frozenset()
+_ALL_BUT_COUNTS = frozenset(Aspect) - {Aspect.COUNTS}
+_LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
+#: What a load at another rate than the one that it stands under can't show.
+_OF_ITS_RATE = _LATENCIES | {Aspect.CPU, Aspect.PROFILE}
+
+
+def cause(step: Step) -> Cause | None:
+    """Return what speaks against a step; None where nothing does. What a rate step of a sweep met is judged apart."""
+    seen = _cause(step)
+    return Cause.MARKED if seen is None and not step.valid else seen
+
+
+def _cause(step: Step) -> Cause | None:
+    if (ended := _ENDED.get(step.record.ended)) is not None:
+        return ended
+    several = step.record.sweep is not None or bool(step.record.targets)
+    answered = number(step, "completed") > 0
+    if not answered:
+        return _failed(step, 0.0) or (Cause.DISTURBED if busy_elsewhere(step) else Cause.NO_RESPONSE)
+    if not several and (failed := _failed(step, MOST_FAILED)) is not None:
+        return failed
+    if fell_short(step):
+        return _shortfall(step)
+    if kept_up(step) is False and step.record.sweep is None:
+        return Cause.LATE if write.known(offered_rps(step)) else Cause.GENERATOR
+    return None
+
+
+def _failed(step: Step, most: float) -> Cause | None:
+    """Return how more than this share of the requests failed."""
+    seen = failures(step)
+    kinds = {
+        Cause.PROTOCOL: seen.protocol, Cause.CONNECTION: seen.connection, Cause.TIME_OUT: seen.timed_out,
+        Cause.REFUSED: seen.refused,
+    }  # fmt: skip
+    if seen.share > most:
+        over = (kind for kind, count in kinds.items() if count > most * seen.requests)
+        return next(over, max(kinds, key=lambda kind: kinds[kind]))
+    return None
+
+
+def _shortfall(step: Step) -> Cause:
+    if busy_elsewhere(step) and achieved_share(step) >= LEAST_BESIDE_OTHERS:
+        return Cause.DISTURBED
+    seconds = per_second(step)["completed"]
+    if len(seconds) > 1 and float(seconds.median()) >= LEAST_ACHIEVED * offered_rps(step):
+        return Cause.HELD_UP
+    return Cause.GENERATOR if _generator_busy(step) else Cause.SATURATION
+
+
+def fell_short(step: Step) -> bool:
+    """Return whether the step responded to less than was offered, by its own word or by its figures."""
+    return step.saturated or achieved_share(step) < LEAST_ACHIEVED
+
+
+def kept_up(step: Step) -> bool | None:
+    """Return whether the generator kept its own schedule, or in closed loop was not the limit; None if not told."""
+    summary = step.frames["summary"]
+    told = not summary.empty and "kept_up" in summary and not pd.isna(summary["kept_up"].iloc[0])
+    return bool(summary["kept_up"].iloc[0]) if told else None
+
+
+def kept_up_to(step: Step) -> float:
+    """Return the level (0..1) up to which a late generator's lateness does not matter; 0 where it does not tell."""
+    percent = number(step, "kept_up_to")
+    return percent / 100 if write.known(percent) else 0.0
+
+
+def busy_elsewhere(step: Step) -> bool:
+    """Return whether other processes, or other guests of the host, had much of the processor during a load."""
+    return counts.foreign_cores(step) > FOREIGN_LIMIT_CORES or counts.steal_share(step) > STEAL_LIMIT
+
+
+def _generator_busy(step: Step) -> bool:
+    cores_s = number(step, "elapsed_s") * (step.record.threads or 1)
+    return number(step, "generator_cpu_s") >= GENERATOR_BUSY * cores_s
+
+
+def withheld(step: Step) -> frozenset[Aspect]:
+    """Return the aspects for which a step may not be quoted."""
+    seen = cause(step)
+    if seen is None:
+        return _NOTHING
+    if seen is Cause.SATURATION:
+        return _OF_ITS_RATE
+    if seen is Cause.LATE:
+        return _LATENCIES if kept_up_to(step) < MEDIAN_LEVEL else frozenset({Aspect.TAIL})
+    if seen is Cause.GENERATOR:
+        return (_OF_ITS_RATE if fell_short(step) else _LATENCIES) | {Aspect.RATE}
+    return _ALL_BUT_COUNTS
+
+
+def may_quote(step: Step, aspect: Aspect) -> bool:
+    """Return whether a step is evidence for an aspect."""
+    return aspect not in withheld(step)
+
+
+def may_quote_level(step: Step, level: float, kind: str) -> bool:
+    """Return whether a percentile (0..1) of a step may be quoted. Service times count from the send, however late."""
+    if may_quote(step, Aspect.MEDIAN if level <= MEDIAN_LEVEL else Aspect.TAIL):
+        return True
+    return cause(step) is Cause.LATE and (kind == SERVICE or level <= kept_up_to(step))
+
+
+def only_late(step: Step) -> bool:
+    """Return whether nothing speaks against a step but its generator: its rate got its responses all the same."""
+    return cause(step) in (Cause.LATE, Cause.GENERATOR) and not fell_short(step)
+
+
+def unusable(step: Step) -> bool:
+    """Return whether a step is evidence for nothing: it did not run to its end, or nothing was recorded."""
+    return cause(step) in {*_ENDED.values(), Cause.NO_RESPONSE, Cause.MARKED} or not number(step, "completed") > 0
+
+
+def succeeded(step: Step) -> bool:
+    """Return whether any request had a response that is no error."""
+    seen = failures(step)
+    return seen.requests > seen.failed
+
+
+def worth_another_try(step: Step) -> bool:
+    """Return whether a load was disturbed by the machine, so that the same load again may say more."""
+    return cause(step) in OF_THE_MACHINE or (busy_elsewhere(step) and not unusable(step))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`reasons` is empty for a valid step. A saturated step is valid as a statement about rate, not about latency."""
+
+    reasons: tuple[str, ...]
+    saturated: bool
+
+    @property
+    def valid(self) -> bool:
+        return not self.reasons
+
+
+NOT_KEPT_UP = "the generator did not keep up with its own schedule"
+
+
+def judge(step: Step) -> Verdict:
+    """Return what a new step's record says of itself, in words; `cause` decides by its numbers."""
+    reasons = list(step.record.invalid_reasons)
+    if not number(step, "completed") > 0:
+        return Verdict((*reasons, "no response was recorded"), saturated=False)
+    if step.record.sweep is not None:
+        return Verdict(tuple(reasons), saturated=False)
+    saturated = achieved_share(step) < LEAST_ACHIEVED
+    if not saturated and kept_up(step) is False:
+        reasons.append(NOT_KEPT_UP)
+    return Verdict(tuple(reasons), saturated)
+
+
+# What is said of a cause: in the line of a load, in an error, in a report.
+
+REMEDIES = {
+    Cause.DEATH: "Correct what its log names.",
+    Cause.PROTOCOL: "Load a port that speaks HTTP/1.1.",
+    Cause.CONNECTION: "See the server's log, and how many connections it takes.",
+    Cause.TIME_OUT: "See what the server waits for, or offer less.",
+    Cause.REFUSED: "Correct the path, the headers or the keys that are asked for, or offer less.",
+    Cause.DISTURBED: "End what else runs on this machine, and run again.",
+    Cause.NO_RESPONSE: "Run again, for longer.",
+    Cause.HELD_UP: "Run the step again, on a quieter machine.",
+    Cause.GENERATOR: "Give the generator more threads and cores, or offer less.",
+    Cause.LATE: "Give the generator a core of its own, and run again on a quieter machine.",
+}
+_LAST_LINES = 3
+_KNOWN_PROTOCOLS = (Spoken.HTTP_2, Spoken.TLS)
+
+
+def why_not(step: Step) -> str:
+    """Return what speaks against a step, in words; empty where nothing does."""
+    seen = cause(step)
+    if seen in FAILED:
+        return _failed_text(step, seen)
+    if seen is Cause.DEATH:
+        tail = [line.strip() for line in step.record.server_log_tail[-_LAST_LINES:] if line.strip()]
+        text = ", ".join(step.record.invalid_reasons) or "the server died under load"
+        return f"{text}; its log ends: {' | '.join(tail)}" if tail else text
+    fixed = {
+        Cause.SATURATION: "saturated", Cause.HELD_UP: "held up", Cause.NO_RESPONSE: "no response was recorded",
+        Cause.LATE: NOT_KEPT_UP, Cause.GENERATOR: "the generator was at its limit",
+    }  # fmt: skip
+    if seen in fixed:
+        return fixed[seen]
+    if seen is Cause.DISTURBED:
+        return disturbance(step)
+    if seen is not None:
+        return ", ".join(step.record.invalid_reasons) or "marked invalid"
+    return "no latencies recorded" if step.frames["percentiles"].empty else ""
+
+
+def in_short(step: Step) -> str:
+    """Return what speaks against a step in a word or two, for a table; empty where nothing does."""
+    seen = cause(step)
+    if seen in FAILED:
+        return f"{write.percent(failures(step).share)} failed"
+    words = {Cause.DEATH: "server died", Cause.DISTURBED: "disturbed", Cause.LATE: "generator late"}
+    return words.get(seen, why_not(step)) if seen is not None else why_not(step)
+
+
+def disturbance(step: Step) -> str:
+    """Return in words what else the machine did during a load."""
+    parts = []
+    if counts.foreign_cores(step) > FOREIGN_LIMIT_CORES:
+        parts.append(f"other processes kept {counts.foreign_cores(step):.2f} cores busy")
+    if counts.steal_share(step) > STEAL_LIMIT:
+        parts.append(f"the host took {write.percent(counts.steal_share(step))} of the cores away")
+    tries = step.record.tries
+    again = f", measured {write.count(tries)} times" if tries > 1 else ""
+    return f"disturbed: {write.listed(parts) or 'the machine stalled'}{again}"
+
+
+def _failed_text(step: Step, seen: Cause) -> str:
+    """Return how many requests failed, and how. The first kind is the one that decides."""
+    counted = failures(step)
+    share = "all" if counted.failed >= counted.requests else write.percent(counted.share)
+    what = "response" if seen is Cause.REFUSED else "request"
+    parts = []
+    if counted.protocol:
+        parts.append(f"{write.several(counted.protocol, 'response')} of another protocol")
+    kinds = counts.errors(step)
+    for kind in ("connect", "read", "write"):
+        if many := kinds.get(f"{kind}_errors", 0.0):
+            parts.append(f"{write.several(many, f'{kind} error')}")
+    if counted.timed_out:
+        parts.append(f"{write.several(counted.timed_out, 'time-out')}")
+    codes = counts.refused_by_status(step)
+    parts += [f"{write.count(many)} with status {code}" for code, many in codes.items()]
+    if counted.refused and not codes:
+        parts.append(f"{write.count(counted.refused)} with an error status")
+    text = f"{share} of {write.several(counted.requests, what)} failed: {write.listed(parts)}"
+    if seen is not Cause.PROTOCOL:
+        return text
+    looks = f" (it looks like {step.record.spoken.value})" if step.record.spoken in _KNOWN_PROTOCOLS else ""
+    return f"the response is no HTTP/1.1{looks}: {text}"
