@@ -66,12 +66,16 @@ def sized_puts(keys: int, value_bytes: int) -> Workload:
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
+#: GETs of which half are of keys that are not there, so that half of the responses are to be 404.
+HALF_ABSENT = "get-half"
+
+
 def random_gets(
     keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0, absent_keys: int = 0
 ) -> Workload:
     """GET of random keys of a filled store, and of as many more that are not there as `absent_keys` says."""
     return Workload(
-        "get-half" if absent_keys else "get",
+        HALF_ABSENT if absent_keys else "get",
         SCRIPTS / "get_random.lua",
         filled_keys=keys,
         filled_value_bytes=value_bytes,
