@@ -23,6 +23,7 @@ from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import P99, made
+from runners.design.objective import CPU
 from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord, to_document
@@ -62,19 +63,17 @@ def why_of_steps(first: Step, second: Step, level: float = P99) -> str:
     return why(level, *_sides(first, second))
 
 
-def marked(found: Sequence[Row], *sides: Side) -> list[Row]:
-    """Differences of repeats, those marked that lie beyond their interval in a percentile that the machine made."""
-    return [
-        dataclasses.replace(
-            each,
-            machine=_listed(
-                _late(LEVELS[each.quantity.name], s) or _machine(LEVELS[each.quantity.name], s) for s in sides
-            ),
-        )
-        if each.quantity.name in LEVELS and each.decided
-        else each
-        for each in found
-    ]
+def marked(row: Row, *sides: Side) -> Row:
+    """Return a row of repeats, refused where something else made its difference: of a percentile the machine or the
+    generator, of CPU time JIT compilation that was unfinished in most of a side's.
+    """
+    if row.quantity.name == CPU:
+        cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
+        why = f"JIT compilation of {write.listed(cold)} was unfinished" if cold else ""
+    else:
+        level = LEVELS[row.quantity.name]
+        why = _listed(_late(level, side) or _machine(level, side) for side in sides) if row.decided else ""
+    return dataclasses.replace(row, refused=why)
 
 
 #: Why a side is not compared, with a pair of braces where its name stands, and that name.

@@ -10,20 +10,21 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import lru_cache
 from operator import attrgetter
 
 import numpy as np
 
-from runners.analysis import facts, machine_stalls
+from runners.analysis import facts, failures, machine_stalls
+from runners.analysis.comparison import NEITHER_ABOVE, NO_REFERENCE, Alone, Comparison, Form, of_successes
+from runners.analysis.failures import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import QUANTITIES as OF_LOADS
-from runners.analysis.quantities import Quantity, Row
+from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, COUNTED, DISK, MEMORY, QUANTITIES, Row
 from runners.analysis.treatments import (
     Effect,
     Start,
-    Verdict,
     carry_over,
     compare,
     start_from,
@@ -45,217 +46,15 @@ LEVELS = {
     "p999_us": ("response_us", 0.999), "service_p50_us": ("service_us", 0.5), "service_p90_us": ("service_us", 0.9),
     "service_p99_us": ("service_us", 0.99),
 }  # fmt: skip
-#: CPU time of the threads that do not respond, where they are known (compilers, collectors, flushes, compaction), and
-#: of all.
-BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
-#: What background threads do, by their role.
-BACKGROUND_NAMES = {
-    "jit": "JIT compilation", "gc": "GC", "flush": "flushes", "compaction": "compaction", "profiler": "the profiler",
-}  # fmt: skip
-#: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
-COUNTED = {
-    name: Quantity(
-        name, f"{what} per request", unit, higher=f"{verb} more {noun} per request",
-        lower=f"{verb} fewer {noun} per request",
-    )
-    for name, what, unit, verb, noun in (
-        ("allocated_bytes", "allocated bytes", "bytes", "allocates", "bytes"),
-        ("voluntary_switches", "voluntary context switches", "count", "makes", "voluntary context switches"),
-        ("forced_switches", "involuntary context switches", "count", "has", "involuntary context switches"),
-        ("read_write_calls", "calls to read or write", "count", "makes", "calls to read or write"),
-    )
-}  # fmt: skip
-MEMORY, DISK = "rss_bytes", "disk_bytes"
-QUANTITIES = {
-    each.name: each
-    for each in (
-        *OF_LOADS,
-        Quantity("service_p50_us", "service p50", "us"),
-        Quantity("service_p90_us", "service p90", "us"),
-        Quantity("service_p99_us", "service p99", "us"),
-        Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
-        Quantity(
-            BACKGROUND_CPU, "CPU per request of background threads", "us",
-            higher="takes more CPU per request in background threads",
-            lower="takes less CPU per request in background threads",
-        ),
-        Quantity(
-            ALL_CPU, "CPU per request of all threads", "us", higher="takes more CPU per request in all threads",
-            lower="takes less CPU per request in all threads",
-        ),
-        *COUNTED.values(),
-        Quantity(MEMORY, "memory", "bytes", higher="takes more memory", lower="takes less memory"),
-        Quantity(
-            DISK, "room on the disk", "bytes", higher="takes more room on the disk", lower="takes less room on the disk"
-        ),
-    )
-}  # fmt: skip
-#: How a start offered its load: one schedule shared request by request, or a closed loop by slices.
-REQUESTS, SLICES = "requests", "slices"
-#: Why a difference in a percentile is not given.
-NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded with them"
-NO_REFERENCE = "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
-NOT_ABOVE = "it is not above a server that does nothing, loaded with it"
-LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
-LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times those of the baseline
+#: JIT compilation is unfinished while it takes this share of the CPU time of the threads that respond, or more.
+UNFINISHED_JIT = 0.1
+#: What reaches this share of the highest rate that a generator at its limit achieved, was limited by the generator.
+AT_LIMIT = 0.95
+BOTH_LIMITED = "the generator was at its limit with both"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What one block of interleaved trials found; `form`: REQUESTS or SLICES.
-
-    `control`: the baseline's second process against its first, a row a quantity. `reference`: the values of the server
-    that does nothing. `late`: starts in which the generator was; `left_out`: those that could not be used, and why.
-    `without_stalls`: the share of time that the percentile without the machine's stalls leaves out. `carried_over`: by
-    how much a request takes longer or shorter after each target. `between_starts`: the share of the primary quantity's
-    variance that lies between starts, not between requests. `values`: by quantity and treatment, baseline and control
-    included, the value in each start, NaN where it was in none. `failed`: by treatment, requests that ended and those
-    of them that failed in each start, starts that were left out too. `start_s`: what one start takes. `slice_s`: how
-    long one server was loaded before another, 0 where it is not known. `label`: what its sentences begin with, its load
-    where the run compares under several. `background`: by treatment and role, the CPU time per request of threads that
-    respond to none, the mean of the starts in microseconds. `above`: by quantity and treatment, the change
-    from the server that does nothing.
-    """
-
-    name: str
-    form: str
-    baseline: str
-    primary: str
-    margin: float
-    planned: int
-    until: bool
-    starts: tuple[int, ...]
-    late: tuple[int, ...]
-    rows: tuple[Row, ...]
-    control: tuple[Row, ...]
-    reference: Mapping[str, float]
-    left_out: tuple[tuple[int, str], ...]
-    cpu_groups: str
-    without_stalls: float
-    carried_over: Mapping[str, float]
-    utilisation: float
-    between_starts: float
-    steps: tuple[str, ...]
-    values: Mapping[tuple[str, str], tuple[float, ...]]
-    failed: Mapping[str, tuple[tuple[int, int], ...]]
-    start_s: float
-    slice_s: float = 0.0
-    label: str = ""
-    background: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    above: Mapping[tuple[str, str], Bounded] = field(default_factory=dict)
-
-    @property
-    def inside(self) -> frozenset[tuple[str, str]]:
-        """Quantities and treatments that lie within the instrument's floor."""
-        return frozenset(key for key, change in self.above.items() if not change.low > 0)
-
-    def unresolved(self, quantity: str, treatment: str) -> str:
-        """Say why a percentile of a treatment is not its own; empty where it is."""
-        if any(row.machine == NO_REFERENCE and row.quantity.name == quantity for row in self.rows):
-            return NO_REFERENCE
-        return NOT_ABOVE if (quantity, treatment) in self.inside else ""
-
-    @property
-    def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """By quantity and treatment, the ratio to the baseline in each start."""
-        return {
-            (quantity, name): tuple(
-                value / base
-                for value, base in zip(own, self.values[quantity, self.baseline], strict=True)
-                if math.isfinite(value)
-            )
-            for (quantity, name), own in self.values.items()
-            if name != self.baseline
-        }
-
-    @property
-    def treatments(self) -> tuple[str, ...]:
-        """What is compared with the baseline."""
-        return tuple(dict.fromkeys(row.treatment for row in self.rows))
-
-    def costs(self, treatment: str) -> list[Row]:
-        """Return what a treatment is worse in besides the primary quantity, by more than a trifle."""
-        rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
-        return [row for row in rows if row.decided and not row.better and _matters(row)]
-
-    def row(self, quantity: str, treatment: str | None = None) -> Row | None:
-        """Return the row of a quantity, of the first treatment unless one is named."""
-        found = (row for row in self.rows if row.quantity.name == quantity and treatment in (None, row.treatment))
-        return next(found, None)
-
-    def contradicting(self, row: Row) -> Row | None:
-        """Return the row of all threads where it does not decide as this one of the threads that respond; None
-        elsewhere.
-        """
-        whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
-        return whole if whole is not None and whole.verdict != row.verdict else None
-
-    @property
-    def headline(self) -> str:
-        """The primary quantity of each treatment, in a sentence each."""
-        if rows := [row for row in self.rows if row.quantity.name == self.primary]:
-            return " ".join(map(self.sentence, rows))
-        why = self.left_out[0][1] if self.left_out else "no start tells it of all"
-        name = facts.engine_name(self.baseline)
-        return write.sentence(f"{self.label}{name} could not be compared with any other: {why}")
-
-    def sentence(self, row: Row) -> str:
-        """Return what a row says, and what it is with all threads."""
-        return write.sentence(self.label + row.sentence(self.margin) + self.addition(row))
-
-    def addition(self, row: Row) -> str:
-        """Return what has to be known with a row: of closed loops a busy generator, of CPU time that of all threads."""
-        if row.quantity.name != THROUGHPUT or not self.busy:
-            return self.in_all(row)
-        starts = f"{write.count(len(self.busy))} of {write.several(len(self.starts), 'start')}"
-        return f"; the generator was at its limit in {starts}, so the higher of the two is a lower bound"
-
-    @property
-    def busy(self) -> tuple[int, ...]:
-        """Starts in whose closed loops the generator, and not the server, may have been the limit."""
-        return self.late if self.primary == THROUGHPUT else ()
-
-    def in_all(self, row: Row) -> str:
-        """Return what follows CPU time of the threads that respond where that of all threads comes out otherwise."""
-        whole = self.contradicting(row)
-        if whole is None:
-            return ""
-        text = f"; with its background threads {whole.change}"
-        text += ", inconclusive" if whole.verdict == Verdict.INCONCLUSIVE else ""
-        own, base = (self.background.get(name, {}) for name in (row.treatment, row.baseline))
-        if not own or not base:
-            return text
-        by = max(own, key=lambda role: abs(own[role] - base.get(role, 0.0)))
-        values = (write.latency(roles.get(by, 0.0)) for roles in (own, base))
-        return f"{text}, most of it {BACKGROUND_NAMES[by]}: {' against '.join(values)}"
-
-    @property
-    def trusted(self) -> bool:
-        """Whether the control shows no difference in the primary quantity."""
-        return not any(row.decided for row in self.control if row.quantity.name == self.primary)
-
-    @property
-    def answered(self) -> bool:
-        """Whether every treatment's primary quantity differs, or is the same within the margin."""
-        rows = [row for row in self.rows if row.quantity.name == self.primary]
-        return bool(rows) and all(row.verdict != Verdict.INCONCLUSIVE for row in rows)
-
-    def as_json(self) -> dict[str, object]:
-        """Return the comparison as plain JSON values."""
-        return {
-            "name": self.name, "baseline": self.baseline, "primary": self.primary, "margin": self.margin,
-            "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
-            "rows": [row.as_json() for row in self.rows], "control": [row.as_json() for row in self.control],
-        }  # fmt: skip
-
-
-def _matters(row: Row) -> bool:
-    """Return whether a difference is more than a trifle, relative and, of what is counted, per request."""
-    more = abs(row.treatment_value - row.baseline_value)
-    return abs(row.ratio - 1) >= LEAST_COST and (row.quantity.unit != "count" or more >= LEAST_COUNT)
-
-
-def comparisons(run: Run) -> list[Comparison]:
+@lru_cache(maxsize=4)
+def comparisons(run: Run) -> tuple[Comparison, ...]:
     """Return the comparisons of a run, in the order in which they were measured."""
     blocks: dict[str, list[Step]] = {}
     for step in run.steps:
@@ -265,7 +64,28 @@ def comparisons(run: Run) -> list[Comparison]:
     measured = [steps for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
     loads = [steps[-1].workload.upper() for steps in measured]
     labels = [f"{load}: " if len(set(loads)) > 1 else "" for load in loads]
-    return [replace(comparison(steps), label=label) for steps, label in zip(measured, labels, strict=True)]
+    return tuple(
+        replace(block, label=label, alone=_loads_alone(run, block))
+        for block, label in zip(map(comparison, measured), labels, strict=True)
+    )
+
+
+def _loads_alone(run: Run, block: Comparison) -> dict[str, Alone]:
+    """Return the medians of loads of the run that are not interleaved, by treatment, each with the baseline's."""
+    sides = {name: facts.clean(run, name, block.workload) for name in (block.baseline, *block.treatments)}
+    pairs = {name: alone(sides[block.baseline], sides[name]) for name in block.treatments}
+    return {name: medians for name, medians in pairs.items() if medians is not None}
+
+
+def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
+    """Return the medians of two loads at one rate; None where there are no such loads."""
+    if baseline is None or treatment is None:
+        return None
+    medians = [facts.quoted(step, MEDIAN) for step in (baseline, treatment)]
+    rates_rps = [facts.offered_rps(step) for step in (baseline, treatment)]
+    if medians[0] is None or medians[1] is None or rates_rps[0] != rates_rps[1]:
+        return None
+    return Alone(rates_rps[0], medians[0], medians[1])
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
@@ -273,27 +93,30 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
-    alone: dict[int, dict[str, float]] = defaultdict(dict)
+    reached_alone: dict[int, dict[str, float]] = defaultdict(dict)
+    failed_alone: dict[str, list[Counts]] = defaultdict(list)
     for step in steps:
         if step.kind == ALONE and step.valid and step.record.interleaved is not None:
-            alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
+            reached_alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
+            failed_alone[step.record.interleaved.arm].append(failures.of_step(step))
     bad = {number: step for number, step in shared.items() if not (facts.quotable(step) or _partly(step))}
     left_out = {number: facts.why_not(step) for number, step in bad.items()}
     # a start whose load of all is not there yet was interrupted
-    usable_ones = [number for number in sorted(shared) if number not in left_out]
-    form = SLICES if any(_in_slices(step) for step in shared.values()) else REQUESTS
+    numbers = [number for number in sorted(shared) if number not in left_out]
+    late = tuple(number for number in numbers if facts.only_late(shared[number]))
+    form = Form.SLICES if any(_in_slices(step) for step in shared.values()) else Form.REQUESTS
     compared = (*about.treatments, *([about.control] if about.control else []))
     names = (*compared, *([about.reference] if about.reference else []))
     starts: dict[str, list[Start]] = defaultdict(list)
     left: list[float] = []
-    for number in usable_ones:
+    for number in numbers:
         start_step = shared[number]
         if machine_stalls.watched(start_step) and not start_step.frames["requests"].empty:
             stalls = machine_stalls.stalls_of(start_step)
             left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
-        for quantity, start in _starts(start_step, names, alone[number]).items():
+        for quantity, start in _starts(start_step, names, reached_alone[number]).items():
             starts[quantity].append(start)
-    rows, control, reference, above = list[Row](), [], dict[str, float](), dict[tuple[str, str], Bounded]()
+    rows, control, reference, above = list[Row](), list[Row](), dict[str, float](), dict[tuple[str, str], Bounded]()
     every: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
@@ -303,54 +126,89 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             continue
         against = compared, about.treatments[0], about.smallest_difference, about.control or None
         most_starts = about.planned_rounds if about.until else 0
-        found = compare(own, *against, most_starts)
+        effects = compare(own, *against, most_starts)
         if quantity == about.primary:
-            between_starts = found.between_starts
+            between_starts = effects.between_starts
         logs = np.array([start.logs for start in own])
         base_value = math.exp(float(logs[:, 0].mean()))
         count = dict(zip(compared, np.isfinite(logs).sum(axis=0).tolist(), strict=True))
-        levels = _solo(steps, quantity, usable_ones, compared) if form == REQUESTS else []
+        levels = _solo(steps, quantity, numbers, compared) if form == Form.REQUESTS else []
         spilt: tuple[Effect, ...] = ()
         if levels:
             base_value = math.exp(float(np.mean([start.logs[0] for start in levels])))
             of_levels = compare(levels, *against, most_starts)
-            found = without_spill_over(found, of_levels)
+            effects = without_spill_over(effects, of_levels)
             spilt = of_levels.effects
         over = _above([start for start, cut in whole if usable([cut], 0)], names, about, quantity)
         above |= {(quantity, name): change for name, change in over.items()}
-        for each in found.effects:
-            row = _row(QUANTITIES[quantity], about, each, base_value, count[each.treatment], each in spilt)
+        for effect in effects.effects:
+            row = _row(quantity, about, effect, base_value, count[effect.treatment], effect in spilt)
             rows.append(_resolved(row, over, about))
-        if found.control is not None:
-            control.append(_row(QUANTITIES[quantity], about, found.control, base_value, count[about.control]))
+        if effects.control is not None:
+            control.append(_row(quantity, about, effects.control, base_value, count[about.control]))
         if about.reference:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start, cut in whole if usable([cut], 0)])))
         for index, name in enumerate(compared):
             every[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
+    used = [shared[number] for number in numbers]
+    background, failed = _background(used), _failed(list(shared.values()), compared)
+    limited = _limited(every) if late and form == Form.SLICES else frozenset()
+    failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
+
+    cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in every.items() if quantity == CPU}
+
+    def marked(row: Row) -> Row:
+        of_warm = _of_warm(_within_generator(row, limited), background, cpu_us)
+        return of_successes(of_warm, failed_of.get(row.quantity.name, failed))
+
+    rates_rps = [rate for step in used for rate in step.frames["targets"]["offered_rps"] if write.known(rate)]
     return Comparison(
-        about.name, form, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds,
-        about.until, tuple(usable_ones),
-        tuple(number for number in usable_ones if facts.only_late(shared[number])),
-        tuple(rows), tuple(control), reference, tuple(left_out.items()), about.cpu_groups,
-        float(np.mean(left)) if left else math.nan,
-        _carried_over([shared[number] for number in usable_ones]),
-        max((_utilisation(shared[number], alone[number]) for number in usable_ones), default=math.nan),
-        between_starts, tuple(step.name for step in steps if step.kind == SHARED), every,
-        _failed(list(shared.values()), compared), _start_s(steps), about.slice_s,
-        background=_background([shared[number] for number in usable_ones]),
-        above=above,
+        name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
+        margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,
+        rows=tuple(map(marked, rows)), failed=failed, rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
+        steps=tuple(step.name for step in steps if step.kind == SHARED), planned=about.planned_rounds,
+        until=about.until, starts=tuple(numbers), late=late, left_out=tuple(left_out.items()),
+        control=tuple(map(marked, control)), reference=reference, above=above, cpu_groups=about.cpu_groups,
+        without_stalls=float(np.mean(left)) if left else math.nan, carried_over=_carried_over(used),
+        utilisation=max((_utilisation(shared[number], reached_alone[number]) for number in numbers), default=math.nan),
+        between_starts=between_starts, values=every, start_s=_start_s(steps), slice_s=about.slice_s,
+        background=background,
     )  # fmt: skip
+
+
+def _limited(values: Mapping[tuple[str, str], Sequence[float]]) -> frozenset[str]:
+    """Return the sides whose closed-loop rate a generator at its limit made: those about as fast as the fastest."""
+    rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
+    return frozenset(name for name, rps in rates_rps.items() if rps >= AT_LIMIT * max(rates_rps.values()))
+
+
+def _within_generator(row: Row, limited: frozenset[str]) -> Row:
+    """Return the row; of a rate with the sides that it is a lower bound of."""
+    bounds = limited & {row.baseline, row.treatment}
+    if row.quantity.name != THROUGHPUT or not bounds:
+        return row
+    return replace(row, at_least=bounds, refused=BOTH_LIMITED if len(bounds) == 2 else row.refused)
+
+
+def _of_warm(row: Row, background: Mapping[str, Mapping[str, float]], cpu_us: Mapping[str, float]) -> Row:
+    """Return the row; refused where it is of CPU time that holds unfinished JIT compilation."""
+    jit_us = {name: background.get(name, {}).get("jit", 0.0) for name in (row.treatment, row.baseline)}
+    cold = any(own_us > UNFINISHED_JIT * cpu_us.get(name, math.inf) for name, own_us in jit_us.items())
+    if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
+        return row
+    taken = " against ".join(map(write.latency, jit_us.values()))
+    return replace(row, refused=f"JIT compilation was unfinished: {taken} per request")
 
 
 def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
     """Return CPU microseconds per request by treatment and role of its background threads, the mean of the starts."""
-    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    cpu_us: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
         for target in step.record.targets:
             for role, used_s in target.background_by_role_s.items():
-                found[target.name][role] += used_s * 1e6 / served[target.name] / len(steps)
-    return {name: dict(roles) for name, roles in found.items()}
+                cpu_us[target.name][role] += used_s * 1e6 / served[target.name] / len(steps)
+    return {name: dict(roles) for name, roles in cpu_us.items()}
 
 
 def _above(
@@ -363,7 +221,7 @@ def _above(
     if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, base):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
-    return {each.treatment: each.change for each in effects}
+    return {effect.treatment: effect.change for effect in effects}
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
@@ -376,10 +234,10 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
         return row
     if not about.reference:
         median = LEVELS.get(row.quantity.name, ("", 1.0))[1] <= MEDIAN
-        return row if median else replace(row, machine=NO_REFERENCE)
+        return row if median else replace(row, refused=NO_REFERENCE)
     inside = frozenset(name for name in (row.baseline, row.treatment) if name in above and not above[name].low > 0)
     higher = row.treatment if row.ratio > 1 else row.baseline
-    return replace(row, inside=inside, machine=NEITHER_ABOVE if higher in inside else "")
+    return replace(row, at_most=inside, refused=NEITHER_ABOVE if higher in inside else "")
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
@@ -412,21 +270,10 @@ def _partly(step: Step) -> bool:
     return facts.only_late(step) or (_in_slices(step) and step.valid)
 
 
-def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Return requests that ended and those of them that failed, by treatment and start: without a response, or 400
-    and above.
-
-    What had no response when the load ended, or was never sent, says nothing of the server.
-    """
-    found: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
-    for step in shared:
-        targets, requests = step.frames["targets"], step.frames["requests"]
-        refused = dict(zip(targets["target"], targets["non_2xx"].fillna(0), strict=True))
-        for name in names:
-            fates = requests["fate"][requests["target"] == name].value_counts()
-            failed, completed = (int(fates.get(fate, 0)) for fate in ("failed", "completed"))
-            found[name].append((failed + completed, failed + int(refused.get(name, 0))))
-    return {name: tuple(each) for name, each in found.items()}
+def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[Counts, ...]]:
+    """Return the responses of each treatment, by start."""
+    starts = [failures.of_targets(step, names) for step in shared]
+    return {name: tuple(start.get(name, (0, 0)) for start in starts) for name in names}
 
 
 def _start_s(steps: Sequence[Step]) -> float:
@@ -490,13 +337,13 @@ def _on_time(step: Step) -> float:
 
 
 def _row(
-    quantity: Quantity, about: InterleavedRecord, effect: Effect, base_value: float, starts: int,
+    quantity: str, about: InterleavedRecord, effect: Effect, base_value: float, starts: int,
     spill_over: bool = False,
 ) -> Row:  # fmt: skip
     change, base = effect.change, about.treatments[0]
     return Row(
-        quantity, base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high, effect.verdict,
-        base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,
+        QUANTITIES[quantity], base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high,
+        effect.direction, base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,
     )  # fmt: skip
 
 

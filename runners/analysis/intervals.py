@@ -29,6 +29,7 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,27 @@ class Bounded:
         if self.low > other.high or self.high < other.low:
             return True
         return False if self.bounded and other.bounded else None
+
+
+class Direction(StrEnum):
+    """On which side of zero a difference lies."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    SAME = "the same within the margin"
+    INCONCLUSIVE = "inconclusive"
+
+
+def direction(change: Bounded, margin: float = 0.0) -> Direction:
+    """Take the direction of a difference from its interval; it is inconclusive where a bound is not known.
+
+    `margin`, in the unit of the difference: the smallest one that would matter.
+    """
+    if not change.bounded:
+        return Direction.INCONCLUSIVE
+    if -margin <= change.low and change.high <= margin:
+        return Direction.SAME
+    return {1: Direction.HIGHER, -1: Direction.LOWER}.get(change.sign, Direction.INCONCLUSIVE)
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:

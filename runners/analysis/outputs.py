@@ -6,8 +6,8 @@ response time; the rest may differ where the user says so. A latency is compared
 errors, a percentile where both print it and enough samples lie beyond it; a mean or a maximum stands for none.
 
 **The interval.** Nobody says in which order the files were made, so runs are independent here: the ratio's interval is
-B. Welch's of the mean logarithms (1947, Biometrika 34), the 5 % shared by the figures of a load (Bonferroni), widened
-by the digits that the tool prints. One run of a side has no such interval. Then that of sampling alone is given, by
+Welch's (see quantities.welch), the 5 % shared by the figures of a load (Bonferroni), widened by the digits that the
+tool prints. One run of a side has no such interval. Then that of sampling alone is given, by
 order statistics (H. David and H. Nagaraja, 2003, *Order Statistics*, section 7.1), where the output holds its
 distribution; it knows nothing of the next run, and the verdict stays open.
 """
@@ -17,21 +17,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from runners.analysis.quantities import ALPHA, welch_half
+from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form
+from runners.analysis.failures import Counts
+from runners.analysis.quantities import ALPHA, Quantity, Row, welch
 from runners.audit.rule import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
+from runners.design.objective import MOST_FAILED
 from runners.errors import PlanError
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.samples import bound_ranks
 
-FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99
 SAME = {"offered rate": 0.02, "duration": 0.1}  # settings that differ by less are one; others must be equal
 NEVER = ("loop", "latency")  # what no word of the user makes comparable
 TIMER_LEVEL = 0.9  # up to here a generator's timer shapes the percentiles
@@ -48,39 +50,16 @@ _AVERAGED = re.compile(
 Setting = Mapping[str, float | str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure of both sides. `low` and `high` bound the share by which B differs; NaN where nothing does."""
-
-    name: str
-    a: float
-    b: float
-    low: float
-    high: float
-    runs: tuple[int, int]
-    basis: str  # what the interval is of: runs, sampling, or nothing
-
-    @property
-    def share(self) -> float:
-        return self.b / self.a - 1
-
-    @property
-    def verdict(self) -> str:
-        """Say on which side B lies, where runs were repeated and their interval leaves out zero."""
-        if self.basis != "runs" or self.low <= 0 <= self.high:
-            return "inconclusive"
-        return "higher" if self.low > 0 else "lower"
+RATE = Quantity("rate", "rate", "rps", lower_is_better=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Loads of one setting, of two sides: their figures, what could not be compared, and what to know of it."""
+    """Loads of one setting, of two sides, and their comparison."""
 
     a: tuple[Output, ...]
     b: tuple[Output, ...]
-    figures: tuple[Figure, ...]
-    refused: tuple[tuple[str, str], ...]
-    limits: tuple[str, ...] = field(default=())
+    comparison: Comparison
 
 
 def loop_of(output: Output) -> str | None:
@@ -133,7 +112,7 @@ def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
     loads: list[list[Output]] = []
     for output in outputs:
         setting = setting_of(output)
-        load = next((each for each in loads if _equal(setting_of(each[0]), setting)), None)
+        load = next((load for load in loads if _equal(setting_of(load[0]), setting)), None)
         if load is None:
             loads.append([output])
         else:
@@ -147,19 +126,19 @@ def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[
     if unknown:
         known = ", ".join(name for name in setting_of(a[0]) if name not in NEVER)
         raise PlanError(f"--despite {unknown[0]!r}", "no setting of an output that may differ", f"use one of {known}")
-    left, found = list(_loads(b)), []
+    left, compared = list(_loads(b)), []
     nearest: list[str] | None = None
     for first in _loads(a):
         apart = [(differing(setting_of(first[0]), setting_of(second[0])), second) for second in left]
-        for names, second in sorted(apart, key=lambda each: len(each[0])):
+        for names, second in sorted(apart, key=lambda pair: len(pair[0])):
             nearest = names if nearest is None or len(names) < len(nearest) else nearest
             if set(names) <= set(despite):
                 left.remove(second)
-                found.append(_compared(first, second, names))
+                compared.append(Compared(first, second, _compared(first, second, names)))
                 break
-    if not found:
+    if not compared:
         raise _refusal(a[0], b[0], nearest or [])
-    return found
+    return compared
 
 
 def _refusal(a: Output, b: Output, names: Sequence[str]) -> PlanError:
@@ -178,7 +157,7 @@ def _said(setting: Setting, name: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Compared:
+def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Comparison:
     refused: list[tuple[str, str]] = []
     names: list[str] = []
     if why := _rate_refused(a, b):
@@ -196,15 +175,23 @@ def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]
                 names.append(write.level(level))
     by_name = {write.level(level): level for level in levels}
     alpha = ALPHA / max(1, len(names))
-    figures = tuple(_figure(name, by_name.get(name), a, b, alpha) for name in names)
-    return Compared(a, b, figures, tuple(refused), tuple(_limits(a, b, apart, figures)))
+    rows = tuple(_row(name, by_name.get(name), a, b, alpha) for name in names)
+    return Comparison(
+        name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows,
+        failed={side: tuple(map(_counts, outputs)) for side, outputs in (("A", a), ("B", b))},
+        refused=tuple(refused), notes=tuple(_notes(a, b, apart)),
+    )  # fmt: skip
+
+
+def _counts(output: Output) -> Counts:
+    return output.report.requests or 0, output.report.errors if output.report.requests else 0
 
 
 def _errors(output: Output) -> str | None:
     requests, errors = output.report.requests, output.report.socket_errors
     if errors and errors.timeout:
         return f"{output.place}: {write.several(errors.timeout, 'time-out')} stand in no figure"
-    if requests and output.report.errors > FEW_ERRORS * requests:
+    if requests and output.report.errors > MOST_FAILED * requests:
         share = write.percent(output.report.errors / requests)
         return f"{output.place}: {share} of the responses are errors, and stand among the others"
     return None
@@ -260,21 +247,14 @@ def _value(output: Output, level: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _figure(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output], alpha: float) -> Figure:
-    left, right = ([_value(output, level) for output in side] for side in (a, b))
-    logs = [np.log(side) for side in (left, right)]
-    means = [float(side.mean()) for side in logs]
-    apart = means[1] - means[0]
-    runs = (len(left), len(right))
-    if min(runs) > 1:
-        digits = max(_digit(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
-        half = welch_half(logs[0], logs[1], alpha) + 2 * digits
-        low, high, basis = math.expm1(apart - half), math.expm1(apart + half), "runs"
-    elif runs == (1, 1) and level is not None and (bounds := _sampling(level, a[0], b[0], alpha)):
-        (low, high), basis = bounds, "sampling"
-    else:
-        low, high, basis = math.nan, math.nan, ""
-    return Figure(name, math.exp(means[0]), math.exp(means[1]), low, high, runs, basis)
+def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output], alpha: float) -> Row:
+    quantity = RATE if level is None else Quantity(name, name, "us")
+    left, right = (np.array([_value(output, level) for output in side]) for side in (a, b))
+    digits = max(_digit(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
+    row = welch(quantity, ("A", "B"), np.log(left), np.log(right), alpha, 0.0, 2 * digits)
+    if len(a) == len(b) == 1 and level is not None and (bounds := _sampling(level, a[0], b[0], alpha)):
+        return replace(row, low=1 + bounds[0], high=1 + bounds[1], sampled=True)
+    return row
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
@@ -284,8 +264,7 @@ def _digit(output: Output, value: float, level: float | None) -> float:
 
 def _sampling(level: float, a: Output, b: Output, alpha: float) -> tuple[float, float] | None:
     """Bound a ratio by the order statistics of both distributions; None where one is not printed."""
-    bounds = [_order_statistics(level, output, alpha) for output in (a, b)]
-    first, second = bounds
+    first, second = (_order_statistics(level, output, alpha) for output in (a, b))
     return (second[0] / first[1] - 1, second[1] / first[0] - 1) if first and second else None
 
 
@@ -299,7 +278,7 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
     return (low, high) if low and high else None
 
 
-def _limits(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str], figures: Sequence[Figure]) -> Iterator[str]:
+def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> Iterator[str]:
     """Yield what the outputs do not show, or the user let pass."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
@@ -324,7 +303,7 @@ def _limits(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str], figu
     }
     for tool in sorted(filter(None, coarse)):
         yield f"{tool} prints {write.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
-    if figures and 1 in (len(a), len(b)):
+    if min(len(a), len(b)) < FEWEST_RUNS:
         yield (
             "one run of a side: how much the next one would differ is not known, so there is no verdict; give repeats "
             "(--a FILE --a FILE --b FILE --b FILE)"
@@ -333,49 +312,34 @@ def _limits(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str], figu
         yield "nothing says that the runs were interleaved: what drifted between them stands in the difference"
 
 
-def compared_lines(found: Sequence[Compared]) -> Iterator[str]:
-    """Write a comparison: each load's figures with their intervals and verdicts, what was refused and what to know."""
-    for load in found:
-        yield _heading(load)
-        for figure in load.figures:
-            shown = write.rate if figure.name == "rate" else write.latency
-            interval = write.percent_interval(figure.share, figure.low, figure.high)
-            of = f" by {figure.basis}" if figure.basis else ""
-            change = f"{shown(figure.a)} -> {shown(figure.b)}, B differs by {interval}{of}"
-            yield f"  {figure.name:6} {change}: {figure.verdict}"
-        for name, why in load.refused:
-            yield f"  {name} is not compared: {why}"
-        for limit in load.limits:
-            yield f"  note: {limit}"
-
-
-def _heading(load: Compared) -> str:
-    setting = setting_of(load.a[0])
-    rate = load.a[0].offered_rps
+def _heading(a: Sequence[Output], b: Sequence[Output]) -> str:
+    setting, rate = setting_of(a[0]), a[0].offered_rps
     parts = [str(setting["tool"] or "unknown tool"), str(setting["operation"] or ""), str(setting["loop"] or "")]
     parts.append(f"at {write.rate(rate)}" if rate and setting["loop"] != "closed loop" else "")
-    parts.append(write.connections(load.a[0].connections) if load.a[0].connections else "")
-    runs = f"{write.several(len(load.a), 'run')} of A, {write.several(len(load.b), 'run')} of B"
-    return f"{', '.join(part for part in parts if part)}: {runs}"
+    parts.append(write.connections(a[0].connections) if a[0].connections else "")
+    runs = f"{write.several(len(a), 'run')} of A, {write.several(len(b), 'run')} of B"
+    return f"{', '.join(filter(None, parts))}: {runs}"
 
 
-def as_record(found: Sequence[Compared]) -> list[dict[str, object]]:
-    """Give a comparison as plain values, for JSON; a bound that is not known is null."""
+def as_record(loads: Sequence[Compared]) -> list[dict[str, object]]:
+    """Give comparisons as plain values, for JSON; a bound that is not known is null."""
     return [
         {
             "a": [output.place for output in load.a],
             "b": [output.place for output in load.b],
             "setting": dict(setting_of(load.a[0])),
+            "failed": load.comparison.failed_json(),
             "figures": [
                 {
-                    "name": figure.name, "a": figure.a, "b": figure.b, "share": figure.share,
-                    "low": write.finite(figure.low), "high": write.finite(figure.high),
-                    "interval_of": figure.basis or None, "runs": list(figure.runs), "verdict": figure.verdict,
+                    "name": row.quantity.label, "a": row.baseline_value, "b": row.treatment_value,
+                    "share": row.ratio - 1, "low": write.finite(row.low - 1), "high": write.finite(row.high - 1),
+                    "interval_of": ("sampling" if row.sampled else "runs") if write.known(row.low) else None,
+                    "runs": [len(load.a), len(load.b)], "verdict": row.direction.value,
                 }
-                for figure in load.figures
+                for row in load.comparison.rows
             ],
-            "not_compared": [{"name": name, "why": why} for name, why in load.refused],
-            "limits": list(load.limits),
+            "not_compared": [{"name": name, "why": why} for name, why in load.comparison.refused],
+            "limits": list(load.comparison.notes),
         }
-        for load in found
+        for load in loads
     ]  # fmt: skip

@@ -1,16 +1,18 @@
-"""Quantities that are compared, the change of one from a baseline to a treatment, and both in words."""
+"""Quantities that are compared, and the change of one from a baseline to a treatment, with both as numbers in words."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import ttest_ind
 
 from runners.analysis import facts
+from runners.analysis.intervals import Bounded, Direction, direction
+from runners.design.block import FEWEST_STARTS
+from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.readers import write
 from runners.readers.run import Step
 
@@ -27,55 +29,68 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Something that is compared.
-
-    `higher` and `lower` are what is said of a treatment that has more or less of it than the baseline; a time needs
-    none, its treatment is slower or faster.
-    """
+    """Something that is compared. `unit`: us, rps, bytes or count."""
 
     name: str
     label: str
     unit: str
     lower_is_better: bool = True
-    higher: str = ""
-    lower: str = ""
+
+    @property
+    def is_latency(self) -> bool:
+        return self.unit == "us" and "cpu" not in self.name
 
 
-QUANTITIES = (
+#: CPU time of the threads that do not respond, where they are known (compilers, collectors, flushes, compaction), and
+#: of all.
+BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
+MEMORY, DISK = "rss_bytes", "disk_bytes"
+#: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
+COUNTED = {
+    "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
+    "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
+    "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
+    "read_write_calls": Quantity("read_write_calls", "calls to read or write per request", "count"),
+}
+#: What one load alone tells.
+OF_LOADS = (
     Quantity("p50_us", "p50", "us"),
     Quantity("p90_us", "p90", "us"),
     Quantity("p99_us", "p99", "us"),
     Quantity("p999_us", "p99.9", "us"),
-    Quantity(
-        "closed_loop_rps", "closed-loop rate", "rps", lower_is_better=False,
-        higher="has a higher closed-loop rate", lower="has a lower closed-loop rate",
-    ),
-    Quantity(
-        "cpu_us", "CPU per request", "us", higher="takes more CPU per request", lower="takes less CPU per request"
-    ),
-)  # fmt: skip
+    Quantity(THROUGHPUT, "closed-loop rate", "rps", lower_is_better=False),
+    Quantity(CPU, "CPU per request", "us"),
+)
+QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        *OF_LOADS,
+        Quantity("service_p50_us", "service p50", "us"),
+        Quantity("service_p90_us", "service p90", "us"),
+        Quantity("service_p99_us", "service p99", "us"),
+        Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
+        Quantity(BACKGROUND_CPU, "CPU per request of background threads", "us"),
+        Quantity(ALL_CPU, "CPU per request of all threads", "us"),
+        *COUNTED.values(),
+        Quantity(MEMORY, "memory", "bytes"),
+        Quantity(DISK, "room on the disk", "bytes"),
+    )
+}
 #: With a quantity's values may come what they are at most, under its name and this.
 AT_MOST = " at most"
 LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # those that are percentiles
 
 
-class Verdict(StrEnum):
-    """What a comparison says of a treatment against the baseline."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    SAME = "the same within the margin"
-    INCONCLUSIVE = "inconclusive"
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the verdict.
+    """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the direction.
 
-    The values are geometric means over so many `starts` (or runs, or rounds), of the loads alone where there are any.
-    `spill_over`: ratio and verdict are theirs too, as the shared schedule contradicts them. `starts_needed`: how many
-    would decide it, None where it is decided or can't be said. `machine`: why a difference is not the treatments'.
-    `inside`: sides that lie within the instrument's floor, which the treatment's value is at most then.
+    The values are geometric means over so many `starts` (or runs), of the loads alone where there are any.
+    `spill_over`: ratio and direction are theirs too, as the shared schedule contradicts them. `starts_needed`: how many
+    would decide it, None where it is decided or can't be said. `refused`: why a difference is not the treatments', or
+    empty. `at_most`: sides whose value lies within the instrument's floor and is an upper bound, `at_least`: sides that
+    the generator could not load to their limit. `sampled`: the interval is that of the requests of one load of each,
+    and knows nothing of the next.
     """
 
     quantity: Quantity
@@ -84,68 +99,56 @@ class Row:
     ratio: float
     low: float
     high: float
-    verdict: Verdict
+    direction: Direction
     baseline_value: float
     treatment_value: float
     starts: int
     starts_needed: int | None = None
     spill_over: bool = False
-    machine: str = ""
-    inside: frozenset[str] = frozenset()
+    refused: str = ""
+    at_most: frozenset[str] = frozenset()
+    at_least: frozenset[str] = frozenset()
+    sampled: bool = False
+
+    @property
+    def relative(self) -> Bounded:
+        """The relative change: 0.02 is 2 % more than the baseline."""
+        return Bounded(self.ratio - 1, self.low - 1, self.high - 1)
 
     @property
     def decided(self) -> bool:
         """Whether the treatment differs from the baseline."""
-        return self.verdict in (Verdict.HIGHER, Verdict.LOWER) and not self.machine
+        return self.direction in (Direction.HIGHER, Direction.LOWER) and not self.refused
+
+    @property
+    def inconclusive(self) -> bool:
+        return self.direction == Direction.INCONCLUSIVE or bool(self.refused)
 
     @property
     def better(self) -> bool:
         """Whether it differs for the better."""
-        return self.decided and (self.verdict == Verdict.LOWER) == self.quantity.lower_is_better
-
-    @property
-    def said(self) -> str:
-        """The verdict in a word: faster or slower of a time, higher or lower of anything else."""
-        if self.decided and "cpu_us" not in self.quantity.name and self.quantity.unit == "us":
-            return "faster" if self.better else "slower"
-        return "not compared" if self.machine else self.verdict.value
+        return self.decided and (self.direction == Direction.LOWER) == self.quantity.lower_is_better
 
     @property
     def change(self) -> str:
-        """The relative change with its interval; the nearer bound where the lower side may be lower than it reads."""
-        if not (self.decided and self.inside):
+        """The relative change with its interval; the nearer bound where the value of a side is a bound itself."""
+        if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
-        if self.verdict == Verdict.LOWER:
+        if self.direction == Direction.LOWER:
             return f"at least {signed(self.high - 1)}"
         far = self.low - 1 > FACTOR_FROM
         return f"at least {f'{factor(self.low)} the baseline' if far else signed(self.low - 1)}"
 
-    def pair(self, *, named: bool = False) -> str:
-        """Return the values of both, the treatment's first; within the instrument's floor a value is an upper bound."""
+    @property
+    def pair(self) -> str:
+        """The values of both, the treatment's first, each with its name."""
         sides = ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value))
-        return " against ".join(
-            (f"{facts.engine_name(name)} " if named else "")
-            + ("at most " if name in self.inside else "")
-            + absolute(self.quantity, value)
-            for name, value in sides
-        )
+        return " against ".join(f"{facts.engine_name(name)} {self.value_of(name, value)}" for name, value in sides)
 
-    def sentence(self, margin: float, unit: str = "start") -> str:
-        """Return the row in words, to begin a sentence or to follow a colon; `unit` is what was repeated."""
-        a, b = facts.engine_name(self.baseline), facts.engine_name(self.treatment)
-        label, found = self.quantity.label, f"{self.change}, {self.pair()}"
-        more = self.quantity.higher if self.verdict == Verdict.HIGHER else self.quantity.lower
-        if self.machine:
-            text = f"the {label} of {b} and {a} are not compared: {self.machine}"
-        elif self.decided:
-            does = f"{more} than {a}" if more else f"is {self.said} than {a} in {label}"
-            text = f"{b} {does}: {found}"
-        elif self.verdict == Verdict.SAME:
-            text = f"{b} and {a} are the same in {label} within {write.given_share(margin)}: {found}"
-        else:
-            text = f"it is inconclusive whether {b} and {a} differ in {label}: {found}"
-        text += "; spill-over: the shared schedule contradicts the loads alone, which count" if self.spill_over else ""
-        return f"{text}; {write.several(self.starts, unit)} of each"
+    def value_of(self, name: str, value: float) -> str:
+        """Return the value of a side in its unit, as a bound where it is one."""
+        bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""
+        return bound + absolute(self.quantity, value)
 
     def as_json(self) -> dict[str, object]:
         """Return the row as plain JSON values; what is not finite becomes null."""
@@ -153,9 +156,9 @@ class Row:
         return {
             "quantity": self.quantity.name, "unit": self.quantity.unit,
             "lower_is_better": self.quantity.lower_is_better, "baseline": self.baseline, "treatment": self.treatment,
-            "verdict": self.verdict.value, **{name: write.finite(getattr(self, name)) for name in numbers},
-            "starts": self.starts, "starts_needed": self.starts_needed, "not_compared": self.machine,
-            "inside": ",".join(sorted(self.inside)),
+            "verdict": self.direction.value, **{name: write.finite(getattr(self, name)) for name in numbers},
+            "starts": self.starts, "starts_needed": self.starts_needed, "not_compared": self.refused,
+            "at_most": sorted(self.at_most), "at_least": sorted(self.at_least),
         }  # fmt: skip
 
 
@@ -164,29 +167,54 @@ def of_step(step: Step) -> dict[str, float]:
 
     What a latency is at most comes with it: requests without a response may leave that open.
     """
-    found = {}
+    values = {}
     for name, level in LEVELS.items():
         value, most_us = facts.at(step, level), facts.most_us(step, level)
-        found[name] = value.value if value is not None and math.isfinite(most_us) else math.nan
-        found[name + AT_MOST] = most_us
+        values[name] = value.value if value is not None and math.isfinite(most_us) else math.nan
+        values[name + AT_MOST] = most_us
     telemetry, achieved = step.frames["telemetry"], facts.achieved_rps(step)
     cores = float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else math.nan
-    found["cpu_us"] = cores / achieved * 1e6 if achieved > 0 else math.nan
-    return found
+    values[CPU] = cores / achieved * 1e6 if achieved > 0 else math.nan
+    return values
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
     """Return what a histogram can't tell apart in a quantity, as a logarithm."""
     least = float(min(left.mean(), right.mean()))
-    return RESOLUTION + (LEAST_US / least if quantity.unit == "us" and quantity.name != "cpu_us" else 0.0)
+    return RESOLUTION + (LEAST_US / least if quantity.is_latency else 0.0)
 
 
-def welch_half(a: Floats, b: Floats, level: float) -> float:
-    """Half of Welch's interval of the difference of two means."""
-    if a.std() == b.std() == 0:
-        return 0.0
+def welch(
+    quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, margin: float, blur: float
+) -> Row:
+    """Compare two groups of independent runs, given by the logarithms of a quantity, by Welch's interval.
+
+    B. Welch, 1947, *The generalization of "Student's" problem*, Biometrika 34. `level`: of a wrong interval; `blur`: by
+    how much the logarithms can't be distinguished at all. A group of one run has no interval.
+    """
+    change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
+    if count > 1:
+        half = blur + (0.0 if a.std() == b.std() == 0 else _welch_half(a, b, level))
+    low, high = (math.exp(change - half), math.exp(change + half)) if half < 10 else (math.nan, math.nan)
+    side = direction(Bounded(math.expm1(change), low - 1, high - 1), margin)
+    needed = starts_needed(change, half, count, margin) if side == Direction.INCONCLUSIVE else None
+    values = math.exp(a.mean()), math.exp(b.mean())
+    return Row(quantity, *names, math.exp(change), low, high, side, *values, count, needed)
+
+
+def _welch_half(a: Floats, b: Floats, level: float) -> float:
     bounds = ttest_ind(a, b, equal_var=False).confidence_interval(1 - level)
     return float(bounds.high - bounds.low) / 2
+
+
+def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
+    """Starts at which half an interval would reach zero from the change, or the margin's nearer end."""
+    wanted = max(abs(change), math.log1p(margin) - abs(change))
+    if not (math.isfinite(half) and wanted > 0):
+        return None
+    return max(
+        FEWEST_STARTS, starts + 1 if starts >= FEWEST_STARTS else starts, math.ceil(starts * (half / wanted) ** 2)
+    )
 
 
 def signed(share: float) -> str:

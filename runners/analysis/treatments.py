@@ -27,9 +27,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import multivariate_t, norm, t
 
-from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import ALPHA
-from runners.analysis.quantities import Verdict as Verdict
+from runners.analysis.intervals import Bounded, Direction, direction
+from runners.analysis.quantities import ALPHA, Floats, starts_needed
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.batch_means import jackknife_variance
 from runners.readers.console_report import rank
@@ -37,8 +36,6 @@ from runners.readers.console_report import rank
 BLOCKS = 40  # of requests in a start, at most
 LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
 FEWEST_BLOCKS = 8
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +57,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A treatment against the baseline: relative change with its interval (0.02: 2 % higher), and the verdict.
+    """A treatment against the baseline: relative change with its interval (0.02: 2 % higher), and its direction.
 
     `starts_needed`: fresh starts that would decide it, as far as the variance of these tells; None once it is decided.
     """
 
     treatment: str
     change: Bounded
-    verdict: Verdict
+    direction: Direction
     starts_needed: int | None
 
 
@@ -190,8 +187,7 @@ def compare(
     for place, index in enumerate(there):
         requests = within / count[index]
         starts_alone = between * inverse[place, place] if freedom > 0 else math.nan
-        found = [value for value in (requests, starts_alone) if math.isfinite(value)]
-        variances[index] = max(found, default=math.nan)
+        variances[index] = max(filter(math.isfinite, (requests, starts_alone)), default=math.nan)
     share = math.nan
     if freedom > 0 and math.isfinite(within) and (whole := variances[there[0]]) > 0:
         share = max(0.0, 1 - within / count[there[0]] / whole)
@@ -204,10 +200,10 @@ def compare(
 
     def effect(index: int, critical: float) -> Effect:
         change, half = float(changes[there.index(index)]), critical * math.sqrt(variances[index])
-        found = Bounded(math.expm1(change), math.expm1(change - half), math.expm1(change + half))
-        said = verdict(found, margin) if count[index] >= FEWEST_STARTS else Verdict.INCONCLUSIVE
-        needed = starts_needed(change, half, count[index], margin) if said == Verdict.INCONCLUSIVE else None
-        return Effect(treatments[index], found, said, needed)
+        bounded = Bounded(math.expm1(change), math.expm1(change - half), math.expm1(change + half))
+        side = direction(bounded, margin) if count[index] >= FEWEST_STARTS else Direction.INCONCLUSIVE
+        needed = starts_needed(change, half, count[index], margin) if side == Direction.INCONCLUSIVE else None
+        return Effect(treatments[index], bounded, side, needed)
 
     shared = critical_value(max(1, len(others)), freedom, alpha, _least_correlation(inverse, there, others))
     own = treatments.index(control) if control is not None else -1
@@ -231,8 +227,9 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
         return shared
     taken = []
     for one, other in zip(shared.effects, solo.effects, strict=True):
-        middles = [math.log1p(each.change.value) for each in (one, other)]
-        halves = [math.log1p(each.change.high) - math.log1p(each.change.value) for each in (one, other)]
+        changes = one.change, other.change
+        middles = [math.log1p(change.value) for change in changes]
+        halves = [math.log1p(change.high) - math.log1p(change.value) for change in changes]
         room = math.hypot(*halves)
         taken.append(other if math.isfinite(room) and abs(middles[0] - middles[1]) > room else one)
     return replace(shared, effects=tuple(taken))
@@ -256,31 +253,8 @@ def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) ->
 def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[int]) -> float:
     """Give the least correlation of two effects, by which the critical value is the largest (Slepian's inequality)."""
     places = [there.index(index) for index in others]
-    found = [
-        inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b
-    ]  # fmt: skip
-    return round(max(0.0, min(found, default=0.5)), 6)
-
-
-def verdict(change: Bounded, margin: float) -> Verdict:
-    """Take the verdict from the interval of a relative change."""
-    if not change.bounded:
-        return Verdict.INCONCLUSIVE
-    if -margin <= change.low and change.high <= margin:
-        return Verdict.SAME
-    if change.holds_zero:
-        return Verdict.INCONCLUSIVE
-    return Verdict.HIGHER if change.low > 0 else Verdict.LOWER
-
-
-def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
-    """Starts at which half an interval would reach zero from the change, or the margin's nearer end."""
-    wanted = max(abs(change), math.log1p(margin) - abs(change))
-    if not (math.isfinite(half) and wanted > 0):
-        return None
-    return max(
-        FEWEST_STARTS, starts + 1 if starts >= FEWEST_STARTS else starts, math.ceil(starts * (half / wanted) ** 2)
-    )
+    every = [inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b]
+    return round(max(0.0, min(every, default=0.5)), 6)
 
 
 def carry_over(frame: pd.DataFrame) -> dict[str, float]:

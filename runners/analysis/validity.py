@@ -30,11 +30,11 @@ import pandas as pd
 
 from runners.analysis import counts
 from runners.analysis.counts import LEAST_ACHIEVED, SERVICE, achieved_share, failures, number, offered_rps, per_second
+from runners.design.objective import MOST_FAILED
 from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import Ended, Spoken
 
-MOST_FAILED = 0.001  # of the requests
 FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
 STEAL_LIMIT = 0.01  # of all cores
 LEAST_BESIDE_OTHERS = 0.5  # of its rate: what else runs on the machine takes no more than half of a core

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from runners.bench.fixture import Fixture, Goal, NoFigure, Row, fixture
-from runners.claims.between import EXIT_FAILED
 from runners.design.session import in_random_order
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
+from runners.results.limits import EXIT_FAILED
 from runners.toolchain.tools import ROOT
 
 EXAMPLES = ROOT / "runners" / "docs" / "examples"

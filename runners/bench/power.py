@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from runners.analysis.intervals import Bounded
+from runners.analysis.intervals import Bounded, Direction
 from runners.analysis.machine_stalls import outside
-from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, Verdict, compare, start_from, start_of
+from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, compare, start_from, start_of
 from runners.bench import knee, plants
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, asked, fixture, say
 from runners.design.block import SLICE_S, WRITES_SLICE_S
@@ -264,7 +264,7 @@ def half_width(comparison: Effects) -> float:
 
 
 def _decided(comparison: Effects) -> bool:
-    return comparison.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER)
+    return comparison.effects[0].direction in (Direction.HIGHER, Direction.LOWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +331,8 @@ def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
 
 def _found(name: str, kept: Repeated, truths: Sequence[float]) -> Iterator[Row]:
     """Yield how often what was planted is found, and how far the median estimate is from the truth."""
-    sign = Verdict.HIGHER if truths[0] > 0 else Verdict.LOWER
-    hits = sum(each.effects[0].verdict == sign for each in kept.by_design)
+    sign = Direction.HIGHER if truths[0] > 0 else Direction.LOWER
+    hits = sum(each.effects[0].direction == sign for each in kept.by_design)
     wanted = float(max(1, binom.ppf(1 - SURELY, len(kept.by_design), FOUND_SHARE)))
     yield Row(f"power/{name}/found-vs-wanted", "findings", (float(hits),), (wanted,), ">=", 1.0, kept.note)
     ratios = [each.effects[0].change.value / truth for each, truth in zip(kept.by_design, truths, strict=True)]

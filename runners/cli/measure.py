@@ -9,7 +9,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -264,8 +264,8 @@ def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
 
 
 if TYPE_CHECKING:
-    from runners.claims.between import Judgement
     from runners.design.objective import ChangeLimit
+    from runners.results.limits import Judgement
     from runners.storage.run_folder import RunFolder
 
 
@@ -330,8 +330,8 @@ def compare(
 
     Given files, compare the first one's outputs with those of each other: `lab compare before.txt after.txt`.
 
-    Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed; 4 a limit is
-    inconclusive, and none failed; 130 interrupted.
+    Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed, or more
+    responses of the second than of the first; 4 a limit is inconclusive, and none failed; 130 interrupted.
     """
     from runners.cli import work
     from runners.design.objective import ChangeLimit
@@ -345,8 +345,9 @@ def compare(
         if _given(engines, targets, output, *of_measuring, *named.values()) or (runs and (a or b)):
             raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
         pairs = [([runs[0]], [path]) for path in runs[1:]] if runs else [(sides[0], sides[1])]
-        echo(work.compare_files(pairs, despite, as_json))
-        return
+        text, judgements = work.compare_files(pairs, despite, as_json)
+        echo(text)
+        judging.end(judgements)
     if runs:
         if len(runs) != 2 or a or b or engines or targets:
             raise click.UsageError("give two run folders and nothing else, or --a and --b for more")
@@ -355,8 +356,7 @@ def compare(
         see = named.pop("see")
         if _given(*of_measuring, *named.values()):
             raise click.UsageError("runs are compared as they are: only --see, --despite and --output go with them")
-        _compare_folders(sides, despite, see if isinstance(see, float) else 0.02, output, as_json)
-        return
+        _compare_folders(sides, despite, see if isinstance(see, float) else 0.02, output, judging)
     if output is not None:
         raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
     if baseline is not None:
@@ -388,18 +388,20 @@ def _given(*options: object) -> bool:
 
 
 def _compare_folders(
-    sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, as_json: bool
-) -> None:
-    from runners.claims.between import sentences
-    from runners.cli.work import compare_folders
+    sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, judging: _Judging
+) -> NoReturn:
+    from runners.cli.work import compare_folders, compared_text
+    from runners.report.exports import runs_json
+    from runners.results.limits import judge
 
     found = compare_folders(sides[0], sides[1], despite, see, output)
-    if as_json:
-        print_json([each.as_json() for each in found])
+    if judging.as_json:
+        print_json([runs_json(comparison) for comparison in found])
     else:
-        echo("\n".join(sentences(found)))
+        echo(compared_text(found))
     if output is not None:
-        echo(f"written to {output}", err=as_json)
+        echo(f"written to {output}", err=judging.as_json)
+    judging.end(judge(found, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,28 +414,28 @@ class _Judging:
     markdown: Path | None
     form: str | None
 
-    def of_run(self, measure: Callable[[], RunFolder]) -> None:
+    def of_run(self, measure: Callable[[], RunFolder]) -> NoReturn:
         """Measure, write the comparison in the forms that were asked for, and end with the exit code of the limits."""
         from runners.cli import work
 
         folder = measured(measure, self.as_json or self.form is not None)
-        if not (self.limits or self.as_json or self.markdown or self.form):
-            return
         from runners.report.exports import FORMATS, comment
 
-        found = work.judged(folder, self.limits)
+        judged = work.judged(folder, self.limits)
         if self.markdown is not None:
-            write_file("--markdown", self.markdown, comment(found.comparison, found.judgements, found.checks))
+            write_file("--markdown", self.markdown, comment(judged.comparison, judged.judgements, judged.checks))
         if self.form is not None:
-            echo(FORMATS[self.form](found.comparison, found.benchmark))
-        self.end(found.judgements, work.as_json(folder) if self.as_json else {})
+            echo(FORMATS[self.form](judged.comparison, judged.benchmark))
+        self.end(judged.judgements, work.as_json(folder))
 
-    def end(self, judgements: Sequence[Judgement], more: dict[str, object]) -> NoReturn:
-        """Say what limits say, as JSON with `more` where that was asked for, and exit with their code."""
-        from runners.claims.between import exit_code
+    def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
+        """Say what limits say, into the JSON `document` too where there is one, and exit with their code."""
+        from runners.report.comparison import judged, reason
+        from runners.results.limits import exit_code
 
-        for each in judgements:
-            echo(each.sentence, err=self.as_json or self.form is not None)
-        if self.as_json:
-            print_json({**more, "limits": [each.as_json() for each in judgements]})
+        for judgement in judgements:
+            echo(judged(judgement), err=self.as_json or self.form is not None)
+        if self.as_json and document is not None:
+            limits = [{**judgement.as_json(), "reason": reason(judgement)} for judgement in judgements]
+            print_json({**document, "limits": limits})
         sys.exit(exit_code(judgements, inconclusive_passes=self.inconclusive == "pass"))

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
+from runners.analysis.comparison import Comparison
 from runners.analysis.counts import by_status, failures
-from runners.analysis.interleaved import Comparison, comparisons
-from runners.analysis.outputs import as_record, compare_outputs, compared_lines
+from runners.analysis.interleaved import comparisons
+from runners.analysis.outputs import as_record, compare_outputs
+from runners.analysis.runs import compare_runs, differing
 from runners.analysis.validity import (
     FAILED,
     NOT_AS_ASKED,
@@ -31,7 +33,6 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
-from runners.claims.between import Compared, Judgement, compared, differing, judge, judge_runs
 from runners.design.experiment import SHARES
 from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
@@ -48,10 +49,12 @@ from runners.readers import write
 from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
+from runners.report.comparison import heading, lines
 from runners.report.cpu_time import cpu_us
 from runners.report.exports import comparison_page
 from runners.report.report import replace_file
 from runners.results.checks import Check, of_comparison
+from runners.results.limits import Judgement, judge
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
 from runners.targets.external import at_revision
@@ -162,7 +165,7 @@ def compare_with_runs(
     own = [load_target(parameters) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
     right = [read_run(run) for run in own]
     _refuse_other_conditions(left, right, despite)
-    return judge_runs(compared(left, right, COMPARED_SEE), limits)
+    return judge(compare_runs(left, right, COMPARED_SEE), limits)
 
 
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
@@ -196,9 +199,8 @@ def judged(folder: RunFolder, limits: Sequence[ChangeLimit]) -> Judged:
     found = comparisons(run)
     if not found:
         raise PlanError(str(folder.path), "it holds no comparison by one schedule", "see its report for why")
-    names = found[0].treatments or ("treatment",)
-    workload = next((step.workload for step in run.steps if step.name in found[0].steps), "")
-    return Judged(found[0], judge(found[0], limits), tuple(of_comparison(found[0])), f"{names[0]} {workload}".strip())
+    first, name = found[0], next(iter(found[0].treatments), "treatment")
+    return Judged(first, judge(found, limits), tuple(of_comparison(first)), f"{name} {first.workload}".strip())
 
 
 def exported_profile(path: Path, form: str, event: str, name: str | None) -> tuple[str, bytes]:
@@ -272,7 +274,7 @@ def shortfalls(folder: RunFolder) -> list[str]:
 
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
-) -> list[Compared]:
+) -> list[Comparison]:
     """Compare runs that were measured before, and with `output` write that as one HTML file.
 
     Raises PlanError when a run is given twice, and, naming the fields, when more than a setting differs.
@@ -283,7 +285,7 @@ def compare_folders(
         if times > 1:
             raise PlanError(f"run {name}", "it is given twice: no run is a repeat of itself", "give each run once")
     fields = _refuse_other_conditions(left, right, despite)
-    found = compared(left, right, see)
+    found = compare_runs(left, right, see)
     if not found:
         cause = "no load of one matches a valid one of the other"
         raise PlanError("these runs", cause, "compare runs of one experiment")
@@ -307,17 +309,19 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
     return fields
 
 
-def compare_files(pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool) -> str:
-    """Compare the outputs of load tools in files, and say what an audit of them finds.
+def compare_files(
+    pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool
+) -> tuple[str, tuple[Judgement, ...]]:
+    """Compare the outputs of load tools in files, and say what an audit of them finds; and judge their errors.
 
     Raises PlanError where a side has no output, or where no load of one may be compared with one of the other.
     """
     if not pairs:
         raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
-    texts, records = [], []
+    texts, records, every = list[str](), [], list[Comparison]()
     read = {path: list(find_in(path)) for pair in pairs for side in pair for path in side}
     for a, b in pairs:
-        left, right = ([each for path in side for found in read[path] for each in found.outputs] for side in (a, b))
+        left, right = ([out for path in side for file in read[path] for out in file.outputs] for side in (a, b))
         for side, outputs in ((a, left), (b, right)):
             if not outputs:
                 empty = ", ".join(str(path) for path in side) or "a side"
@@ -325,14 +329,21 @@ def compare_files(pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despit
         if again := set(a) & set(b):
             raise PlanError(str(min(again)), "it is given on both sides", "give each run once")
         names = (", ".join(map(str, a)), ", ".join(map(str, b)))
-        found = compare_outputs(left, right, despite)
-        records.append({"a": names[0], "b": names[1], "loads": as_record(found)})
-        texts += [f"A: {names[0]}", f"B: {names[1]}", *compared_lines(found), ""]
-    audited = audit([found for path in read for found in read[path]])
+        loads = compare_outputs(left, right, despite)
+        records.append({"a": names[0], "b": names[1], "loads": as_record(loads)})
+        every += [load.comparison for load in loads]
+        texts += [f"A: {names[0]}", f"B: {names[1]}", compared_text([load.comparison for load in loads]), ""]
+    audited = audit([file for path in read for file in read[path]])
     if as_json:
         document = {"schema": "compared/1", "pairs": records, "audit": json.loads(audit_json(audited))}
-        return json.dumps(document, indent=1, allow_nan=False)
-    return plain("\n".join([*texts, "What an audit of these files finds:", audit_text(audited).rstrip()]))
+        return json.dumps(document, indent=1, allow_nan=False), judge(every, ())
+    texts += ["What an audit of these files finds:", audit_text(audited).rstrip()]
+    return plain("\n".join(texts)), judge(every, ())
+
+
+def compared_text(found: Sequence[Comparison]) -> str:
+    """Return comparisons of runs, or of outputs, as they are printed."""
+    return "\n".join(line for of in found for line in (f"{heading(of)}:", *(f"  {text}" for text in lines(of))))
 
 
 def measure_campaign(path: Path, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:

@@ -12,7 +12,7 @@ FILL_VALUE_BYTES = 120
 #: Writes per second that a plan expects of a store until the run has seen what it takes. For the progress only.
 FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-#: What `random_gets` is called where it reads absent keys too.
+#: GETs of which half are of keys that are not there, so that half of the responses are to be 404.
 HALF_ABSENT = "get-half"
 
 

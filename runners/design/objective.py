@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 from runners.errors import PlanError
 
@@ -69,6 +70,8 @@ def _limit(value_us: float) -> str:
 
 
 ERRORS = "errors"
+#: The largest share of a load's responses that may fail for its latency, CPU time and throughput to be quoted.
+MOST_FAILED = 0.001
 #: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
 #: closed loop, and the p99 without the machine's stalls.
 CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
@@ -78,6 +81,14 @@ LIMITED = {
 }  # fmt: skip
 _FORM = re.compile(r"\s*(?P<name>\w+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
 _EXAMPLE = 'write for example "p99>+10%", "throughput<-5%" or "errors>+0.1%"'
+
+
+class Outcome(StrEnum):
+    """What is known of a limit."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,8 @@ class ChangeLimit:
         return cls(LIMITED[found["name"]], above, change, f"{found['name']}{found['side']}{100 * change:+g}%")
 
 
+#: A comparison fails where it shows that a larger share of the requests to the treatment fails, whatever else is asked.
+NO_MORE_ERRORS = ChangeLimit(ERRORS, above=True, change=MOST_FAILED, text=f"errors>{100 * MOST_FAILED:+g}%")
 #: Quantities that may decide, by the names that a user gives them.
 PRIMARIES = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",

@@ -76,9 +76,9 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
     for start in sessions:
         measured += yield Request(start, interleaved=about)
         if block.until and start.number >= FEWEST_STARTS:
-            found = comparison(measured)
-            say(found.headline)
-            if found.answered:
+            compared = comparison(measured)
+            say("; ".join(f"{row.treatment} {row.quantity.label} {row.change}" for row in compared.of(block.primary)))
+            if compared.answered:
                 return
 
 

@@ -148,7 +148,7 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report, and what answers it."""
-    from runners.analysis.treatments import Verdict as Direction
+    from runners.analysis.intervals import Direction
     from runners.results import closed_loop
     from runners.results.comparisons import differs
 

@@ -137,7 +137,9 @@ def questions() -> tuple[Asked, ...]:
 
     return answered_by("04", {
         "rates": knees.published_rates,
-        "warm": comparisons.differs((COMPARED,), f"lsm-{COLD}", "p50_us"),
+        "warm": comparisons.differs(
+            (COMPARED,), f"lsm-{COLD}", "p50_us", loads_alone=(("lsm", PUT_WARM.name), ("lsm", PUT_COLD.name))
+        ),
         "shares": profiles.changes_with_rate,
         "flush-tail": tails.tail_by("flush", "put-warm-lsm"),
         "compaction-tail": tails.tail_by("compaction", "put-warm-lsm"),

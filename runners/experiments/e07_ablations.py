@@ -142,7 +142,7 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the switches, and what answers it."""
-    from runners.analysis.treatments import Verdict as Direction
+    from runners.analysis.intervals import Direction
     from runners.results import comparisons, faults
 
     free = (Direction.HIGHER, Direction.SAME)

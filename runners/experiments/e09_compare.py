@@ -74,11 +74,10 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return whether the two treatments differ in a quantity: the median, then every other."""
-    from runners.analysis.quantities import QUANTITIES
+    from runners.analysis.quantities import OF_LOADS
     from runners.results.comparisons import treatments_differ
 
-    quantities = sorted(QUANTITIES, key=lambda each: each.name != "p50_us")
     return tuple(
-        Asked(Question(each.name, f"Do the two treatments differ in {each.label}?"), treatments_differ(each))
-        for each in quantities
+        Asked(Question(of.name, f"Do the two treatments differ in {of.label}?"), treatments_differ(of))
+        for of in OF_LOADS
     )

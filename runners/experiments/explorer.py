@@ -22,7 +22,7 @@ from IPython.display import HTML
 from msgspec.structs import replace as record_with
 
 from runners import report
-from runners.claims.between import compared, differing
+from runners.analysis.runs import compare_runs, differing
 from runners.design.load import SIZES
 from runners.errors import LabError
 from runners.experiments.registry import EXPERIMENTS, experiment
@@ -143,7 +143,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         if len(self.runs.value) != 2:
             raise LabError("compare", f"{len(self.runs.value)} runs are picked", "pick two in the list of runs")
         one, other = (self._run(folder) for folder in self.runs.value)
-        found = compared([one], [other], SMALLEST_DIFFERENCE)
+        found = compare_runs([one], [other], SMALLEST_DIFFERENCE)
         if not found:
             raise LabError("compare", "no load of one matches a valid one of the other", "pick runs of one experiment")
         return framed(comparison_page(found, [one], [other], differing([one], [other])), "Two runs compared")

@@ -1,4 +1,4 @@
-"""Draw treatments against a baseline, by request or by slices: each quantity's difference with its interval."""
+"""Say, draw and tabulate a comparison: each quantity's difference with its interval, and what limits say of it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from runners.analysis import facts
-from runners.analysis.interleaved import (
-    ALL_CPU,
-    BACKGROUND_CPU,
-    NO_REFERENCE,
-    REQUESTS,
-    SLICES,
-    Comparison,
-    comparisons,
-)
-from runners.analysis.quantities import Floats, Row, Verdict, absolute, signed
-from runners.design.objective import CPU, THROUGHPUT
+from runners.analysis import facts, failures
+from runners.analysis.comparison import NEITHER_ABOVE, Comparison, Form
+from runners.analysis.interleaved import comparisons
+from runners.analysis.intervals import Direction
+from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Floats, Row, absolute, changed, signed
+from runners.design.objective import CPU, ERRORS, THROUGHPUT, Outcome
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style
 from runners.report.tables import Section, Shown, Table
 from runners.results.comparisons import figure_of as anchor
+from runners.results.limits import Judgement
 
 #: By quantity and treatment, the ratio to the baseline in each start.
 Dots = Mapping[tuple[str, str], Sequence[float]]
@@ -38,98 +33,77 @@ BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
 MOST_ROWS = 8  # of a report, besides what differs in nothing
 NOTE_WIDTH = 5.6  # inches of the text below an axis
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
-MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end, with an arrow and its edge in words
+MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end, with an arrow; its bounds stand in words
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
 
 
 @style.styled
 def drawn(
     rows: Sequence[Row], margin: float, heading: str, note: str, *, dots: Dots | None = None,
-    labels: Sequence[str] = (), judged: bool = True, changes: bool = False,
+    labels: Sequence[str] = (), judged: bool = True,
 ) -> style.Picture:  # fmt: skip
     """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from the same.
 
     `dots`: by quantity and treatment, the ratio in each start; `labels` in place of the quantities' own; not `judged`:
-    no colour says better or worse; `changes`: each is written with its bar, and the values are left to a table.
+    no colour says better or worse. The values are left to a table.
     """
-    figure = style.Picture(8.4, 1.8 + (0.36 if changes else 0.55) * max(1, len(rows)))
+    figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
     axes = figure.add_subplot()
     axes.axvline(1, color=style.INK, linewidth=1.0)
     axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
     own = [np.array((dots or {}).get((row.quantity.name, row.treatment), ())) for row in rows]
-    compared = [not row.machine for row in rows]
+    compared = [not row.refused for row in rows]
     side = _side(list(compress(rows, compared)), list(compress(own, compared)))
     for index, (row, values) in enumerate(zip(rows, own, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
-        if changes:
-            said = row.said if row.machine else row.change
-            axes.annotate(
-                said, (1.0, index), (5, 0), axes.get_yaxis_transform(), "offset points", va="center", fontsize=7.5,
-                color=colour, annotation_clip=False,
-            )  # fmt: skip
-        if row.machine:
+        axes.annotate(
+            _change(row), (1.0, index), (5, 0), axes.get_yaxis_transform(), "offset points", va="center", fontsize=7.5,
+            color=colour, annotation_clip=False,
+        )  # fmt: skip
+        if row.refused:
             continue  # what is not compared has no bar
         lift = np.linspace(-0.16, 0.16, len(values)) if len(values) > 1 else np.zeros(len(values))
         axes.scatter(values, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2)
         if write.known(row.low) and write.known(row.high):
-            ends = [max(row.low, 1e-9), row.high]
+            ends = max(row.low, 1e-9), row.high
             axes.plot(ends, [index, index], color=colour, linewidth=4, zorder=3)
-            far: dict[bool, list[str]] = {}
-            for edge, bound in zip(ends, (row.low, row.high), strict=True):
+            for edge in ends:
                 if not 1 / side <= edge <= side:
-                    far.setdefault(edge < 1, []).append(_far(bound - 1))
-            for below, bounds in far.items():  # one label a side: both bounds where both lie beyond it
-                at, mark, turned = (side**-0.985, "<", "left") if below else (side**0.985, ">", "right")
-                axes.plot(at, index, mark, color=colour, markersize=8, zorder=3)
-                if changes:
-                    continue
-                text = f"{bounds[0]} to {bounds[1]}" if len(set(bounds)) == 2 else f"to {bounds[0]}"
-                axes.text(at, index - 0.2, text, ha=turned, va="bottom", fontsize=8, color=style.INK)
+                    at, mark = (side**-0.985, "<") if edge < 1 else (side**0.985, ">")
+                    axes.plot(at, index, mark, color=colour, markersize=8, zorder=3)
         if 1 / side <= row.ratio <= side:
             axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
     axes.set_xscale("log")
     axes.set_xlim(1 / side, side)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(side, 4 if changes else 6)))
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(side)))
     axes.xaxis.set_minor_locator(FixedLocator([]))
-    values_of = (
-        "" if changes else f"\n{absolute(r.quantity, r.baseline_value)} → {absolute(r.quantity, r.treatment_value)}"
-        for r in rows
-    )
     named = labels or [row.quantity.label for row in rows]
-    texts = [f"{name}{value}" for name, value in zip(named, values_of, strict=True)]
-    axes.set_yticks(range(len(rows)), texts, fontsize=8)
+    axes.set_yticks(range(len(rows)), named, fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
-    style.legend(figure, 5, 8, _legend(margin, judged, any(map(len, own))))
-    each = ". ".join(f"{name} {row.said if row.machine else row.change}" for name, row in zip(named, rows, strict=True))
-    return figure.headed(heading, f"Differences with their intervals. {heading}." + (f" {each}." if changes else ""))
-
-
-def _legend(margin: float, judged: bool, dots: bool) -> list[Artist]:
-    """Return what colours, band and dots of the figure say."""
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
     handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]
     handles.append(Patch(color=BAND, label=f"within {write.given_share(margin)}: would not matter"))
-    if dots:
+    if any(map(len, own)):
         handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label="a start"))
-    return handles
+    style.legend(figure, 5, 8, handles)
+    every = ". ".join(f"{name} {_change(row)}" for name, row in zip(named, rows, strict=True))
+    return figure.headed(heading, f"Differences with their intervals. {heading}. {every}.")
 
 
-def _ticks(side: float, most: int) -> list[float]:
+def _change(row: Row) -> str:
+    return "not compared" if row.refused else row.change
+
+
+def _ticks(side: float, most: int = 4) -> list[float]:
     """Ratios to label, at most so many a side and evenly apart so that their labels are, and their reciprocals."""
     up = [1.0]
     for tick in TICKS:
         if tick <= side and math.log(tick / up[-1]) >= math.log(side) / most:
             up.append(tick)
     return sorted([*up, *(1 / tick for tick in up[1:])])
-
-
-def _far(share: float) -> str:
-    """Return a bound that is not drawn: beyond fivefold as a factor."""
-    times = 1 + share
-    return f"x {write.count(times) if times >= 100 else f'{times:.3g}'}" if share > 4 else signed(share)
 
 
 def _tick(ratio: float) -> str:
@@ -147,12 +121,12 @@ def _side(rows: Sequence[Row], dots: Sequence[Floats]) -> float:
 
 
 TEXTS = {
-    REQUESTS: (
+    Form.REQUESTS: (
         "Each start has fresh servers of all treatments, up at once. One schedule offers each request to one of them, "
         "in a balanced random order, so that what disturbs the machine disturbs all alike; a second process of the "
         "baseline is the control. A closed-loop rate is that of each server alone."
     ),
-    SLICES: (
+    Form.SLICES: (
         "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
         "{slice}, then another, in a random order; a second process of the baseline is the control. CPU "
         "time is what a server used in the slices of others too."
@@ -166,155 +140,271 @@ RESPONDING = (
     "CPU per request is that of the threads that respond; that of the background (compilers, collectors, flushes, "
     "compaction) comes in bursts and stands apart, and is in that of all threads."
 )
-FORMS = {REQUESTS: "by request", SLICES: "by slices"}
+FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}
 
 
-def _texts(found: Comparison) -> list[str]:
+def _texts(block: Comparison) -> list[str]:
     """Return how it was compared, each part once in a report."""
-    apart = [RESPONDING] if found.row(BACKGROUND_CPU) else []
-    how = f"a slice of {write.given_latency(found.slice_s * 1e6)}" if found.slice_s else "a short slice of time"
-    return [TEXTS[found.form].format(slice=how), *apart, INTERVALS]
+    apart = [RESPONDING] if block.row(BACKGROUND_CPU) else []
+    how = f"a slice of {write.given_latency(block.slice_s * 1e6)}" if block.slice_s else "a short slice of time"
+    return [TEXTS[block.form].format(slice=how), *apart, INTERVALS]
 
 
-def interleaved_data(found: Comparison) -> pd.DataFrame:
-    """Return a row a quantity, treatment and start: `quantity`, `treatment`, `start`, `ratio` to the baseline."""
-    rows = [
-        {"quantity": quantity, "treatment": treatment, "start": start, "ratio": value}
-        for (quantity, treatment), values in found.dots.items()
-        for start, value in enumerate(values, 1)
-    ]
-    return pd.DataFrame(rows, columns=["quantity", "treatment", "start", "ratio"])
+def data(comparison: Comparison) -> pd.DataFrame:
+    """Return a row a quantity, treatment and start (empty without starts): `ratio` to the baseline, and its change.
+
+    `baseline` and `value` are geometric means of all starts, or runs; `change`, `low`, `high` shares of the baseline.
+    """
+    rows = [*comparison.rows, *comparison.control]
+    return pd.DataFrame(
+        {
+            "quantity": row.quantity.name, "treatment": row.treatment, "start": start, "ratio": ratio,
+            "baseline": row.baseline_value, "value": row.treatment_value, "change": row.ratio - 1,
+            "low": row.low - 1, "high": row.high - 1,
+        }
+        for row in rows
+        for start, ratio in enumerate(comparison.dots.get((row.quantity.name, row.treatment), (math.nan,)), 1)
+    )  # fmt: skip
 
 
-def interleaved_title(found: Comparison) -> str:
-    """Give the result: what differs, the primary quantity first, without CPU time that background threads outweigh."""
-    decided = [row for row in found.rows if row.decided and not found.contradicting(row)][:3]
+def title(comparison: Comparison) -> str:
+    """Give the result: what differs, the leading quantity first, without CPU time that background threads outweigh."""
+    if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
+        return f"{heading(comparison)}: one run on a side is no verdict"
+    decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)][:3]
     parts = [
         f"{style.plain(facts.engine_name(row.treatment), 24)} {row.quantity.label} {row.change}" for row in decided
     ]
-    against = f"Against {style.plain(facts.engine_name(found.baseline), 24)}"
+    against = f"Against {style.plain(facts.engine_name(comparison.baseline), 24)}"
     return f"{against}: {', '.join(parts) or 'no difference is decided'}"
+
+
+def _in_order(comparison: Comparison) -> list[Row]:
+    return sorted(comparison.rows, key=lambda row: row.quantity.name != comparison.leading)
 
 
 def interleaved(steps: Sequence[Step], run: Run) -> style.Picture:
     """Draw the comparison that these steps of a run hold."""
-    found = comparisons(replace(run, steps=tuple(steps)))
-    return interleaved_picture(found[0], offered_rps(found[0], steps)) if found else style.empty("nothing to compare")
+    blocks = comparisons(replace(run, steps=tuple(steps)))
+    return picture(blocks[0]) if blocks else style.empty("nothing to compare")
 
 
-def interleaved_picture(found: Comparison, rate_rps: float = math.nan) -> style.Picture:
+def picture(comparison: Comparison) -> style.Picture:
     """Draw each row: the starts as dots, the interval as a bar, the control below its quantity."""
-    primary, others = (
-        [row for row in found.rows if (row.quantity.name == found.primary) == first] for first in (True, False)
+    ordered, first = _in_order(comparison), len(comparison.of(comparison.leading))
+    controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
+    rows = [*ordered[:first], *controls, *ordered[first:]]
+    several = len(comparison.treatments) > 1
+    labels = [
+        f"control: {row.quantity.label}" if row in controls
+        else f"{style.plain(facts.engine_name(row.treatment), 24)}: {row.quantity.label}" if several
+        else row.quantity.label
+        for row in rows
+    ]  # fmt: skip
+    at = f" at {write.rate(comparison.rate_rps)} each" if write.known(comparison.rate_rps) else ""
+    note = (
+        f"against the baseline{at}; diamonds and bars: geometric mean of the {comparison.unit}s and its 95 % interval"
     )
-    controls = [row for row in found.control if row.quantity.name == found.primary]
-    rows = [*primary, *controls, *others]
-    labels = [row.quantity.label for row in rows]
-    if len(found.treatments) > 1 or controls:
-        names = ["control" if row in controls else style.plain(facts.engine_name(row.treatment), 24) for row in rows]
-        single = len(found.treatments) == 1
-        labels = [
-            label if single and name != "control" else f"{name}: {label}"
-            for name, label in zip(names, labels, strict=True)
-        ]
-    at = f" at {write.rate(rate_rps)} each" if write.known(rate_rps) else ""
-    note = f"against the baseline{at}; diamonds and bars: geometric mean of the starts and its 95 % interval"
-    heading, dots = interleaved_title(found), found.dots
-    return drawn(rows, found.margin, heading, note, dots=dots, labels=labels, changes=True)
+    sampled = any(row.sampled for row in rows)
+    note = "bars hold what the requests of one run tell, not what differs between runs" if sampled else note
+    return drawn(
+        rows, comparison.margin, title(comparison), note, dots=comparison.dots, labels=labels, judged=not sampled
+    )
 
 
-def interleaved_table(found: Comparison, rate_rps: float = math.nan, most: int = 99) -> Table:
-    """Tabulate what the figure of the changes does not show, a row a quantity: values, verdicts, control, reference.
+def table(comparison: Comparison, most: int = 99) -> Table:
+    """Tabulate what the picture does not show, a row a quantity: values, directions, control, reference.
 
-    `rate_rps` is what each server was offered. Of more than so many rows the primary quantity's stands first, then the
-    main ones, then those that differ.
+    Of more than so many rows the leading quantity's stands first, then the main ones, then those that differ.
     """
-    controls = {row.quantity.name: row for row in found.control}
-    head = ["quantity", *map(facts.engine_name, (found.baseline, *found.treatments))]
-    head += ["control"] * bool(controls) + ["reference target"] * bool(found.reference)
-    by_quantity = facts.grouped(found.rows, lambda row: row.quantity.name)
-    first = list(dict.fromkeys((found.primary, *MAIN)))
-    ranks = {name: rank for rank, name in enumerate(first)}
-    order = sorted(
-        by_quantity, key=lambda name: (ranks.get(name, len(first)), not any(map(_decided, by_quantity[name])))
-    )
+    controls = {row.quantity.name: row for row in comparison.control}
+    sides = (comparison.baseline, *comparison.treatments)
+    head = ["quantity", *map(facts.engine_name, sides)]
+    head += ["control"] * bool(controls) + ["reference target"] * bool(comparison.reference)
+    by_quantity = facts.grouped(comparison.rows, lambda row: row.quantity.name)
+    first = list(dict.fromkeys((comparison.leading, *MAIN)))
+    differ = {name: any(row.decided for row in rows) for name, rows in by_quantity.items()}
+    # what differs in nothing is in the picture, but for the main ones
+    order = [
+        *(name for name in first if name in by_quantity),
+        *(n for n in by_quantity if n not in first and differ[n]),
+    ]
+    shown = order[:most]
 
-    def marks(quantity: str, name: str) -> str:
-        return "*" if (quantity, name) in found.inside else ""
+    def value(row: Row, name: str, number: float) -> str:
+        least, mark = "at least " * (name in row.at_least), "*" * ((row.quantity.name, name) in comparison.inside)
+        return f"{least}{absolute(row.quantity, number)}{mark}"
 
     def cells(name: str) -> Iterator[str]:
-        rows = {row.treatment: row for row in by_quantity[name]}
-        one = by_quantity[name][0]
-        yield one.quantity.label
-        yield f"{absolute(one.quantity, one.baseline_value)}{marks(name, found.baseline)}"
-        for treatment in found.treatments:
+        rows, one = {row.treatment: row for row in by_quantity[name]}, by_quantity[name][0]
+        yield from (one.quantity.label, value(one, comparison.baseline, one.baseline_value))
+        for treatment in comparison.treatments:
             row = rows.get(treatment)
-            value = (
-                f"{absolute(row.quantity, row.treatment_value)}{marks(name, treatment)}, {_said(row)}" if row else ""
-            )
-            yield value or write.DASH
+            yield f"{value(row, treatment, row.treatment_value)}, {said(row)}" if row else write.DASH
         if controls:
             yield controls[name].change if name in controls else write.DASH
-        if found.reference:
-            yield absolute(one.quantity, found.reference[name]) if name in found.reference else write.DASH
+        if comparison.reference:
+            known = name in comparison.reference
+            yield absolute(one.quantity, comparison.reference[name]) if known else write.DASH
 
-    # What differs in nothing is in the figure, but for the main ones.
-    order = [name for name in order if name in first or any(map(_decided, by_quantity[name]))]
-    shown = order[:most]
-    note = f"The primary quantity stands first; a change within {write.given_share(found.margin)} would not matter."
-    note += " The changes are in the figure."
-    if controls:
-        note += " Control: a second process of the baseline against the first."
-    if found.reference:
-        note += " The reference target is a server that does nothing, loaded with the others."
-    if any(marks(name, each) for name in shown for each in (found.baseline, *found.treatments)):
-        note += " * not above the reference target beyond noise: at most that, and not compared where both are."
-    if any(row.machine == NO_REFERENCE for name in shown for row in by_quantity[name]):
-        note += f" Not compared: {NO_REFERENCE}."
-    if len(shown) < len(by_quantity):
-        note += f" {write.several(len(by_quantity) - len(shown), 'more row')}: see the figure."
-    if write.known(found.between_starts):
-        part = write.percent(found.between_starts)
-        note += f" Of the variance of the primary quantity {part} lies between starts, the rest between requests."
-    if write.known(found.without_stalls):
-        note += f" The p99 without the machine's stalls leaves out {write.percent(found.without_stalls)} of the time."
-    title = f"{found.name}: {write.several(len(found.starts), 'start')}"
-    if (repeats := max((row.starts for row in found.rows), default=0)) < len(found.starts):
-        title += f", a treatment in {write.count(repeats)} of them"
-    if write.known(rate_rps):
-        title += f"; each server is offered {write.rate(rate_rps)}"
-    return Table(title, tuple(head), tuple(tuple(cells(name)) for name in shown), note)
+    caption = (
+        f"{comparison.name}: {write.several(max((row.starts for row in comparison.rows), default=0), comparison.unit)}"
+    )
+    caption += " of each"
+    if write.known(comparison.rate_rps):
+        caption += f"; each server is offered {write.rate(comparison.rate_rps)}"
+    inside = any((of, side) in comparison.inside for of in shown for side in sides)
+    refused = {row.refused: row.quantity.label for name in shown for row in by_quantity[name] if row.refused}
+    left = len(by_quantity) - len(shown)
+    notes = _notes(comparison, inside, {text: label for text, label in refused.items() if text != NEITHER_ABOVE}, left)
+    return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), " ".join(notes))
 
 
-def _decided(row: Row) -> bool:
-    return row.decided
-
-
-def _said(row: Row) -> str:
-    return "the same" if row.verdict == Verdict.SAME and not row.machine else row.said
-
-
-def offered_rps(found: Comparison, steps: Sequence[Step]) -> float:
-    """Return the rate that each server was offered where its latency was taken; NaN in closed loop."""
-    rates = [rate for step in steps if step.name in found.steps for rate in step.frames["targets"]["offered_rps"]]
-    known = [rate for rate in rates if write.known(rate)]
-    return float(np.median(known)) if known else math.nan
+def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], left: int) -> Iterator[str]:
+    """Yield what stands below the table."""
+    leads = "The primary quantity stands first"
+    if comparison.leading != comparison.primary:
+        leads = "CPU per request stands first, for the generator was the limit of some rates"
+    matters = f"a change within {write.given_share(comparison.margin)} would not matter"
+    yield f"{leads}; {matters}. The changes are in the figure."
+    if comparison.control:
+        yield "Control: a second process of the baseline against the first."
+    if comparison.reference:
+        yield "The reference target is a server that does nothing, loaded with the others."
+    if inside:
+        yield "* not above the reference target beyond noise: at most that, and not compared where both are."
+    if refused:
+        yield f"Not compared: {'; '.join(f'{label}: {text}' for text, label in refused.items())}."
+    for name, medians in comparison.alone.items():
+        values = f"{facts.written(medians.treatment)} for {facts.engine_name(name)} and "
+        values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
+        yield f"One load of each alone at {write.rate(medians.rate_rps)} has a median of {values}, and does not count."
+    if left:
+        yield f"{write.several(left, 'more row')}: see the figure."
+    if write.known(comparison.between_starts):
+        part = write.percent(comparison.between_starts)
+        yield f"Of the variance of the primary quantity {part} lies between starts, the rest between requests."
+    if write.known(comparison.without_stalls):
+        out = write.percent(comparison.without_stalls)
+        yield f"The p99 without the machine's stalls leaves out {out} of the time."
 
 
 def interleaved_sections(run: Run) -> Iterator[Section]:
     """Yield a section a comparison."""
-    said: set[str] = set()
-    for found in comparisons(run):
-        if found.rows:
-            fresh = [text for text in _texts(found) if text not in said]
-            said.update(fresh)
-            place = anchor(found.name)
-            rate_rps = offered_rps(found, run.steps)
-            figures = (Shown(place, interleaved_picture(found, rate_rps), interleaved_data(found)),)
+    shown_before: set[str] = set()
+    for block in comparisons(run):
+        if block.rows:
+            texts = [write.sentence(errors)] if (errors := failing(block)) else []
+            fresh = [text for text in _texts(block) if text not in shown_before]
+            shown_before.update(fresh)
+            place = anchor(block.name)
+            figures = (Shown(place, picture(block), data(block)),)
             yield Section(
                 f"{place}-section",
-                f"Treatments {FORMS[found.form]}: {found.name}",
-                " ".join(fresh),
+                f"Treatments {FORMS[block.form]}: {block.name}",
+                " ".join([*texts, *fresh]),
                 figures,
-                tables=(interleaved_table(found, rate_rps, MOST_ROWS),),
+                tables=(table(block, MOST_ROWS),),
             )
+
+
+def said(row: Row) -> str:
+    """Return the direction in a word: faster or slower of a time, higher or lower of anything else."""
+    if row.refused:
+        return "not compared"
+    if row.decided and row.quantity.is_latency:
+        return "faster" if row.better else "slower"
+    return "the same" if row.direction == Direction.SAME else row.direction.value
+
+
+def failing(block: Comparison) -> str:
+    """Return in how many responses the sides failed; empty where none did in more than may."""
+    if not block.failing:
+        return ""
+    shares = {name: failures.share(block.failed[name]) for name in (*block.treatments, block.baseline)}
+    parts = [f"{write.percent(share)} of {facts.engine_name(name)}" for name, share in shares.items()]
+    return f"responses that failed: {write.listed(parts)}"
+
+
+def addition(comparison: Comparison, row: Row) -> str:
+    """Return what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
+    text = ""
+    if row.quantity.is_latency and write.known(comparison.rate_rps):
+        text += f" at {write.rate(comparison.rate_rps)} each"
+    if row.spill_over:
+        text += "; spill-over: the shared schedule contradicts the loads alone, which count"
+    if row.at_least:
+        text += f"; the generator was at its limit in {write.several(len(comparison.busy), comparison.unit)}"
+    whole = comparison.contradicting(row)
+    return text if whole is None else f"{text}; with its background threads {whole.change}"
+
+
+def sentence(comparison: Comparison, row: Row) -> str:
+    """Return a row in words."""
+    a, b = facts.engine_name(row.baseline), facts.engine_name(row.treatment)
+    label, values = row.quantity.label, f"{row.change}, {row.pair}{addition(comparison, row)}"
+    unit = comparison.unit
+    if row.refused:
+        text = f"the {label} of {b} and {a} are not compared: {row.refused}"
+    elif row.sampled:
+        text = f"{label} of one {unit} of each: {values}"
+    elif row.decided:
+        text = f"{b} is {said(row)} than {a} in {label}: {values}"
+    elif row.direction == Direction.SAME:
+        text = f"{b} and {a} are the same in {label} within {write.given_share(comparison.margin)}: {values}"
+    else:
+        text = f"it is inconclusive whether {b} and {a} differ in {label}: {values}"
+    return write.sentence(f"{text}; {write.several(row.starts, unit)} of each")
+
+
+SINGLE = "One run on a side shows no spread between runs, so this is no verdict. Repeat: lab compare --a … --b …"
+
+
+def heading(comparison: Comparison) -> str:
+    """Return what a comparison of runs, or of outputs, is of."""
+    if comparison.form == Form.OUTPUTS:
+        return comparison.name
+    return f"{comparison.name.upper()}, {comparison.treatments[0]} against {comparison.baseline}"
+
+
+def lines(comparison: Comparison) -> list[str]:
+    """Return a comparison of runs, or of outputs, in sentences: responses that failed first."""
+    parts = [write.sentence(errors)] if (errors := failing(comparison)) else []
+    parts += [sentence(comparison, row) for row in comparison.rows]
+    parts += [f"{name} is not compared: {why}" for name, why in comparison.refused]
+    parts += [f"note: {note}" for note in comparison.notes]
+    single = comparison.form == Form.RUNS and min(comparison.repeats) < comparison.fewest
+    return [*parts, SINGLE] if single else parts
+
+
+def judged(judgement: Judgement) -> str:
+    """Return a judgement in words."""
+    return f"{judgement.limit.text}: {judgement.outcome.value}, {reason(judgement)}"
+
+
+def reason(judgement: Judgement) -> str:
+    """Return what a limit is judged by: the change with its interval, or what is missing."""
+    comparison, change = judgement.comparison, judgement.change
+    unit = comparison.unit
+    if judgement.refused:
+        return f"it is not compared: {judgement.refused}"
+    if not write.known(change.value):
+        return f"it is not known: {comparison.left_out[0][1] if comparison.left_out else f'no {unit} tells it of both'}"
+    if judgement.limit.quantity == ERRORS:
+        text = f"{signed(change.value)} of the responses ({signed(change.low)} to {signed(change.high)})"
+        text += f"; {failing(comparison)}" if comparison.failing else ""
+    else:
+        text = changed(change.value, change.low, change.high)
+    if judgement.control is not None:
+        control = (
+            f"{signed(judgement.control.value)} ({signed(judgement.control.low)} to {signed(judgement.control.high)})"
+        )
+        return f"{text}, but a second process of the baseline breaks it too: {control}; measure again"
+    if judgement.outcome != Outcome.INCONCLUSIVE:
+        return f"{text}, {write.several(judgement.starts, unit)} of each"
+    if judgement.starts < comparison.fewest:
+        return f"{text}, from {write.several(judgement.starts, unit)} of each, where it takes {comparison.fewest}"
+    if judgement.starts_needed is None:
+        return f"{text}: too wide, or too near the limit, for more {unit}s to decide"
+    minutes = f" or {judgement.minutes_needed:.2g} minutes" if judgement.minutes_needed is not None else ""
+    return f"{text}; about {write.several(judgement.starts_needed, unit)}{minutes} in all would decide it"

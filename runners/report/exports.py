@@ -12,28 +12,29 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-import pandas as pd
 from markupsafe import Markup
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
-from runners.analysis.interleaved import QUANTITIES, Comparison
+from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Bounded, geometric_mean
-from runners.analysis.quantities import Quantity, Row, absolute
+from runners.analysis.quantities import QUANTITIES, Quantity, Row
 from runners.audit.audit import Audit, page
 from runners.audit.listing import highest_rate_lines, written
 from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
-from runners.claims.between import Compared, Judgement, Outcome
-from runners.design.objective import ERRORS
+from runners.design.objective import ERRORS, Outcome
 from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
-from runners.report.comparison import drawn, interleaved_table
+from runners.report.comparison import data, heading, lines, reason, sentence
+from runners.report.comparison import picture as drawing
+from runners.report.comparison import table as comparison_table
 from runners.report.tables import Shown, Table, escape, fenced
 from runners.report.tables import table as as_table
 from runners.report.validity import check_words
 from runners.results.checks import Check
+from runners.results.limits import Judgement
 
 #: A finding of the audit by its gravity.
 ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
@@ -44,46 +45,46 @@ MOST_WARNINGS = 4
 MOST_VALUES = 12  # rows of its table; the picture has them all
 
 
-def comment(found: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
+def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
     """Give the comment: at most 60 lines."""
-    lines = [f"### {escape(_headline(found, judgements))}", ""]
+    shown = [f"### {escape(_headline(comparison, judgements))}", ""]
     if judgements:
         rows = tuple(
-            (f"{_ICONS[each.outcome]} {each.outcome.value}", each.limit.text, each.reason) for each in judgements
+            (f"{_ICONS[judgement.outcome]} {judgement.outcome.value}", judgement.limit.text, reason(judgement))
+            for judgement in judgements
         )
-        lines += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
-    lines += [fenced(picture(found, judgements)), "", as_table(interleaved_table(found, most=MOST_VALUES)), ""]
+        shown += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
+    table = comparison_table(comparison, MOST_VALUES)
+    shown += [fenced(picture(comparison, judgements)), "", as_table(table), ""]
     weak = [check for check in checks if check.failed]
-    lines += [f"- {escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
+    shown += [f"- {escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
     if not weak:
-        lines.append(escape("All checks passed: starts, control, utilisation, carry-over."))
-    return "\n".join(lines) + "\n"
+        shown.append(escape("All checks passed: starts, control, utilisation, carry-over."))
+    return "\n".join(shown) + "\n"
 
 
-def _headline(found: Comparison, judgements: Sequence[Judgement]) -> str:
-    name = facts.engine_name(found.treatments[0]) if found.treatments else "the treatment"
-    against = f"{name} against {facts.engine_name(found.baseline)}"
-    failed = [each.limit.text for each in judgements if each.outcome == Outcome.FAILED]
-    unknown = [each.limit.text for each in judgements if each.outcome == Outcome.INCONCLUSIVE]
-    if failed:
-        return f"{against}: {write.listed(failed)} failed"
-    if unknown:
-        return f"{against}: {write.listed(unknown)} inconclusive"
+def _headline(comparison: Comparison, judgements: Sequence[Judgement]) -> str:
+    name = facts.engine_name(comparison.treatments[0]) if comparison.treatments else "the treatment"
+    against = f"{name} against {facts.engine_name(comparison.baseline)}"
+    for outcome, said in ((Outcome.FAILED, "failed"), (Outcome.INCONCLUSIVE, "inconclusive")):
+        if named := [judgement.limit.text for judgement in judgements if judgement.outcome == outcome]:
+            return f"{against}: {write.listed(named)} {said}"
     if judgements:
         return f"{against}: every limit passed"
-    row = found.row(found.primary)
-    return write.sentence(row.sentence(found.margin)).removesuffix(".") if row else f"{against}: not known"
+    row = comparison.row(comparison.leading)
+    return sentence(comparison, row).removesuffix(".") if row else f"{against}: not known"
 
 
-def picture(found: Comparison, judgements: Sequence[Judgement] = ()) -> str:
+def picture(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> str:
     """Draw each quantity's change as a line of characters: interval, value, no change, and the limit that it has."""
-    limits = {each.limit.quantity: each.limit.change for each in judgements if each.limit.quantity != ERRORS}
-    rows = [*found.rows, *(row for row in found.control if row.quantity.name == found.primary)]
+    limits = {of.limit.quantity: of.limit.change for of in judgements if of.limit.quantity != ERRORS}
+    controls = [row for row in comparison.control if row.quantity.name == comparison.primary]
+    rows = [*comparison.rows, *controls]
     known = [abs(math.log(end)) for row in rows for end in (row.low, row.high, row.ratio) if 0 < end < math.inf]
-    reach = min(math.log1p(_MOST), max([0.02, *known, *(1.2 * abs(math.log1p(each)) for each in limits.values())]))
-    labels = [f"control: {row.quantity.label}" if row in found.control else row.quantity.label for row in rows]
+    reach = min(math.log1p(_MOST), max([0.02, *known, *(1.2 * abs(math.log1p(of)) for of in limits.values())]))
+    labels = [f"control: {row.quantity.label}" if row in controls else row.quantity.label for row in rows]
     width = max(map(len, labels), default=0)
-    lines = [
+    drawings = [
         f"{label:<{width}} {_drawn(row, reach, limits.get(row.quantity.name))} {row.change}".replace(
             write.THIN, " "
         ).replace(write.NBSP, " ")
@@ -92,7 +93,7 @@ def picture(found: Comparison, judgements: Sequence[Judgement] = ()) -> str:
     ends = f"{math.expm1(-reach):+.0%}", f"{math.expm1(reach):+.0%}"
     scale = f"{ends[0]}{'0':^{_WIDTH - len(ends[0]) - len(ends[1])}}{ends[1]}"
     legend = "●: geometric mean of the starts; ├ ┤: 95 % interval; │: no change" + ("; ┊: limit" if limits else "")
-    return "\n".join([*lines, f"{'':<{width}} {scale}", legend])
+    return "\n".join([*drawings, f"{'':<{width}} {scale}", legend])
 
 
 def _drawn(row: Row, reach: float, limit: float | None) -> str:
@@ -114,16 +115,16 @@ def _drawn(row: Row, reach: float, limit: float | None) -> str:
     return "".join(cells)
 
 
-def bencher(found: Comparison, benchmark: str) -> str:
+def bencher(comparison: Comparison, benchmark: str) -> str:
     """Bencher's metric format: `{benchmark: {measure: {value, lower_value, upper_value}}}`."""
     measures = {}
-    for quantity, value in _levels(found):
+    for quantity, value in _levels(comparison):
         bounds = {"lower_value": value.low, "upper_value": value.high} if value.bounded else {}
         measures[quantity.name] = {"value": value.value, **bounds}
     return json.dumps({benchmark: measures}, indent=1, allow_nan=False)
 
 
-def benchmark_action(found: Comparison, benchmark: str) -> str:
+def benchmark_action(comparison: Comparison, benchmark: str) -> str:
     """github-action-benchmark's `customSmallerIsBetter`: a list of names, units, values and ranges.
 
     Throughput, of which more is better, is left out: the format holds one direction.
@@ -135,7 +136,7 @@ def benchmark_action(found: Comparison, benchmark: str) -> str:
             "value": value.value,
             **({"range": f"{value.low:.4g} to {value.high:.4g}"} if value.bounded else {}),
         }
-        for quantity, value in _levels(found)
+        for quantity, value in _levels(comparison)
         if quantity.lower_is_better
     ]
     return json.dumps(entries, indent=1, allow_nan=False)
@@ -145,54 +146,41 @@ def benchmark_action(found: Comparison, benchmark: str) -> str:
 FORMATS = {"bencher": bencher, "benchmark-action": benchmark_action}
 
 
-def _levels(found: Comparison) -> Iterator[tuple[Quantity, Bounded]]:
-    for (name, treatment), values in found.values.items():
-        if treatment in found.treatments and all(0 < value < math.inf for value in values):
+def _levels(comparison: Comparison) -> Iterator[tuple[Quantity, Bounded]]:
+    for (name, treatment), values in comparison.values.items():
+        if treatment in comparison.treatments and all(0 < value < math.inf for value in values):
             yield QUANTITIES[name], geometric_mean(values)
 
 
-def data(one: Compared) -> pd.DataFrame:
-    """Return a row a quantity: geometric means of A and B, and the difference as a share of A with its bounds."""
-    rows = [
-        (r.quantity.name, r.baseline_value, r.treatment_value, r.ratio - 1, r.low - 1, r.high - 1)
-        for r in one.differences
-    ]
-    return pd.DataFrame(rows, columns=["quantity", "a", "b", "difference", "low", "high"])
+def runs_json(comparison: Comparison) -> dict[str, object]:
+    """Return a comparison of runs as plain JSON values; what is not finite becomes null."""
+    return {
+        "workload": comparison.workload, "a": comparison.baseline, "b": comparison.treatments[0],
+        "runs": list(comparison.repeats), "verdicts": min(comparison.repeats) >= comparison.fewest,
+        "failed": comparison.failed_json(),
+        "differences": [
+            {
+                "quantity": row.quantity.name, "a": write.finite(row.baseline_value),
+                "b": write.finite(row.treatment_value), "change": write.finite(row.ratio - 1),
+                "low": write.finite(row.low - 1), "high": write.finite(row.high - 1), "verdict": row.direction.value,
+                "not_compared": row.refused,
+            }
+            for row in comparison.rows
+        ],
+    }  # fmt: skip
 
 
-def figure(one: Compared) -> style.Picture:
-    """Return the differences of a pair. Those of single runs are drawn without a judgement."""
-    a, b = one.pair.names
-    counts = f"{write.count(len(one.pair.a))} and {write.count(len(one.pair.b))} runs"
-    note = f"{b} against {a}: diamonds and bars are the geometric mean and its interval, of {counts}"
-    heading = one.heading + (": one run on a side is no verdict" if one.single else "")
-    if one.single:
-        note = f"{b} against {a}: bars hold what the requests of one run tell, not what differs between runs"
-    return drawn(one.differences, one.margin, heading, note, judged=not one.single)
-
-
-def table(one: Compared) -> Table:
-    """Return the figure's values."""
-    rows = tuple(
-        (
-            row.quantity.label, absolute(row.quantity, row.baseline_value), absolute(row.quantity, row.treatment_value),
-            row.change,
-        )
-        for row in one.differences
-    )  # fmt: skip
-    head = ("quantity", *one.pair.names, "difference (95 %)")
-    return Table(f"Differences, {one.heading}", head, rows)
-
-
-def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]) -> str:
+def comparison_page(
+    comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
+) -> str:
     """Return the page. `despite` are the fields in which the runs differ although they are compared."""
-    shown = [Shown(f"compared-{index}", figure(each), data(each)) for index, each in enumerate(found, start=1)]
-    drawings = [style.svg(each.picture, each.anchor) for each in shown]
+    shown = [Shown(f"compared-{index}", drawing(of), data(of)) for index, of in enumerate(comparisons, start=1)]
+    drawings = [style.svg(one.picture, one.anchor) for one in shown]
     template = report.environment().get_template("between.html.j2")
     return template.render(
         parts=[
-            (one, each, Markup(drawing), report.data_url(each), table(one))  # noqa: S704 - made by matplotlib, which escapes
-            for one, each, drawing in zip(found, shown, drawings, strict=True)
+            (heading(of), lines(of), one, Markup(drawing), report.data_url(one), comparison_table(of))  # noqa: S704 - made by matplotlib, which escapes
+            for of, one, drawing in zip(comparisons, shown, drawings, strict=True)
         ],
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
         despite=[differs.text for differs in despite],

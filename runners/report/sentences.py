@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import singledispatch
 
 from runners.analysis import facts
+from runners.analysis.intervals import Direction
 from runners.analysis.knee import Answer as KneeAnswer
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import Row, absolute, changed, signed
-from runners.analysis.treatments import Verdict as Direction
 from runners.readers import write
 from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
@@ -81,18 +81,24 @@ def _(at: AtRate) -> str:
 def _(difference: Difference) -> str:
     row = difference.row
     label = f"{difference.label} {row.quantity.label}".strip()
-    if row.machine:
-        return f"{label} is not compared: {row.machine}"
-    text = f"{label} {row.change}: {row.pair(named=True)}"
-    if row.verdict == Direction.SAME:
+    leads = f"{cpu.quantity.label} {cpu.change}: {cpu.pair}; " if (cpu := difference.cpu) is not None else ""
+    if row.refused:
+        return f"{leads}{label} is not compared: {row.refused}"
+    text = f"{leads}{label} {row.change}: {row.pair}"
+    if row.direction == Direction.SAME:
         text = f"{label} is the same within {write.given_share(difference.margin)}: {row.change}"
     if row.spill_over:
         text += ", by the loads alone, which the shared schedule contradicts"
     if difference.all_threads is not None:
         text += f"; in all threads {difference.all_threads.change}"
-    if difference.busy_starts:
-        text += f"; the generator was at its limit in {write.several(difference.busy_starts, 'start')}, so the higher "
-        text += "rate is a lower bound"
+    if row.at_least:
+        text += "; the generator was at its limit"
+    if write.known(difference.rate_rps):
+        text += f" at {write.rate(difference.rate_rps)} each"
+    if (medians := difference.alone) is not None:
+        pair = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
+        change = signed(medians.share) + (", inconclusive" if medians.inconclusive else "")
+        text += f"; one load of each alone at {write.rate(medians.rate_rps)}: {change}, {pair}"
     return text
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from runners.analysis import counts, facts, instrument, intervals
-from runners.analysis.interleaved import Comparison
+from runners.analysis.comparison import Comparison
 from runners.analysis.knee import Outcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, steadiness
 from runners.analysis.validity import FOREIGN_LIMIT_CORES, STEAL_LIMIT, Aspect, may_quote, unusable
@@ -293,6 +293,12 @@ def of_comparison(comparison: Comparison) -> Iterator[Check]:
     whole = not comparison.left_out and (ended or len(comparison.starts) >= comparison.planned)
     used = (Measure("starts", len(comparison.starts), Unit.COUNT).out_of(comparison.planned),)
     yield Check(About.STARTS, whole, Consequence.NOTES, () if whole else steps, used, name)
+    failing = tuple(
+        Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE)
+        for side, share in comparison.failing.items()
+    )
+    if failing:
+        yield Check(About.FAILED, False, Consequence.EXCLUDES, steps, failing, name)
     if comparison.late:
         late = (Measure("starts with a late generator", len(comparison.late), Unit.COUNT),)
         yield Check(About.KEPT_UP, False, Consequence.BOUNDS, steps, late, name)

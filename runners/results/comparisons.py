@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runners.analysis.interleaved import NO_REFERENCE, REQUESTS, Comparison
+from runners.analysis import facts
+from runners.analysis.comparison import NO_REFERENCE, Alone, Comparison, Form
+from runners.analysis.interleaved import alone
+from runners.analysis.intervals import Direction
 from runners.analysis.quantities import Quantity, Row
-from runners.analysis.treatments import Verdict as Direction
+from runners.design.objective import CPU
 from runners.results.answer import (
     ANY_PART,
+    NAN,
     Answer,
     Answering,
     Basis,
@@ -40,51 +44,66 @@ class Difference:
     """A treatment against its baseline in one quantity. `label`: which load or part of the question it is of.
 
     `margin`: the relative change that would matter. `all_threads`: the CPU time of all threads, where it does not come
-    out as that of the threads that respond. `busy_starts`: of `starts`, those in whose closed loops the generator may
-    have been the limit, so that the higher rate is a lower bound.
+    out as that of the threads that respond. `cpu`: the CPU time per request, which leads where the generator limited a
+    rate. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: the medians of one load of each side
+    alone, at their own rate.
     """
 
     row: Row
     margin: float
     label: str = ""
     all_threads: Row | None = None
-    busy_starts: int = 0
+    cpu: Row | None = None
+    rate_rps: float = NAN
+    alone: Alone | None = None
 
 
-def difference_of(comparison: Comparison, row: Row, label: str = "") -> Difference:
+def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
     """Return a row of a comparison with what has to be known to read it."""
-    busy = len(comparison.busy) if row.quantity.name == comparison.primary else 0
-    return Difference(row, comparison.margin, label, comparison.contradicting(row), busy)
+    cpu = comparison.row(CPU, row.treatment) if row.at_least else None
+    rate_rps = comparison.rate_rps if row.quantity.is_latency else NAN
+    medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
+    return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, rate_rps, medians)
 
 
 def differs(
-    blocks: Sequence[str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
+    blocks: Sequence[str],
+    treatment: str,
+    quantity: str,
+    yes: Sequence[Direction] = (Direction.HIGHER,),
+    loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answering:
-    """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?"""
+    """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?
+
+    `loads_alone`: setting and workload of the loads alone of the baseline and of the treatment, where they have others.
+    """
 
     def answer(results: Results) -> Answer | None:
         for comparison in results.comparisons:
             row = comparison.row(quantity, treatment) if comparison.name in blocks else None
             if row is not None:
-                return answer_of(comparison, row, yes)
+                loads = [facts.clean(results.run, *side) for side in loads_alone]
+                return answer_of(comparison, row, yes, medians=alone(*loads) if loads else None)
         return None
 
     return answer
 
 
-def answer_of(comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "") -> Answer:
+def answer_of(
+    comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
+) -> Answer:
     """Answer whether a treatment differs from the baseline in a quantity, in one of these ways."""
-    direction = Direction.INCONCLUSIVE if row.machine else row.verdict
+    direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0
     if direction == Direction.INCONCLUSIVE:
         verdict, needed = Verdict.INCONCLUSIVE, Needed.QUIETER_MACHINE
-        if row.machine == NO_REFERENCE:
+        if row.refused == NO_REFERENCE:
             needed = Needed.REFERENCE_TARGET
-        elif row.starts_needed is not None and not row.machine:
+        elif row.starts_needed is not None and not row.refused:
             needed, count = Needed.STARTS, row.starts_needed
-    basis = Basis.STARTS_BY_REQUEST if comparison.form == REQUESTS else Basis.STARTS_BY_SLICE
-    evidence = (difference_of(comparison, row, label),)
+    basis = Basis.STARTS_BY_REQUEST if comparison.form == Form.REQUESTS else Basis.STARTS_BY_SLICE
+    evidence = (difference_of(comparison, row, label, medians),)
     return Answer(
         verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name)
     )  # fmt: skip

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from runners.analysis import facts, instrument, loops
+from runners.analysis.comparison import Comparison
 from runners.analysis.instrument import Floor, Stall
-from runners.analysis.interleaved import Comparison, comparisons
+from runners.analysis.interleaved import comparisons
 from runners.analysis.loops import Loop
 from runners.claims.climbing import Ladder, ladders
 from runners.readers.console_report import ConsoleReport
@@ -32,7 +33,7 @@ class Results:
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The interleaved comparisons, in the order in which they were measured."""
-        return tuple(comparisons(self.run))
+        return comparisons(self.run)
 
     @cached_property
     def ladders(self) -> tuple[Ladder, ...]:

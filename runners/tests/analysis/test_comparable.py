@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runners.analysis.comparable import why_of_steps
-from runners.claims.between import compared as compared_runs
+from runners.analysis.runs import compare_runs
 from runners.readers.run import Step, frame
 from runners.results.checks import About, checks
 from runners.results.results import Results
@@ -56,9 +56,9 @@ def test_a_load_whose_server_still_compiled_is_not_compared_and_a_check_says_so(
 def test_two_runs_are_not_compared_by_loads_that_never_became_steady(tmp_path: Path) -> None:
     clean = load(tmp_path, "lsm", 0)
     a, b = steps.run(tmp_path / "a", [clean]), steps.run(tmp_path / "b", [load(tmp_path, "lsm", 0.5, slower=3)])
-    (pair,) = compared_runs([a], [b], 0.02)
-    high = [line for line in pair.lines if line.startswith(("p50", "p90", "p99"))]
-    assert high and all("never became steady in 20 seconds" in line for line in high)
+    (pair,) = compare_runs([a], [b], 0.02)
+    high = [row for row in pair.rows if row.quantity.is_latency]
+    assert high and all("never became steady in 20 seconds" in row.refused for row in high)
 
 
 def test_one_reason_is_given_once_whomever_it_holds_for(tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from runners.analysis.outputs import Compared, Figure, compare_outputs
+from runners.analysis.comparison import Comparison
+from runners.analysis.intervals import Direction
+from runners.analysis.outputs import compare_outputs
+from runners.analysis.quantities import Row
 from runners.cli import lab
 from runners.errors import PlanError
 from runners.readers.documents import text_document
@@ -35,34 +39,34 @@ def with_p90(*values_ms: float) -> list[str]:
     return texts
 
 
-def one(a: Sequence[Output], b: Sequence[Output], *despite: str) -> Compared:
+def one(a: Sequence[Output], b: Sequence[Output], *despite: str) -> Comparison:
     (found,) = compare_outputs(a, b, despite)
-    return found
+    return found.comparison
 
 
-def figure(found: Compared, name: str) -> Figure:
-    return next(each for each in found.figures if each.name == name)
+def figure(found: Comparison, name: str) -> Row:
+    return next(row for row in found.rows if row.quantity.label == name)
 
 
 def test_repeats_that_lie_apart_are_called_different_with_their_interval() -> None:
     found = one(outputs(*with_p90(9.2, 9.3, 9.4, 9.25)), outputs(*with_p90(11.1, 11.2, 11.3, 11.15)))
     p90 = figure(found, "p90")
-    assert (p90.verdict, p90.basis, p90.runs) == ("higher", "runs", (4, 4))
-    assert p90.low < p90.share < p90.high
-    assert p90.share == pytest.approx(0.2, abs=0.02)
-    assert figure(found, "p50").verdict == "inconclusive"
+    assert (p90.direction, p90.sampled, p90.starts) == (Direction.HIGHER, False, 4)
+    assert p90.low < p90.ratio < p90.high
+    assert p90.ratio == pytest.approx(1.2, abs=0.02)
+    assert figure(found, "p50").direction == Direction.INCONCLUSIVE
 
 
 def test_repeats_that_overlap_are_inconclusive() -> None:
     found = one(outputs(*with_p90(8.0, 9.3, 10.4)), outputs(*with_p90(8.5, 9.1, 11.0)))
-    assert figure(found, "p90").verdict == "inconclusive"
+    assert figure(found, "p90").direction == Direction.INCONCLUSIVE
 
 
 def test_one_run_of_each_has_the_interval_of_sampling_and_no_verdict() -> None:
     found = one(outputs(*with_p90(9.3)), outputs(*with_p90(15.3)))
     p90 = figure(found, "p90")
-    assert (p90.basis, p90.verdict) == ("sampling", "inconclusive")
-    assert any("one run of a side" in limit for limit in found.limits)
+    assert p90.sampled and p90.direction == Direction.INCONCLUSIVE and p90.low < p90.ratio < p90.high
+    assert any("one run of a side" in note for note in found.notes)
 
 
 def test_the_maximum_is_not_compared_nor_an_offered_rate() -> None:
@@ -83,7 +87,7 @@ def test_another_setting_is_refused_by_name_and_may_be_allowed() -> None:
     with pytest.raises(PlanError, match=r"connections: 8 against 16.*--despite 'connections'"):
         compare_outputs(outputs(HEALTHY), outputs(other))
     found = one(outputs(HEALTHY), outputs(other), "connections")
-    assert any("connections differs, as was allowed" in limit for limit in found.limits)
+    assert any("connections differs, as was allowed" in note for note in found.notes)
 
 
 def test_the_latency_of_a_rate_that_was_not_achieved_is_not_compared() -> None:
@@ -115,7 +119,7 @@ def test_a_summary_of_means_has_nothing_to_compare_but_its_rate() -> None:
 def test_closed_loops_are_compared_by_their_rates() -> None:
     faster = CLOSED.replace("12000 requests", "15000 requests").replace("200.00", "250.00")
     rate = figure(one(outputs(CLOSED, CLOSED, CLOSED), outputs(faster, faster, faster)), "rate")
-    assert (rate.verdict, round(rate.share, 3)) == ("higher", 0.25)
+    assert (rate.direction, round(rate.ratio, 3)) == (Direction.HIGHER, 1.25)
 
 
 def test_loads_are_matched_by_their_offered_rates() -> None:
@@ -135,13 +139,28 @@ def test_files_are_compared_on_the_command_line(tmp_path: Path) -> None:
     sides = [word for side, part in (("--a", names[:3]), ("--b", names[3:])) for name in part for word in (side, name)]
     done = CliRunner().invoke(lab, ["compare", *sides], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "p90    9.30 ms -> 11.2 ms" in done.output
-    assert "by runs: higher" in done.output
+    assert re.search(r"B is slower than A in p90: \+20\S* % .*11.2 ms against A 9.30 ms; 3 runs of each", done.output)
     done = CliRunner().invoke(lab, ["compare", *names[:3], "--json"], catch_exceptions=False)
     record = json.loads(done.output)
     assert [pair["b"] for pair in record["pairs"]] == names[1:3]
     assert record["pairs"][0]["loads"][0]["figures"][0]["verdict"] == "inconclusive"
     assert record["audit"]["summary"]["runs"] == 3
+
+
+@pytest.mark.parametrize(("repeats", "bad", "code"), [(1, 700, 3), (3, 700, 3), (3, 5, 0), (1, 0, 0)])
+def test_outputs_of_which_more_responses_failed_fail_first(repeats: int, bad: int, code: int, tmp_path: Path) -> None:
+    sides = []
+    for flag, errors in (("--a", 0), ("--b", bad)):
+        for number in range(repeats):
+            path = tmp_path / f"{flag}{number}.txt"
+            line = f"  Non-2xx or 3xx responses: {errors}\nRequests/sec" if errors else "Requests/sec"
+            path.write_text(CLOSED.replace("Requests/sec", line), encoding="utf-8")
+            sides += [flag, str(path)]
+    done = CliRunner().invoke(lab, ["compare", *sides])
+    assert done.exit_code == code, done.output
+    lines = done.output.splitlines()
+    heading = next(place for place, line in enumerate(lines) if line.startswith("wrk"))
+    assert ("responses that failed: 5.8" in lines[heading + 1].lower()) == (bad > 100)
 
 
 @pytest.mark.parametrize(

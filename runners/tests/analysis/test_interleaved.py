@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, t
 
-from runners.analysis.interleaved import NEITHER_ABOVE, NO_REFERENCE, QUANTITIES
+from runners.analysis.comparison import NEITHER_ABOVE, NO_REFERENCE
 from runners.analysis.interleaved import _above as above
 from runners.analysis.interleaved import _resolved as resolved
-from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import Row
+from runners.analysis.intervals import Bounded, Direction
+from runners.analysis.quantities import QUANTITIES, Row
 from runners.analysis.treatments import (
     Effects,
     Start,
-    Verdict,
     carry_over,
     compare,
     critical_value,
@@ -70,28 +69,28 @@ def alike() -> list[Effects]:
 def test_two_processes_of_one_setting_are_called_different_by_chance_alone(alike: list[Effects]) -> None:
     most = binom.ppf(0.999, SIMULATED, 0.05)
     assert sum(not found.trusted for found in alike) <= most
-    assert sum(found.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER) for found in alike) <= most
+    assert sum(found.effects[0].direction in (Direction.HIGHER, Direction.LOWER) for found in alike) <= most
 
 
 def test_the_interval_holds_a_planted_effect_and_finds_it() -> None:
     planted = [simulated(seed, 1.1) for seed in range(rounds(20, 40))]
     changes = [found.effects[0].change for found in planted]
     assert sum(change.low <= 0.1 <= change.high for change in changes) >= binom.ppf(0.001, len(changes), 0.95)
-    assert sum(found.effects[0].verdict == Verdict.HIGHER for found in planted) >= 0.9 * len(planted)
+    assert sum(found.effects[0].direction == Direction.HIGHER for found in planted) >= 0.9 * len(planted)
     assert abs(float(np.median([change.value for change in changes])) - 0.1) < 0.02
 
 
 def test_with_one_start_there_is_no_verdict_on_the_treatments() -> None:
     found = simulated(1, 1.5, starts=1)
     assert found.effects[0].change.low > 0.3
-    assert found.effects[0].verdict == Verdict.INCONCLUSIVE
+    assert found.effects[0].direction == Direction.INCONCLUSIVE
     assert found.effects[0].starts_needed == 3
 
 
 def test_an_effect_within_the_margin_is_the_same() -> None:
     starts = [start_from({"base": 50.0 * f, "other": 50.1 * f}, ("base", "other")) for f in (1.0, 1.3, 0.9, 1.1)]
     (effect,) = compare(starts, ("base", "other"), "base", 0.02).effects
-    assert effect.verdict == Verdict.SAME
+    assert effect.direction == Direction.SAME
     assert effect.change.value == pytest.approx(0.002)
     assert math.isnan(compare(starts, ("base", "other"), "base", 0.02).between_starts), "read once a start: no blocks"
 
@@ -100,7 +99,7 @@ def test_what_differs_between_starts_is_not_hidden_by_many_requests() -> None:
     none = np.zeros((40, 2))  # blocks that never differ: many requests
     starts = [Start(np.log([100.0, 100.0 * factor]), none) for factor in (1.3, 0.8, 1.2, 0.9)]
     found = compare(starts, ("base", "other"), "base", 0.02)
-    assert found.effects[0].verdict == Verdict.INCONCLUSIVE
+    assert found.effects[0].direction == Direction.INCONCLUSIVE
     assert found.between_starts == pytest.approx(1.0)
     assert found.effects[0].starts_needed is not None and found.effects[0].starts_needed > 4
 
@@ -192,20 +191,19 @@ def test_a_percentile_within_the_floor_is_at_most_that_and_on_both_sides_not_com
 ) -> None:
     """What no side adds beyond noise is the instrument's; where one does, the other may take less than it reads."""
     about = InterleavedRecord(treatments=("base", "other"), reference="nothing", smallest_difference=0.03)
-    lower = Row(QUANTITIES["p99_us"], "base", "other", 0.77, 0.7, 0.8, Verdict.LOWER, 100.0, 77.0, 4)
+    lower = Row(QUANTITIES["p99_us"], "base", "other", 0.77, 0.7, 0.8, Direction.LOWER, 100.0, 77.0, 4)
     above_it = {name: Bounded(low + 0.05, low, low + 0.1) for name, low in (("base", of_base), ("other", of_other))}
     found = resolved(lower, above_it, about)
-    text = found.sentence(0.03, "start")
-    assert said in text and ("at most 77" in text) == (said == "at least")
-    assert (found.machine == NEITHER_ABOVE) == (said == "not compared")
+    assert ("at most 77" in found.pair) == (said == "at least")
+    assert (found.refused == NEITHER_ABOVE) == (said == "not compared")
     assert found.change == ("at least \u221220.0\u00a0%" if said == "at least" else lower.change)
 
 
 def test_a_tail_without_a_server_that_does_nothing_is_not_compared_and_a_median_is() -> None:
     about = InterleavedRecord(treatments=("base", "other"), smallest_difference=0.03)
     for name, why in (("p50_us", ""), ("p99_us", NO_REFERENCE), ("cpu_us", "")):
-        row = Row(QUANTITIES[name], "base", "other", 0.77, 0.7, 0.8, Verdict.LOWER, 100.0, 77.0, 4)
-        assert resolved(row, {}, about).machine == why
-    row = Row(QUANTITIES["p99_us"], "noop", "other", 1.3, 1.2, 1.4, Verdict.HIGHER, 100.0, 130.0, 4)
+        row = Row(QUANTITIES[name], "base", "other", 0.77, 0.7, 0.8, Direction.LOWER, 100.0, 77.0, 4)
+        assert resolved(row, {}, about).refused == why
+    row = Row(QUANTITIES["p99_us"], "noop", "other", 1.3, 1.2, 1.4, Direction.HIGHER, 100.0, 130.0, 4)
     known = InterleavedRecord(treatments=("noop", "other"), smallest_difference=0.03)
-    assert not resolved(row, {}, known).machine, "the treatment that does nothing is the floor"
+    assert not resolved(row, {}, known).refused, "the treatment that does nothing is the floor"

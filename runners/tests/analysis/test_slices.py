@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom
 
-from runners.analysis.treatments import Effects, Start, Verdict, compare, start_from
+from runners.analysis.intervals import Direction
+from runners.analysis.treatments import Effects, Start, compare, start_from
 from runners.design import cluster
 from runners.design.block import Interleaved
 from runners.experiments import e05_sharded_cluster
@@ -67,15 +68,15 @@ def simulated(block: Interleaved, seed: int, planted: float = 0.0) -> Effects:
 @pytest.mark.parametrize("block", [READS, WRITES, CHANGES], ids=["reads", "writes", "changes"])
 def test_a_planted_difference_is_found_and_none_where_there_is_none(block: Interleaved) -> None:
     planted = [simulated(block, seed, -PLANTED) for seed in range(SIMULATED)]
-    found = sum(effect.verdict == Verdict.LOWER for each in planted for effect in each.effects)
+    found = sum(effect.direction == Direction.LOWER for each in planted for effect in each.effects)
     count = sum(len(each.effects) for each in planted)
     assert found >= binom.ppf(0.001, count, 0.9), f"{found} of {count}"
     middles = [effect.change.value for each in planted for effect in each.effects]
     assert float(np.median(middles)) == pytest.approx(-PLANTED, abs=0.01)
 
     alike = [simulated(block, seed) for seed in range(SIMULATED)]
-    differ = (Verdict.HIGHER, Verdict.LOWER)
-    false = sum(any(effect.verdict in differ for effect in each.effects) for each in alike)
+    differ = (Direction.HIGHER, Direction.LOWER)
+    false = sum(any(effect.direction in differ for effect in each.effects) for each in alike)
     assert false <= binom.ppf(0.999, SIMULATED, 0.05), "the treatments of a block share the error rate"
     assert sum(not each.trusted for each in alike) <= binom.ppf(0.999, SIMULATED, 0.05)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.interleaved import SLICES, comparisons
+from runners.analysis.comparison import Form
+from runners.analysis.interleaved import comparisons
 from runners.design.block import FEWEST_STARTS
 from runners.design.cluster import CHANGES, NEW, OLD, SHARDED
 from runners.experiments import e05_sharded_cluster
@@ -78,7 +79,7 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
 def _is_a_cluster(run: Run, report: str) -> None:
     """Every part of experiment 05 is there, and what the node passed on is what the hashes say."""
     (changes, copies) = comparisons(run)
-    assert (changes.baseline, *changes.treatments) == CHANGES and changes.form == copies.form == SLICES
+    assert (changes.baseline, *changes.treatments) == CHANGES and changes.form == copies.form == Form.SLICES
     assert (copies.baseline, copies.treatments) == ("blocking-2of3", ("async-2of3",))
     clusters = [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after]
     for one in cluster.by_treatment(clusters):
@@ -117,7 +118,7 @@ def test_switches_run_to_their_verdicts(tmp_path: Path) -> None:
     folder = RunFolder.open(path)
     run = read_run(folder)
     found = {each.name: each for each in comparisons(run)}
-    assert set(found) == {"reads", "response"} and found["reads"].form == SLICES
+    assert set(found) == {"reads", "response"} and found["reads"].form == Form.SLICES
     assert len(found["reads"].treatments) == 4 and found["reads"].row("closed_loop_rps") is not None
     assert found["response"].row("cpu_us") is not None and found["response"].control
     (fault,) = run.find(kind="fault")

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from runners.analysis.interleaved import SLICES, comparisons
-from runners.analysis.treatments import Verdict
+from runners.analysis.comparison import Form
+from runners.analysis.interleaved import comparisons
+from runners.analysis.intervals import Direction
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Starts
 from runners.design.objective import CPU, THROUGHPUT
@@ -24,6 +25,7 @@ from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report.comparison import interleaved_sections as sections
+from runners.report.comparison import said
 from runners.results.answer import Basis
 from runners.results.answer import Verdict as Answered
 from runners.results.checks import About, checks
@@ -120,9 +122,9 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     assert [step.kind for step in steps] == [SHARED] * 3 and all(step.record.offered_rps is None for step in steps)
     assert [len(step.record.targets) for step in steps] == [3] * 3
     (found,) = comparisons(read_run(bench.folder))
-    assert found.form == SLICES
+    assert found.form == Form.SLICES
     row = found.row(THROUGHPUT)
-    assert row is not None and row.verdict == Verdict.LOWER and not row.better
+    assert row is not None and row.direction == Direction.LOWER and not row.better
     assert row.ratio == pytest.approx(0.8, rel=0.05)
     used = found.row(CPU)
     assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1)
@@ -179,11 +181,11 @@ def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     run = compared
     (found,) = comparisons(run)
     row = found.row("p50_us")
-    assert row is not None and row.verdict == Verdict.HIGHER and row.said == "slower" and not row.better
+    assert row is not None and row.direction == Direction.HIGHER and said(row) == "slower" and not row.better
     assert row.low <= 1.1 <= row.high and row.ratio == pytest.approx(1.1, abs=0.02)
     assert found.rows[0] is row, "the primary quantity stands first"
     used = found.row(CPU)
-    assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1) and used.said in ("higher", "inconclusive")
+    assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1) and said(used) in ("higher", "inconclusive")
     assert found.row(THROUGHPUT) is not None
     assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in found.reference
     assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
@@ -272,7 +274,7 @@ def test_a_server_that_is_to_be_cold_is_not_warmed_and_has_no_closed_loop_of_its
     run = read_run(bench.folder)
     (found,) = comparisons(run)
     row = found.row("p50_us", "lsm-cold")
-    assert row is not None and row.verdict == Verdict.HIGHER and row.low <= 1.3 <= row.high
+    assert row is not None and row.direction == Direction.HIGHER and row.low <= 1.3 <= row.high
     (asked,) = (each for each in questions() if each.question.key == "warm")
     answer = asked.answer(Results(run))
     assert answer is not None and answer.verdict == Answered.YES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -13,12 +14,13 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from runners.analysis.interleaved import QUANTITIES, comparisons
+from runners.analysis.interleaved import comparisons
+from runners.analysis.quantities import QUANTITIES
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report import style
-from runners.report.comparison import interleaved_table
+from runners.report.comparison import table as table_of
 from runners.report.document import Document, document
 from runners.report.document import _version as version
 from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html, to_markdown
@@ -302,10 +304,10 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", in_short(["01", "03", "07", "09"], ("01", "09")))
-def test_the_primary_quantity_stands_first_in_a_table_of_few_rows(number: str) -> None:
+def test_the_leading_quantity_stands_first_in_a_table_of_few_rows(number: str) -> None:
     for comparison in comparisons(reference(number)):
-        table = interleaved_table(comparison, 1_800.0)
-        assert table.rows[0][0] == QUANTITIES[comparison.primary].label and table.caption.endswith("1\u202f800/s")
+        table = table_of(dataclasses.replace(comparison, rate_rps=1_800.0))
+        assert table.rows[0][0] == QUANTITIES[comparison.leading].label and table.caption.endswith("1\u202f800/s")
         assert not any(row.change in cell for row in comparison.rows for cells in table.rows for cell in cells)
         labels = [row[0] for row in table.rows]
         assert labels.index("CPU per request") < max(

@@ -8,17 +8,21 @@ import re
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from runners.analysis.quantities import QUANTITIES, Verdict
-from runners.claims.between import differing, pairs, sentences, welch
+from runners.analysis.comparison import Comparison
+from runners.analysis.intervals import Direction
+from runners.analysis.quantities import QUANTITIES, resolution, welch
+from runners.analysis.runs import differing, pairs
 from runners.cli import lab, work
 from runners.cli.work import compare_folders
 from runners.errors import PlanError
 from runners.readers.reading import read_run
+from runners.report.comparison import lines
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import RATES, make_run
 
@@ -31,6 +35,10 @@ def made(root: Path, engine: str = "rocksdb", **changes: object) -> RunFolder:
         manifest = folder.manifest()
         folder.update_manifest(machine={**manifest["machine"], **changes})
     return folder
+
+
+def decided(comparisons: list[Comparison]) -> list[tuple[str, str, Direction]]:
+    return [(row.treatment, row.quantity.name, row.direction) for of in comparisons for row in of.rows if row.decided]
 
 
 def test_runs_of_two_machines_are_refused_by_field(tmp_path: Path) -> None:
@@ -60,17 +68,16 @@ def test_two_engines_are_a_setting_and_no_verdict_comes_from_single_runs(tmp_pat
     runs = [read_run(a)], [read_run(b)]
     assert not differing(*runs)
     assert {pair.names for pair in pairs(*runs)} == {("RocksDB", "LSM")}
-    lines = list(sentences(compare_folders([a.path], [b.path], [], 0.02)))
-    assert any("this is no verdict" in line for line in lines)
-    assert not any(" than " in line for line in lines)
+    compared = compare_folders([a.path], [b.path], [], 0.02)
+    assert not decided(compared) and all(row.sampled for comparison in compared for row in comparison.rows)
+    assert all("this is no verdict" in lines(comparison)[-1] for comparison in compared)
 
 
 def test_groups_of_runs_give_a_verdict(tmp_path: Path) -> None:
     groups = [[made(tmp_path, engine).path for _ in range(3)] for engine in ("rocksdb", "lsm")]
-    lines = list(sentences(compare_folders(groups[0], groups[1], [], 0.02)))
-    assert any("LSM is faster than RocksDB in p50" in line for line in lines)
-    same = list(sentences(compare_folders(groups[0], [made(tmp_path).path for _ in range(3)], [], 0.02)))
-    assert not any(" than " in line for line in same)
+    compared = compare_folders(groups[0], groups[1], [], 0.02)
+    assert ("LSM", "p50_us", Direction.LOWER) in decided(compared)
+    assert not decided(compare_folders(groups[0], [made(tmp_path).path for _ in range(3)], [], 0.02))
 
 
 def test_groups_are_compared_as_json(tmp_path: Path) -> None:
@@ -105,7 +112,7 @@ def target(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("engine", "limit", "code", "outcome"),
-    [(AFTER, "p50<-3%", 3, "failed"), (BEFORE, "p50>+60%", 0, "passed"), (AFTER, "errors>+1%", 4, "inconclusive")],
+    [(AFTER, "p50<-3%", 3, "failed"), (BEFORE, "p50>+60%", 0, "passed"), (AFTER, "errors>+1%", 0, "passed")],
 )
 def test_a_target_is_judged_against_a_folder_of_kept_runs(
     engine: str, limit: str, code: int, outcome: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -136,7 +143,7 @@ def test_one_kept_run_is_no_ground_and_none_is_an_error(
     one = kept_load(tmp_path / "kept", BEFORE, target).path
     words = ["compare", "--target", str(target), "--fail-on", "p50>+10%"]
     alone = CliRunner().invoke(lab, [*words, "--baseline", str(one)])
-    assert alone.exit_code == 4 and "keep two or more" in alone.output
+    assert alone.exit_code == 4 and "from 1 run of each, where it takes 2" in alone.output
     assert CliRunner().invoke(lab, [*words, "--baseline", str(one), "--inconclusive", "pass"]).exit_code == 0
     with pytest.raises(PlanError, match="no complete run of `lab load`"):
         work.compare_with_runs({}, target, tmp_path / "own" / "..", [])
@@ -174,11 +181,16 @@ def test_another_heap_with_another_engine_is_refused_by_field(tmp_path: Path) ->
 
 
 def test_groups_that_each_read_one_figure_differ_by_no_less_than_a_histogram_can_tell() -> None:
-    quantity = next(each for each in QUANTITIES if each.name == "p50_us")
-    seen = welch(quantity, ("A", "B"), np.log([52.0] * 3), np.log([52.0] * 3), 0.01, 0.02)
-    assert seen.low < 0.991 and seen.high > 1.009
-    assert welch(quantity, ("A", "B"), np.log([52.0] * 3), np.log([52.2] * 3), 0.01, 0.02).verdict == Verdict.SAME
-    assert welch(quantity, ("A", "B"), np.log([52.0] * 3), np.log([54.0] * 3), 0.01, 0.02).verdict == Verdict.HIGHER
+    quantity = QUANTITIES["p50_us"]
+
+    def compared(us: float) -> tuple[Direction, float, float]:
+        a, b = np.array([52.0] * 3), np.array([us] * 3)
+        row = welch(quantity, ("A", "B"), np.log(a), np.log(b), 0.01, 0.02, resolution(quantity, a, b))
+        return row.direction, row.low, row.high
+
+    _, low, high = compared(52.0)
+    assert low < 0.991 and high > 1.009
+    assert (compared(52.2)[0], compared(54.0)[0]) == (Direction.SAME, Direction.HIGHER)
 
 
 def test_other_rates_are_refused(tmp_path: Path) -> None:
@@ -192,9 +204,9 @@ def test_other_rates_are_refused(tmp_path: Path) -> None:
 
 def test_a_page_has_every_sentence_and_figure_and_names_what_was_overlooked(tmp_path: Path) -> None:
     a, b, page = made(tmp_path), made(tmp_path, "lsm", kernel="6.12.0"), tmp_path / "compared.html"
-    lines = list(sentences(compare_folders([a.path], [b.path], ["machine.kernel"], 0.02, page)))
+    compared = compare_folders([a.path], [b.path], ["machine.kernel"], 0.02, page)
     text = unescape(page.read_text(encoding="utf-8"))
-    assert all(line.strip().removesuffix(":") in text for line in lines)
+    assert all(line in text for comparison in compared for line in lines(comparison))
     assert text.count("<svg") == 2 and text.count("data (CSV)") == 2, "PUT and GET"
     assert "machine.kernel: 6.1.0 against 6.12.0" in text and a.name in text and b.name in text
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text), "it works offline"
@@ -204,3 +216,22 @@ def test_a_page_that_can_not_be_written_is_named(tmp_path: Path) -> None:
     a, b = made(tmp_path), made(tmp_path, "lsm")
     with pytest.raises(PlanError, match="No such file or directory"):
         compare_folders([a.path], [b.path], [], 0.02, tmp_path / "nowhere" / "compared.html")
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_runs_of_which_more_responses_failed_fail_first_and_nothing_else_of_them_is_compared(
+    repeats: int, tmp_path: Path
+) -> None:
+    failing: dict[str, Any] = {"engines": ("lsm",), "absent": {"put-lsm": round(RATES["put"] * 5 / 2)}}
+    groups = [
+        [make_run(tmp_path, duration_s=5, without=PROFILED, **side) for _ in range(repeats)]
+        for side in ({"engines": ("rocksdb",)}, failing)
+    ]
+    a, b = ([str(folder.path) for folder in group] for group in groups)
+    sides = [word for flag, side in (("--a", a), ("--b", b)) for path in side for word in (flag, path)]
+    printed = CliRunner().invoke(lab, ["compare", *sides])
+    assert printed.exit_code == 3, printed.output
+    assert "errors>+0.1%: failed" in printed.output
+    put, get = compare_folders([Path(path) for path in a], [Path(path) for path in b], [], 0.02)
+    assert put.failing.keys() == {"LSM"} and all("failed" in row.refused for row in put.rows)
+    assert not get.failing and lines(put)[0].startswith("Responses that failed: 50.0")

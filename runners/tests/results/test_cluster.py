@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.interleaved import SLICES, comparisons
-from runners.analysis.treatments import Verdict as Direction
+from runners.analysis.comparison import Form
+from runners.analysis.interleaved import comparisons
+from runners.analysis.intervals import Direction
 from runners.design.cluster import CHANGES, PUBLISHED_KEYS, REPLICATED
 from runners.design.objective import THROUGHPUT
 from runners.readers.published import columns
@@ -30,10 +31,10 @@ def test_the_plan_names_what_is_planted_here() -> None:
 
 def test_changes_by_slices_are_compared_with_the_state_before(tmp_path: Path) -> None:
     (found,) = comparisons(run_of(tmp_path, group_of(tmp_path, PLANTED, starts=6)))
-    assert (found.name, found.form, found.baseline, found.primary) == ("changes", SLICES, "all-old", THROUGHPUT)
+    assert (found.name, found.form, found.baseline, found.primary) == ("changes", Form.SLICES, "all-old", THROUGHPUT)
     for name, planted in (("no-lock", 7 / 6), ("murmur3", 1.5), ("all-new", 2.0)):
         row = found.row(THROUGHPUT, name)
-        assert row is not None and row.low < planted < row.high and row.verdict == Direction.HIGHER, name
+        assert row is not None and row.low < planted < row.high and row.direction == Direction.HIGHER, name
     same = found.row(THROUGHPUT, "fewer-threads")
     assert same is not None and not same.decided
     assert found.row("p50_us") is None, "a closed loop has no response times to compare"
@@ -62,7 +63,7 @@ def test_an_asynchronous_client_is_compared_with_the_blocking_one_of_the_same_co
         ("replication-3of3", "blocking-3of3", ("async-3of3",)),
     ]
     row, same = two.row(THROUGHPUT), three.row(THROUGHPUT)
-    assert row is not None and row.verdict == Direction.HIGHER and same is not None and not same.decided
+    assert row is not None and row.direction == Direction.HIGHER and same is not None and not same.decided
 
 
 def test_keys_are_counted_for_the_addresses_of_the_run(tmp_path: Path) -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.analysis.interleaved import NEITHER_ABOVE, QUANTITIES, REQUESTS, Comparison
-from runners.analysis.quantities import Row, Verdict
-from runners.claims.between import Outcome, errors, exit_code, judge
-from runners.design.objective import ChangeLimit
+from runners.analysis.comparison import NEITHER_ABOVE, Comparison, Form, of_successes
+from runners.analysis.intervals import Direction
+from runners.analysis.quantities import QUANTITIES, Row
+from runners.design.objective import ChangeLimit, Outcome
+from runners.report.comparison import judged, reason
 from runners.report.exports import bencher, benchmark_action, comment, picture
 from runners.results.checks import About, Check
+from runners.results.limits import Judgement, exit_code
+from runners.results.limits import judge as judge_all
 
 LIMIT = ChangeLimit.parse("cpu>+3%")
 THROUGHPUT = ChangeLimit.parse("throughput<-5%")
@@ -27,8 +30,8 @@ def row(quantity: str, change: float, half: float, treatment: str = "new", start
     low, high = (1 + change) * math.exp(-half), (1 + change) * math.exp(half)
     base = 100.0
     return Row(
-        QUANTITIES[quantity], "old", treatment, 1 + change, low, high, Verdict.INCONCLUSIVE, base, base * (1 + change),
-        starts,
+        QUANTITIES[quantity], "old", treatment, 1 + change, low, high, Direction.INCONCLUSIVE, base,
+        base * (1 + change), starts,
     )  # fmt: skip
 
 
@@ -40,13 +43,15 @@ def compared(*rows: Row, control: tuple[Row, ...] = (), **changes: Any) -> Compa
     }
     failed: Mapping[str, tuple[tuple[int, int], ...]] = {"old": ((1_000, 0),) * 4, "new": ((1_000, 0),) * 4}
     whole: dict[str, Any] = {
-        "name": "compare", "form": REQUESTS, "baseline": "old", "primary": "p50_us", "margin": 0.02, "planned": 4,
-        "until": False, "starts": (1, 2, 3, 4), "late": (), "rows": rows, "control": control, "reference": {},
-        "left_out": (), "cpu_groups": "equal",
-        "without_stalls": math.nan, "carried_over": {}, "utilisation": 0.4, "between_starts": math.nan, "steps": (),
-        "values": values, "failed": failed, "start_s": 30.0, **changes,
+        "name": "compare", "form": Form.REQUESTS, "baseline": "old", "treatments": ("new",), "margin": 0.02,
+        "planned": 4, "starts": (1, 2, 3, 4), "rows": rows, "control": control, "cpu_groups": "equal",
+        "utilisation": 0.4, "values": values, "failed": failed, "start_s": 30.0, **changes,
     }  # fmt: skip
     return Comparison(**whole)
+
+
+def judge(comparison: Comparison, limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
+    return judge_all([comparison], limits)
 
 
 @pytest.mark.parametrize(
@@ -73,24 +78,24 @@ def test_less_throughput_fails_and_more_passes() -> None:
 def test_what_the_control_breaks_too_is_inconclusive() -> None:
     control = row("cpu_us", 0.09, 0.02, "old-control")
     (found,) = judge(compared(row("cpu_us", 0.10, 0.02), control=(control,)), [LIMIT])
-    assert found.outcome == Outcome.INCONCLUSIVE and "second process of the baseline" in found.reason
+    assert found.outcome == Outcome.INCONCLUSIVE and "second process of the baseline" in reason(found)
 
 
 def test_too_few_starts_and_what_was_not_measured_are_inconclusive() -> None:
     few, none = judge(compared(row("cpu_us", 0.5, 0.01, starts=2)), [LIMIT, ChangeLimit.parse("p99>+1%")])
     assert (few.outcome, few.starts_needed) == (Outcome.INCONCLUSIVE, 3)
-    assert none.outcome == Outcome.INCONCLUSIVE and "not known" in none.reason
+    assert none.outcome == Outcome.INCONCLUSIVE and "not known" in reason(none)
     (left,) = judge(compared(left_out=((1, "the server died"),)), [LIMIT])
-    assert "the server died" in left.reason
+    assert "the server died" in reason(left)
 
 
 def test_an_inconclusive_limit_says_what_an_answer_would_take() -> None:
     (found,) = judge(compared(row("cpu_us", 0.10, 0.14)), [LIMIT])
     assert found.starts_needed is not None and found.starts_needed > 4
     assert found.minutes_needed == pytest.approx(found.starts_needed / 2)
-    assert f"{found.starts_needed} starts" in found.sentence
+    assert f"{found.starts_needed} starts" in judged(found)
     (near,) = judge(compared(row("cpu_us", 0.0301, 0.14)), [LIMIT])
-    assert near.starts_needed is None and "too near" in near.sentence
+    assert near.starts_needed is None and "too near" in judged(near)
 
 
 def test_exit_codes() -> None:
@@ -113,13 +118,38 @@ def test_errors_are_judged_by_their_share_and_few_requests_say_little() -> None:
     assert outcomes == [Outcome.FAILED, Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE]
 
 
+def test_more_failed_responses_than_the_baselines_fail_without_being_asked_for() -> None:
+    faster = row("p50_us", -0.617, 0.01)
+    some, none = ((1_000, 580),) * 4, ((1_000, 0),) * 4
+    failed = {"old": none, "new": some}
+    bad = compared(of_successes(faster, failed), failed=failed)
+    assert not bad.rows[0].decided and bad.failing == {"new": 0.58}
+    judgements = judge(bad, [ChangeLimit.parse("p50>+10%")])
+    assert [(each.limit.quantity, each.outcome) for each in judgements] == [
+        ("errors", Outcome.FAILED), ("p50_us", Outcome.INCONCLUSIVE)
+    ]  # fmt: skip
+    assert exit_code(judge(bad, []), inconclusive_passes=True) == 3
+    assert judge(compared(failed={"old": some, "new": none}), []) == (), "fewer are no harm"
+    assert judge(compared(failed={"old": some, "new": some}), []) == (), "nor are as many"
+    assert judge(compared(faster, failed={"old": none, "new": ((100, 0),) * 4}), []) == (), "few requests say little"
+    (named,) = judge(bad, [ChangeLimit.parse("errors>+80%")])
+    assert named.outcome == Outcome.PASSED, "a limit that is named stands in its place"
+
+
+def test_few_failed_responses_leave_the_rest_compared() -> None:
+    slower = row("p50_us", 0.1, 0.01)
+    for failed, refused in ((10, ""), (11, "0.11")):
+        assert refused in of_successes(slower, {"old": ((10_000, 0),), "new": ((10_000, failed),)}).refused
+        assert bool(of_successes(slower, {"new": ((10_000, failed),)}).refused) == bool(refused)
+
+
 @given(st.lists(st.tuples(st.integers(1, 10_000), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
 def test_the_interval_of_errors_holds_their_difference(counts: list[tuple[int, float, float]]) -> None:
     failed = {
         name: tuple((count, round(count * shares[place])) for count, *shares in counts)
         for place, name in enumerate(("old", "new"))
     }
-    found = errors(compared(failed=failed), "new")
+    found = compared(failed=failed).more_errors("new")
     assert found.low <= found.value <= found.high
 
 
@@ -163,14 +193,14 @@ def test_hostile_names_reach_no_comment_unescaped() -> None:
     from dataclasses import replace
 
     rows = (replace(row("p50_us", 0.1, 0.02, HOSTILE), baseline=HOSTILE),)
-    found = compared(*rows, baseline=HOSTILE, values={}, failed={}, left_out=((1, HOSTILE),))
+    found = compared(*rows, baseline=HOSTILE, treatments=(HOSTILE,), values={}, failed={}, left_out=((1, HOSTILE),))
     text = comment(found, judge(found, [ChangeLimit.parse("p99>+1%")]), [Check(About.CONTROL, False, place=HOSTILE)])
     assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text
 
 
 def test_what_is_counted_costs_nothing_where_a_request_makes_next_to_none() -> None:
     calls = Row(
-        QUANTITIES["read_write_calls"], "old", "new", 3_240.0, 1_670.0, 6_000.0, Verdict.HIGHER, 1.12e-5, 0.0363, 4
+        QUANTITIES["read_write_calls"], "old", "new", 3_240.0, 1_670.0, 6_000.0, Direction.HIGHER, 1.12e-5, 0.0363, 4
     )
     assert calls.decided and not compared(calls).costs("new")
     several = dataclasses.replace(calls, treatment_value=2.0)
@@ -181,7 +211,7 @@ def test_what_is_counted_costs_nothing_where_a_request_makes_next_to_none() -> N
 def test_a_limit_of_what_is_not_compared_is_inconclusive(low: float, high: float, outcome: Outcome) -> None:
     limit = ChangeLimit.parse("p99>+10%")
     ratio = (low + high) / 2
-    p99 = Row(QUANTITIES["p99_us"], "old", "new", ratio, low, high, Verdict.HIGHER, 100.0, 100 * ratio, 4)
+    p99 = Row(QUANTITIES["p99_us"], "old", "new", ratio, low, high, Direction.HIGHER, 100.0, 100 * ratio, 4)
     assert judge(compared(p99), [limit])[0].outcome == outcome
-    (judged,) = judge(compared(dataclasses.replace(p99, machine=NEITHER_ABOVE)), [limit])
-    assert judged.outcome == Outcome.INCONCLUSIVE and NEITHER_ABOVE in judged.reason
+    (floor,) = judge(compared(dataclasses.replace(p99, refused=NEITHER_ABOVE)), [limit])
+    assert floor.outcome == Outcome.INCONCLUSIVE and NEITHER_ABOVE in reason(floor)

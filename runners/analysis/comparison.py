@@ -1,0 +1,238 @@
+"""What a comparison is, whatever it was made of: interleaved trials, run folders, or outputs of load tools.
+
+The quantities of a side are compared only where at most 0.1 % of its responses failed: a response that fails is none
+that is faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from runners.analysis import facts, failures
+from runners.analysis.failures import Counts
+from runners.analysis.intervals import Bounded, difference
+from runners.analysis.quantities import ALL_CPU, Row
+from runners.design.block import FEWEST_STARTS
+from runners.design.objective import CPU, THROUGHPUT
+from runners.readers import write
+
+LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
+LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times those of the baseline
+#: Why a percentile is not compared.
+NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded with them"
+NO_REFERENCE = "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
+NOT_ABOVE = "it is not above a server that does nothing, loaded with it"
+#: Runs of each side without which there is no verdict.
+FEWEST_RUNS = 2
+
+
+class Form(StrEnum):
+    """What was compared: one schedule shared request by request, a closed loop by slices, run folders, or outputs."""
+
+    REQUESTS = "requests"
+    SLICES = "slices"
+    RUNS = "runs"
+    OUTPUTS = "outputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The medians in microseconds of one load of each side alone, at one rate: no spread between processes is known."""
+
+    rate_rps: float
+    baseline: Bounded
+    treatment: Bounded
+
+    @property
+    def share(self) -> float:
+        """By how much the treatment's differs, as a share of the baseline's."""
+        return self.treatment.value / self.baseline.value - 1
+
+    @property
+    def inconclusive(self) -> bool:
+        return not difference(self.treatment, self.baseline).sign
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Treatments against a baseline: a row a quantity and treatment, and what must be known with them.
+
+    `name`: of the block, or of the load; `label`: its load, where a run compares under several. `margin`: the relative
+    change that would matter. `failed`: by side, the responses of each start or run, left out ones too. `refused`:
+    quantities that are not compared, and why. `notes`: what the data does not show. `rate_rps`: what each side was
+    offered, NaN in closed loop. `alone`: by treatment, loads of the same run that are not interleaved.
+
+    Of interleaved trials: `control`, the baseline's second process against its first, a row a quantity. `reference`:
+    the values of the server that does nothing; `above`: by quantity and side, the change from it. `late`: starts in
+    which the generator was; `left_out`: those that could not be used, and why. `without_stalls`: the share of time that
+    the percentile without the machine's stalls leaves out. `carried_over`: by how much a request takes longer or
+    shorter after each side. `between_starts`: the share of the primary quantity's variance that lies between starts,
+    not between requests. `values`: by quantity and side, control included, the value in each start, NaN where it was in
+    none. `start_s`: what one start takes; `slice_s`: how long one server was loaded before another, 0 where it is not
+    known. `background`: by side and role, the CPU time per request of threads that respond to none, in microseconds.
+    """
+
+    name: str
+    form: Form
+    baseline: str
+    treatments: tuple[str, ...]
+    margin: float
+    rows: tuple[Row, ...]
+    failed: Mapping[str, tuple[Counts, ...]]
+    primary: str = "p50_us"
+    label: str = ""
+    workload: str = ""
+    rate_rps: float = math.nan
+    refused: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    alone: Mapping[str, Alone] = field(default_factory=dict)
+    planned: int = 0
+    until: bool = False
+    starts: tuple[int, ...] = ()
+    late: tuple[int, ...] = ()
+    left_out: tuple[tuple[int, str], ...] = ()
+    control: tuple[Row, ...] = ()
+    reference: Mapping[str, float] = field(default_factory=dict)
+    above: Mapping[tuple[str, str], Bounded] = field(default_factory=dict)
+    cpu_groups: str = ""
+    without_stalls: float = math.nan
+    carried_over: Mapping[str, float] = field(default_factory=dict)
+    utilisation: float = math.nan
+    between_starts: float = math.nan
+    values: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    start_s: float = math.nan
+    slice_s: float = 0.0
+    background: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def interleaved(self) -> bool:
+        return self.form in (Form.REQUESTS, Form.SLICES)
+
+    @property
+    def unit(self) -> str:
+        """What is repeated."""
+        return "start" if self.interleaved else "run"
+
+    @property
+    def fewest(self) -> int:
+        """Starts, or runs, of each side without which there is no verdict."""
+        return FEWEST_STARTS if self.interleaved else FEWEST_RUNS
+
+    @property
+    def repeats(self) -> tuple[int, int]:
+        """Starts, or runs, of the baseline and of the first treatment."""
+        names = (self.baseline, *self.treatments, self.baseline)[:2]
+        first, second = (len(self.failed.get(name, ())) for name in names)
+        return first, second
+
+    @property
+    def failing(self) -> dict[str, float]:
+        """Sides of which so many responses fail that nothing else of them is compared, and the share."""
+        sides = (self.baseline, *self.treatments)
+        return failures.failing({name: self.failed[name] for name in sides if name in self.failed})
+
+    def more_errors(self, treatment: str) -> Bounded:
+        """Estimate by how much more of a treatment's responses fail than of the baseline's, as a share of 1."""
+        sides = (self.failed.get(name, ()) for name in (treatment, self.baseline))
+        return failures.more(*sides, paired=self.interleaved)
+
+    @property
+    def inside(self) -> frozenset[tuple[str, str]]:
+        """Quantities and sides that lie within the instrument's floor."""
+        return frozenset(key for key, change in self.above.items() if not change.low > 0)
+
+    def unresolved(self, quantity: str, treatment: str) -> str:
+        """Say why a percentile of a treatment is not its own; empty where it is."""
+        if any(row.refused == NO_REFERENCE and row.quantity.name == quantity for row in self.rows):
+            return NO_REFERENCE
+        return NOT_ABOVE if (quantity, treatment) in self.inside else ""
+
+    @property
+    def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
+        """By quantity and treatment, the ratio to the baseline in each start."""
+        return {
+            (quantity, name): tuple(
+                value / base
+                for value, base in zip(own, self.values[quantity, self.baseline], strict=True)
+                if math.isfinite(value)
+            )
+            for (quantity, name), own in self.values.items()
+            if name != self.baseline
+        }
+
+    @property
+    def leading(self) -> str:
+        """The quantity that leads: the primary one, or CPU per request where the generator was the limit of a rate."""
+        bounded = any(row.at_least for row in self.rows if row.quantity.name == self.primary == THROUGHPUT)
+        return CPU if bounded and self.row(CPU) is not None else self.primary
+
+    def of(self, quantity: str) -> list[Row]:
+        """Return the rows of a quantity, a treatment each."""
+        return [row for row in self.rows if row.quantity.name == quantity]
+
+    def row(self, quantity: str, treatment: str | None = None) -> Row | None:
+        """Return the row of a quantity, of the first treatment unless one is named."""
+        return next((row for row in self.of(quantity) if treatment in (None, row.treatment)), None)
+
+    def costs(self, treatment: str) -> list[Row]:
+        """Return what a treatment is worse in besides the primary quantity, by more than a trifle."""
+        rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
+        return [row for row in rows if row.decided and not row.better and _matters(row)]
+
+    def contradicting(self, row: Row) -> Row | None:
+        """Return the row of all threads where it does not decide as this one of the threads that respond; None
+        elsewhere.
+        """
+        whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
+        return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
+
+    @property
+    def busy(self) -> tuple[int, ...]:
+        """Starts in whose closed loops the generator, and not the server, may have been the limit."""
+        return self.late if self.form == Form.SLICES else ()
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the control shows no difference in the primary quantity."""
+        return not any(row.decided for row in self.control if row.quantity.name == self.primary)
+
+    @property
+    def answered(self) -> bool:
+        """Whether every treatment's primary quantity differs, or is the same within the margin."""
+        rows = self.of(self.primary)
+        return bool(rows) and not any(row.inconclusive for row in rows)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the comparison as plain JSON values."""
+        return {
+            "name": self.name, "baseline": self.baseline, "primary": self.primary, "margin": self.margin,
+            "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
+            "offered_rps": write.finite(self.rate_rps), "failed": self.failed_json(),
+            "rows": [row.as_json() for row in self.rows], "control": [row.as_json() for row in self.control],
+        }  # fmt: skip
+
+    def failed_json(self) -> dict[str, object]:
+        """Return the responses of each side that ended, and those that failed."""
+        return {
+            name: {"ended": sum(ended for ended, _ in counts), "failed": sum(failed for _, failed in counts)}
+            for name, counts in self.failed.items()
+        }
+
+
+def _matters(row: Row) -> bool:
+    """Return whether a difference is more than a trifle, relative and, of what is counted, per request."""
+    more = abs(row.treatment_value - row.baseline_value)
+    return abs(row.ratio - 1) >= LEAST_COST and (row.quantity.unit != "count" or more >= LEAST_COUNT)
+
+
+def of_successes(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
+    """Return the row, refused where more of the responses of a side failed than may."""
+    shares = failures.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
+    why = [
+        f"{write.percent(share)} of the responses of {facts.engine_name(name)} failed" for name, share in shares.items()
+    ]
+    return replace(row, refused=write.listed(why)) if why else row

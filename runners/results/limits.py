@@ -1,0 +1,137 @@
+"""Judge comparisons by limits of change.
+
+A limit fails where the whole 95 % interval of the change lies beyond it, and passes where the whole interval lies
+within it. The control is judged too: where a second process of the baseline breaks a limit, or where there are too few
+starts, nothing is known of the treatment. More failed responses than the baseline's break a limit that nobody has to
+name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runners.analysis.comparison import Comparison
+from runners.analysis.intervals import Bounded, Direction, direction
+from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, Outcome
+from runners.readers import write
+
+#: Exit codes of `lab compare`.
+EXIT_FAILED, EXIT_INCONCLUSIVE = 3, 4
+MOST_TIMES = 50  # so many times as many starts, and nobody waits for them
+_WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A limit, its outcome in a comparison, and the change with its interval, from so many `starts`, or runs.
+
+    `control`: the change of the baseline's second process, where it breaks the limit too. `refused`: why nothing is
+    known of the change, else empty. `starts_needed` and `minutes_needed`: in all, what an answer takes as far as the
+    variance of these starts tells; None where there is one, or where nothing tells.
+    """
+
+    comparison: Comparison
+    limit: ChangeLimit
+    outcome: Outcome
+    change: Bounded
+    starts: int = 0
+    control: Bounded | None = None
+    refused: str = ""
+    starts_needed: int | None = None
+    minutes_needed: float | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        value, low, high = map(write.finite, (self.change.value, self.change.low, self.change.high))
+        return {
+            "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
+            "low": low, "high": high, "starts_needed": self.starts_needed, "minutes_needed": self.minutes_needed,
+        }  # fmt: skip
+
+
+def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
+    """Judge the first treatment by each limit, where it does worst of several comparisons.
+
+    The limit on errors that nobody has to name stands first where it failed, unless there is another.
+    """
+    judged = []
+    for limit in (NO_MORE_ERRORS, *limits):
+        of_all = [_judged(comparison, limit) for comparison in comparisons]
+        worst = min(of_all, key=lambda judgement: _WORST.index(judgement.outcome))
+        judged.append(worst)
+    unnamed, *named = judged
+    given = any(limit.quantity == ERRORS for limit in limits)
+    return (*([unnamed] if unnamed.outcome == Outcome.FAILED and not given else []), *named)
+
+
+def exit_code(judgements: Sequence[Judgement], *, inconclusive_passes: bool) -> int:
+    """3 where a limit failed, 4 where none did but one is inconclusive and does not pass, else 0."""
+    outcomes = {judgement.outcome for judgement in judgements}
+    if Outcome.FAILED in outcomes:
+        return EXIT_FAILED
+    return EXIT_INCONCLUSIVE if Outcome.INCONCLUSIVE in outcomes and not inconclusive_passes else 0
+
+
+def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
+    change, control, starts, refused = _of_errors(comparison) if limit.quantity == ERRORS else _of(comparison, limit)
+    outcome = outcome_of(limit, change)
+    certain = limit.quantity == ERRORS and outcome == Outcome.FAILED  # a response that failed did
+    judgement = Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts, refused=refused)
+
+    def takes(needed: int | None) -> Judgement:
+        minutes = needed * comparison.start_s / 60 if needed and math.isfinite(comparison.start_s) else None
+        return Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts, None, "", needed, minutes)
+
+    if refused or not math.isfinite(change.value):
+        return judgement
+    if starts < comparison.fewest and not certain:
+        return takes(comparison.fewest)
+    if control is not None and outcome_of(limit, control) == Outcome.FAILED:
+        return Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts, control)
+    if outcome == Outcome.INCONCLUSIVE:
+        return takes(_needed(limit, change, starts))
+    return Judgement(comparison, limit, outcome, change, starts)
+
+
+#: The change, that of the baseline's second process, from how many starts, and why nothing is known of it.
+_Seen = tuple[Bounded, Bounded | None, int, str]
+
+
+def _of_errors(comparison: Comparison) -> _Seen:
+    treatment = next(iter(comparison.treatments), "")
+    second = next((name for name in comparison.failed if name not in (comparison.baseline, *comparison.treatments)), "")
+    control = comparison.more_errors(second) if second else None
+    return comparison.more_errors(treatment), control, min(comparison.repeats), ""
+
+
+def _of(comparison: Comparison, limit: ChangeLimit) -> _Seen:
+    row = comparison.row(limit.quantity)
+    if row is None:
+        return Bounded(math.nan), None, 0, ""
+    control = next((other.relative for other in comparison.control if other.quantity.name == limit.quantity), None)
+    return row.relative, control, row.starts, row.refused
+
+
+def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
+    """Judge a change by a limit."""
+    beyond = Bounded(change.value - limit.change, change.low - limit.change, change.high - limit.change)
+    side, worse = direction(beyond), Direction.HIGHER if limit.above else Direction.LOWER
+    if side == Direction.INCONCLUSIVE:
+        return Outcome.INCONCLUSIVE
+    return Outcome.FAILED if side == worse else Outcome.PASSED
+
+
+def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
+    """Starts in all at which the interval would end at the limit; None where they are too many."""
+    if limit.quantity == ERRORS:
+        half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
+    else:
+        if not (change.bounded and change.low > -1):
+            return None
+        half = (math.log1p(change.high) - math.log1p(change.low)) / 2
+        distance = abs(math.log1p(change.value) - math.log1p(limit.change))
+    if not distance > half / math.sqrt(MOST_TIMES):
+        return None
+    return max(starts + 1, math.ceil(starts * (half / distance) ** 2))
