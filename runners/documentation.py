@@ -50,6 +50,7 @@ PLACES: dict[str, dict[str, str]] = {
         "runners/loadgen/docs/json.md": "reference/json.md",
         "runners/loadgen/docs/requests.md": "reference/requests.md",
         "runners/loadgen/docs/stalls.md": "reference/stalls.md",
+        f"{DOCS}/tools-read.md": "reference/tools-read.md",
         "CHANGELOG.md": "reference/changelog.md",
     },
     "Explanation": {

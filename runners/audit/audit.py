@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runners.audit.rule import Group, Remark, Rule
-from runners.audit.rules import arithmetic, conduct, copies, draws, quantity, rates, responses, timing
+from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
 from runners.errors import LabError
 from runners.readers import write
 from runners.readers.documents import Problem
@@ -18,7 +18,7 @@ from runners.readers.output import Found, Output
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 RULES: dict[str, Rule] = {
     rule.code: rule
-    for module in (timing, rates, responses, draws, conduct, quantity, arithmetic, copies)
+    for module in (timing, rates, responses, draws, conduct, quantity, arithmetic)
     for rule in module.RULES
 }
 
@@ -62,8 +62,8 @@ _THEMES = {
     "TIM": "instrument",
     "NET": "instrument",
     "SMP": "samples",
-    "SUM": "samples",
-    "DOC": "comparison",
+    "SUM": "figures",
+    "DOC": "figures",
     "RUN": "conditions",
 }
 MOST_LINES = 4  # of one document, besides its summary; the mildest themes beyond are named in the last line
@@ -79,15 +79,29 @@ def theme(code: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What was found on one theme in one document; `also` names the themes that have no line of their own."""
+    """What was found on one theme in one file; `also` names the themes that have no line of their own."""
 
     theme: str
     remarks: tuple[Remark, ...]
     also: tuple[str, ...] = ()
 
     @property
-    def gravest(self) -> Remark:
-        return min(self.remarks, key=lambda remark: ORDER.index(remark.severity))
+    def worst(self) -> Remark:
+        """The worst finding of the gravest rule; of rules that are as grave, of the one that stands first."""
+        codes = list(RULES)
+        gravest = min(self.remarks, key=lambda remark: (ORDER.index(remark.severity), codes.index(remark.code)))
+        alike = (other for other in self.remarks if (other.code, other.severity) == (gravest.code, gravest.severity))
+        return max(alike, key=lambda remark: remark.seen.size)
+
+    @property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """Each code, the worst finding's first, and all places in the file at which it was found."""
+        found: dict[str, dict[str, None]] = {self.worst.code: {}}
+        for remark in self.remarks:
+            output = remark.output
+            where = f"{output.line}" if output.cell is None else f"cell {output.cell}:{output.line}"
+            found.setdefault(remark.code, {})[where] = None
+        return {code: tuple(places) for code, places in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """One line a theme and document, the gravest first; notes are details."""
+        """One line a theme and file, the gravest first; notes are details."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity in (Severity.ERROR, Severity.WARNING):
@@ -120,7 +134,7 @@ class Audit:
         for themes in by_file.values():
             own = sorted(
                 (Digest(name, tuple(remarks)) for name, remarks in themes.items()),
-                key=lambda digest: ORDER.index(digest.gravest.severity),
+                key=lambda digest: ORDER.index(digest.worst.severity),
             )
             kept, rest = own[:MOST_LINES], own[MOST_LINES:]
             kept[-1] = replace(kept[-1], also=tuple(digest.theme for digest in rest))
@@ -145,7 +159,7 @@ class Audit:
         """The audit in one sentence."""
         outputs, files = len(self.outputs), len([found for found in self.files if found.outputs])
         if not outputs:
-            return f"No output of a load generator in {_many(len(self.files), 'file')}."
+            return f"No output of a load generator was read in {_many(len(self.files), 'file')}."
         counted = ", ".join(_many(len(self.of(severity)), severity.value) for severity in ORDER)
         clean = outputs - len({id(remark.output) for remark in self.remarks if remark.severity == Severity.ERROR})
         return (

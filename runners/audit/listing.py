@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from runners.audit.audit import Audit, Digest, groups, theme
-from runners.audit.rule import Group, Remark, achieved_rps, fell_short, largest_us, samples
+from runners.audit.rule import (
+    BEYOND,
+    FEW_ERRORS,
+    Group,
+    Remark,
+    achieved_rps,
+    failed_share,
+    fell_short,
+    is_of_no_run,
+    largest_us,
+    samples,
+)
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.output import Output
@@ -59,21 +69,19 @@ def short_lines(audit: Audit) -> Iterator[str]:
     """
     highest = dict(_highest_rates(audit))
     for digest in audit.digests:
-        document = digest.gravest.output.group
+        document = digest.worst.output.group
         yield _line(digest, highest.pop(document, "") if digest.theme == "load" else "")
     yield from (f"{document}: {text}" for document, text in highest.items())
 
 
 def _line(digest: Digest, highest: str) -> str:
-    """`place: theme severity: text - remedy; highest rate achieved: ... [CODE in 3 runs, CODE; also conditions]`."""
-    first = digest.gravest
-    runs = Counter(remark.code for remark in digest.remarks)
-    codes = [first.code, *(code for code in runs if code != first.code)]
-    counted = ", ".join(f"{code} in {runs[code]}" if runs[code] > 1 else code for code in codes)
+    """`place: theme severity: text - remedy; highest rate achieved: ... [CODE at 3, 17; CODE; also conditions]`."""
+    worst = digest.worst
+    places = [f"{code} at {', '.join(places)}" if len(places) > 1 else code for code, places in digest.places.items()]
     also = f"; also {write.listed(digest.also)}" if digest.also else ""
     return (
-        f"{first.output.place}: {digest.theme} {first.severity.value}: {first.seen.text} - {first.rule.remedy}"
-        f"{f'; {highest}' if highest else ''} [{counted}{also}]"
+        f"{worst.output.place}: {digest.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
+        f"{f'; {highest}' if highest else ''} [{'; '.join(places)}{also}]"
     )
 
 
@@ -127,11 +135,11 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return the highest rate that was achieved of each operation, and the outputs whose latency was taken above it."""
+    """Return the highest rate at which the responses of each operation succeeded, and the outputs beyond it."""
     highest: dict[str, float] = {}
     for output in group:
         rate = output.offered_rps
-        if rate and achieved_rps(output) is not None and not fell_short(output):
+        if rate and achieved_rps(output) is not None and not fell_short(output) and _succeeded(output):
             highest[_operation(output)] = max(rate, highest.get(_operation(output), 0.0))
     above = [
         output.place
@@ -144,6 +152,11 @@ def _document(group: Group) -> dict[str, Any]:
         "latency_above_it": above,
         "not_in_outputs": list(UNKNOWN),
     }
+
+
+def _succeeded(output: Output) -> bool:
+    exceeded = (achieved_rps(output) or 0.0) > BEYOND * (output.offered_rps or math.inf)
+    return failed_share(output) <= FEW_ERRORS and not is_of_no_run(output) and not exceeded
 
 
 def highest_rate_lines(audit: Audit) -> Iterator[str]:
@@ -206,7 +219,7 @@ def _remark(remark: Remark) -> dict[str, Any]:
         "severity": remark.severity.value,
         "text": remark.seen.text.translate(_SPACES),
         "evidence": dict(remark.seen.evidence),
-        "remedy": remark.rule.remedy,
+        "remedy": remark.remedy,
     }
 
 
@@ -250,7 +263,7 @@ def _result(remark: Remark, rule: int) -> dict[str, Any]:
         "ruleId": remark.code,
         "ruleIndex": rule,
         "level": _LEVELS[remark.severity],
-        "message": {"text": f"{plain(remark.seen.text)} - {remark.rule.remedy}"},
+        "message": {"text": f"{plain(remark.seen.text)} - {remark.remedy}"},
         "locations": [{"physicalLocation": where}],
     }
 
@@ -259,7 +272,7 @@ def as_github(audit: Audit) -> str:
     """Write a workflow command for each line of the short text, so that GitHub annotates the files."""
     lines = []
     for digest in audit.digests:
-        remark = digest.gravest
+        remark = digest.worst
         file = str(remark.output.path).translate(_PROPERTY)
         title = f"{digest.theme}: {remark.code} {remark.rule.name}".translate(_PROPERTY)
         where = f"file={file},line={max(1, remark.output.line)},title={title}"

@@ -5,35 +5,48 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+from runners.readers import tools
+from runners.readers.console_report import ConsoleReport
 from runners.readers.finding import Severity
-from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS
 from runners.readers.output import Output
+from runners.readers.tools import TRUEPACE, WRK, WRK2, facts
 from runners.readers.write import Value
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
-CHECK_S = 2.0  # how often wrk and wrk2 look for connections that wait too long
+BEYOND = 1.1  # of the offered rate: more than a late start makes up for
+FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99, and a rate
+CHECK_S = 2.0  # how often wrk2 looks for connections that wait too long
 LEAST_LOST_S = 0.2  # less is the wait for the last responses
 START_S = 0.5  # what a generator and a server that have just started may lose besides
 QUEUE_OF_LOST = 0.5  # a queue that grows all the time ends at the shortfall; one that began late, somewhat below
 QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
 QUEUE_SHARE = 0.25
+SLOW_US = 50_000.0
+BUSY = 0.5  # of the connections, on average: requests wait for them and are not sent at their time
 TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
 BROKE_OFF = 0.5  # of the time that was asked for: a run that ended before had nothing to offer afterwards
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
-WRK2_WARM_UP_PER_CONNECTION_S = 0.005  # ... which the setting up of connections puts off
+WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
+FASTEST_RPS = 1e8  # no machine has more
 #: The outputs of one report, in order. Most rules look at each alone.
 Group = Sequence[Output]
+Remedy = str | Callable[[Output], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a rule saw in one output. `severity` is given where it is milder than the rule's own."""
+    """What a rule saw in one output. `severity` is given where it is milder than the rule's own, `size` to tell the
+    worst of several from the others.
+    """
 
     output: Output
     text: str
     evidence: dict[str, Value] = field(default_factory=dict)
     severity: Severity | None = None
+    size: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +57,37 @@ class Rule:
     name: str
     reason: str
     severity: Severity
-    remedy: str
+    cure: Remedy
     look: Callable[[Group], Iterable[Seen]]
 
+    @property
+    def remedy(self) -> str:
+        """The cure, where nothing is known of the tool."""
+        return self.cure if isinstance(self.cure, str) else self.cure(_NO_OUTPUT)
 
-def rule(code: str, name: str, severity: Severity, remedy: str) -> Callable[[Callable[[Group], Iterable[Seen]]], Rule]:
-    """Make a rule of the function that looks at a group; the first line of its docstring says what it finds."""
 
-    def made(look: Callable[[Group], Iterable[Seen]]) -> Rule:
-        reason = (look.__doc__ or "").partition("\n")[0].removesuffix(".")
-        return Rule(code, name, reason, severity, remedy, look)
+def rule(code: str, name: str, severity: Severity, cure: Remedy) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
+    """Make a rule of the function that looks at one output; the first line of its docstring says what it finds."""
+
+    def made(look: Callable[[Output], Iterable[Seen]]) -> Rule:
+        def each_output(group: Group) -> Iterator[Seen]:
+            for output in group:
+                yield from look(output)
+
+        each_output.__doc__ = look.__doc__
+        return rule_of_group(code, name, severity, cure)(each_output)
 
     return made
 
 
-def rule_of_output(
-    code: str, name: str, severity: Severity, remedy: str
-) -> Callable[[Callable[[Output], Iterable[Seen]]], Rule]:
-    """Make a rule of the function that looks at one output alone."""
+def rule_of_group(
+    code: str, name: str, severity: Severity, cure: Remedy
+) -> Callable[[Callable[[Group], Iterable[Seen]]], Rule]:
+    """Make a rule of the function that looks at all outputs of a report."""
 
-    def made(look: Callable[[Output], Iterable[Seen]]) -> Rule:
-        def look_at_each(group: Group) -> Iterator[Seen]:
-            for output in group:
-                yield from look(output)
-
-        look_at_each.__doc__ = look.__doc__
-        return rule(code, name, severity, remedy)(look_at_each)
+    def made(look: Callable[[Group], Iterable[Seen]]) -> Rule:
+        reason = (look.__doc__ or "").partition("\n")[0].removesuffix(".")
+        return Rule(code, name, reason, severity, cure, look)
 
     return made
 
@@ -90,8 +108,17 @@ class Remark:
         return self.seen.severity or self.rule.severity
 
     @property
+    def remedy(self) -> str:
+        return self.rule.cure if isinstance(self.rule.cure, str) else self.rule.cure(self.seen.output)
+
+    @property
     def output(self) -> Output:
         return self.seen.output
+
+
+def more_percentiles(output: Output) -> str:
+    """Say how the reader's tool is asked for more percentiles."""
+    return f"{facts(output.tool).percentiles}{f' to {output.tool}' if output.tool in (WRK, WRK2, TRUEPACE) else ''}"
 
 
 def finite(value: float | None) -> float | None:
@@ -103,12 +130,14 @@ def at(output: Output, level: float) -> float | None:
     return finite(output.report.latencies.at(level))
 
 
+def mean_us(output: Output) -> float | None:
+    return finite(output.report.latency.mean) if output.report.latency else None
+
+
 def central_us(output: Output) -> float | None:
     """Return the median, or the mean where there are no percentiles."""
     median = at(output, 0.5)
-    if median is not None:
-        return median
-    return finite(output.report.latency.mean) if output.report.latency else None
+    return median if median is not None else mean_us(output)
 
 
 def largest_us(output: Output) -> float | None:
@@ -123,7 +152,39 @@ def is_open_loop(output: Output) -> bool:
     """Return whether requests leave on a schedule: wrk2, truepace with a rate, or an output that does not say."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
-    return output.tool not in CLOSED_LOOPS and not (output.tool == "truepace" and output.offered_rps is None)
+    if output.tool == "fortio":
+        return output.offered_rps is not None
+    return not facts(output.tool).closed_loop and not (output.tool == TRUEPACE and output.offered_rps is None)
+
+
+def is_of_no_run(output: Output) -> bool:
+    """Tell whether the time that an output gives can't be that of its run: no rate may be quoted from it."""
+    elapsed, asked, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
+    longest = largest_us(output) or mean_us(output)
+    if not elapsed or not asked or elapsed >= BROKE_OFF * asked:
+        return False
+    return bool(longest and longest / 1e6 > 2 * elapsed) or bool(rate and rate > FASTEST_RPS)
+
+
+def opened(output: Output) -> int | None:
+    """Return how many connections are open: wrk and wrk2 open as many on each thread."""
+    connections, threads = output.connections, output.threads
+    if not connections or not threads or not tools.is_like_wrk(output.tool) or output.tool == TRUEPACE:
+        return connections
+    return connections // threads * threads
+
+
+def opening_s(output: Output) -> float:
+    """Return how long wrk2 opens connections: each thread one in 5 ms."""
+    return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
+
+
+def failed_share(output: Output) -> float:
+    """Return the share of the requests that had no good response, as far as the output counts them."""
+    report, errors = output.report, output.report.socket_errors
+    lost = sum((errors.connect, errors.read, errors.write, errors.timeout)) if errors else 0
+    share = (report.errors + lost) / report.requests if report.requests else float(bool(report.errors + lost))
+    return min(1.0, max(share, report.error_share or 0.0))
 
 
 def fell_short(output: Output) -> bool:
@@ -134,10 +195,10 @@ def fell_short(output: Output) -> bool:
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
         return True  # half of the requests waited: that is no start
-    upper = at(output, 0.75) if output.tool == "wrk2" else None
+    upper = at(output, 0.75) if output.tool == WRK2 else None
     if upper is not None and lost >= LEAST_LOST_S and upper / 1e6 >= QUEUE_OF_LOST * lost:
         return True  # a quarter of them waited after the calibration for about what was lost
-    if lost <= WRK2_WARM_UP_PER_CONNECTION_S * (output.connections or 0) + START_S:
+    if lost <= WRK2_OPENS_S * (output.connections or 0) + START_S:
         return False
     return after is None or after < LEAST_ACHIEVED * offered
 
@@ -162,15 +223,15 @@ def rate_after_warm_up(output: Output) -> float | None:
     """Return the rate at which wrk2 recorded, once its calibration was over."""
     recorded = output.report.latencies.count
     duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
-    if output.tool != "wrk2" or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
+    if output.tool != WRK2 or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
         return None
-    return recorded / (duration - warm_up_s(output))
+    return recorded / (duration - warm_up_s(output)) if duration > warm_up_s(output) else None
 
 
 def rate_in_warm_up(output: Output) -> float | None:
     """Return the rate while wrk2 calibrated: of the responses that it did not record."""
     recorded, requests = output.report.latencies.count, output.report.requests
-    if output.tool != "wrk2" or recorded is None or requests is None or requests < recorded:
+    if output.tool != WRK2 or recorded is None or requests is None or requests < recorded:
         return None
     return (requests - recorded) / warm_up_s(output)
 
@@ -190,36 +251,49 @@ def has_queue(output: Output) -> bool:
 
 
 def never_offered(output: Output) -> bool:
-    """Tell whether the rate was missed with no queue to show for it."""
+    """Tell whether the rate was missed while nothing waited: neither a queue nor, by Little's law, the connections."""
     known = largest_us(output) is not None and lost_s(output) is not None
-    return known and fell_short(output) and not has_queue(output)
+    return known and fell_short(output) and not has_queue(output) and not is_busy(output)
+
+
+def is_busy(output: Output) -> bool:
+    """Tell whether the connections were busy with responses, by Little's law: rate x mean latency of them.
+
+    wrk2 counts from the intended start, so that with it the responses must have been slow, too.
+    """
+    rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
+    if not rate or not mean or (output.tool in (WRK2, TRUEPACE) and mean < SLOW_US):
+        return False
+    return connections is None or rate * mean / 1e6 >= BUSY * connections
 
 
 def warm_up_s(output: Output) -> float:
     """Return what wrk2 leaves out of its histogram at the start."""
-    return WRK2_WARM_UP_S + WRK2_WARM_UP_PER_CONNECTION_S * (output.connections or 0)
+    return WRK2_WARM_UP_S + opening_s(output)
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
     """Give how many latencies the percentiles rest on, and whether that is counted (or reckoned from rate and time)."""
-    counted = output.report.latencies.count
+    report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True
-    if output.tool == "wrk" or output.tool in OTHER_TOOLS:
-        return output.report.requests, True
+    if output.tool == WRK and report.requests is not None:  # what came too late is in no percentile
+        return report.requests - (report.socket_errors.timeout if report.socket_errors else 0), True
+    if not tools.is_like_wrk(output.tool):
+        return report.requests, True
     rate, duration = achieved_rps(output) or finite(output.offered_rps), finite(output.duration_s)
-    if output.tool == "wrk2" and rate and duration and duration > warm_up_s(output):
+    if output.tool == WRK2 and rate and duration and duration > warm_up_s(output):
         return round(rate * (duration - warm_up_s(output))), False
     return None, False
 
 
 def dead_connections(output: Output) -> int:
-    """Return how many connections never gave a response: wrk and wrk2 count each of them at every check, 2 s apart."""
+    """Return how many connections never gave a response: wrk2 counts each of them at every check, 2 s apart."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
-    if errors is None or not errors.timeout:
+    if errors is None or not errors.timeout or output.tool == WRK:
         return 0
     checks = max(1.0, duration // CHECK_S - 1) if duration else 1.0
-    return min(output.connections or errors.timeout, round(errors.timeout / checks))
+    return min(output.connections or errors.timeout, max(1, round(errors.timeout / checks)))
 
 
 def has_latency(output: Output) -> bool:
@@ -227,3 +301,6 @@ def has_latency(output: Output) -> bool:
     latencies, stats = output.report.latencies, output.report.latency
     printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
     return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))
+
+
+_NO_OUTPUT = Output(Path("-"), 1, ConsoleReport())

@@ -14,6 +14,7 @@ from runners.cli import EXIT_PROBLEM, FILE, FOLDER, JSON, command, echo, print_j
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+EXIT_NOTHING_READ = 4  # of `lab audit`
 _RUN = click.argument("run_folder", type=FOLDER)
 _AS_FORMAT = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
@@ -78,7 +79,12 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
     echo(f"{name}, {event}: written to {output}")
 
 
-@command("lab audit report.md", "lab audit docs --format sarif --output audit.sarif", "lab audit --explain TIM001")
+@command(
+    "lab audit report.md",
+    "lab audit docs --format sarif --output audit.sarif",
+    "lab audit --tools",
+    "lab audit --explain TIM001",
+)
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format", "form", type=click.Choice(("text", "json", "html", "sarif", "github")), default="text",
@@ -89,6 +95,7 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules, by code or beginning: RAT,TIM001.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="All but these rules.")
 @click.option("--explain", metavar="CODE", help="Print the page of a rule.")
+@click.option("--tools", is_flag=True, help="List the tools whose outputs are read, with an example each.")
 def audit(
     paths: tuple[Path, ...],
     form: str,
@@ -97,11 +104,20 @@ def audit(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     explain: str | None,
+    tools: bool,
 ) -> None:
     """Find every load generator's output in files, folders or run folders, and say what is wrong with it.
 
-    Reads Markdown, text, HTML and notebooks in any language: a line a theme and document, details in JSON and HTML.
-    Exit 0 if no error was found (warnings and notes may be), 1 if one was, 2 for wrong usage.
+    Reads what the tools print, in Markdown, text, HTML and notebooks, and the files that they write; `--tools` lists
+    them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio, Gatling, ghz, go-wrk, h2load, hey, JMeter,
+    k6, loadtest, Locust, memtier_benchmark, nighthawk, oha, redis-benchmark, rewrk, siege, vegeta, HdrHistogram logs.
+
+    \b
+    Exit status:
+      0  no error was found (warnings and notes may be)   lab audit wrk2.txt
+      1  an error was found                               lab audit report.md
+      2  wrong usage                                      lab audit --select NONE report.md
+      4  no output of a load generator was read           lab audit notes.md
     """
     from runners.audit import audit, listing
     from runners.audit.audit import audit as examine
@@ -114,6 +130,15 @@ def audit(
             return
     except audit.UnknownRuleError as error:
         raise click.UsageError(str(error)) from error
+    if tools:
+        from runners.readers.tools import TOOLS
+
+        echo(
+            "\n".join(
+                f"{name:<18} {tool.reads}" for name, tool in sorted(TOOLS.items(), key=lambda row: row[0].lower())
+            )
+        )
+        return
     if not paths:
         raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
     found = examine([each for path in paths for each in find_in(path)], rules)
@@ -129,6 +154,9 @@ def audit(
         echo(f"{found.summary} Written to {output}.")
     if found.failed:
         sys.exit(EXIT_PROBLEM)
+    if not found.outputs:
+        echo("nothing was read: `lab audit --tools` lists the outputs that are", err=True)
+        sys.exit(EXIT_NOTHING_READ)
 
 
 @command("lab runs", "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv")

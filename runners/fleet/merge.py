@@ -154,7 +154,10 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: s
         "achieved_rps": _sum(each["achieved_rps"] for each in reports),
         "loaded_s": max(each["loaded_s"] for each in reports),
         **{name: _added(each[name] for each in reports) for name in ("requests", "bytes", "status", "errors")},
-        **{name: sum(each[name] for each in reports) for name in ("connects", "reconnects")},
+        "failures": _failures(reports),
+        "shortfall": "; ".join(dict.fromkeys(each["shortfall"] for each in reports if each.get("shortfall"))) or None,
+        **{name: sum(each.get(name, 0) for each in reports) for name in ("connects", "reconnects", "closed_idle")},
+        **{name: _worst(each.get(name) for each in reports) for name in ("reconnect_us", "waited_for_connection_us")},
         "latency_us": whole,
         "latency_us_by_class": {of[1:]: pair(of) for of in kinds if of.startswith("_")},
         "latency_us_by_operation": {of[1:]: pair(of) for of in kinds if of.startswith(":")},
@@ -163,6 +166,25 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: s
         "generator": _generator(reports),
         "objectives": [],
     }
+
+
+def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return failures by cause over all generators, each with the first of them."""
+    causes: dict[str, dict[str, Any]] = {}
+    for failure in (failure for report in reports for failure in report.get("failures", ())):
+        known = causes.get(failure["cause"])
+        first = failure if known is None or failure["first_s"] < known["first_s"] else known
+        causes[failure["cause"]] = first | {"count": failure["count"] + (known["count"] if known else 0)}
+    return list(causes.values())
+
+
+def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """Return how many there were in all, and of each percentile the largest of any generator."""
+    known = [each for each in times if each]
+    if not known:
+        return None
+    highest = {name: max(each[name] for each in known) for name in known[0] if name != "count"}
+    return {"count": sum(each["count"] for each in known), **highest}
 
 
 def _samples(log: hdr_log.HdrLog, tag: str, suffix: str) -> Samples:
@@ -248,6 +270,7 @@ def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "peak_memory_bytes": max(each["peak_memory_bytes"] for each in own),
         "lag_us": {"count": sum(each["lag_us"]["count"] for each in own), **lags},
         "coalesce_us": worst["coalesce_us"],
+        **{name: max(each.get(name, 0.0) for each in own) for name in ("stalled_s", "longest_stall_s")},
         "kept_up": all(each["kept_up"] for each in own),
         "kept_up_to": worst["kept_up_to"],
         "verdict": several + worst["verdict"],

@@ -19,6 +19,8 @@ from runners.toolchain.tools import shown
 
 TICK_S = 1.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
+#: Exit code of our generator where requests failed or were never sent: a measurement that came to its end.
+FELL_SHORT = 4
 _FINISH_S = 10.0
 
 

@@ -3,18 +3,13 @@
 Latencies are in microseconds, except in the spectra, which wrk2 and truepace print in milliseconds and which are kept
 so. Percentiles are ranks of samples. Nothing here needs numpy or pandas, so that reading a console output starts at
 once.
-
-A tool other than wrk is a pattern of the lines that may begin its summary (`STARTS`) and a list of patterns of its
-lines, each with what is taken out of them (`TAKERS`); `request_tools` and `scenario_tools` hold them, and `other_tools`
-reads by them.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from runners.readers.command_line import CommandLine
@@ -116,8 +111,8 @@ class ConsoleReport:
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
     `operation` names what it is of, where a tool reports several; `closed_loop` is said by some tools alone;
-    `error_share` is given where there is no count. `extra` is what
-    truepace adds, `diagnostics` are lines inside the output that belong to no known part of it.
+    `error_share` is given where there is no count, `odd_length` counts responses of another length than the first.
+    `extra` is what truepace adds, `diagnostics` are lines inside the output that belong to no known part of it.
     """
 
     tool: str | None = None
@@ -137,10 +132,12 @@ class ConsoleReport:
     socket_errors: SocketErrors | None = None
     non_2xx: int | None = None
     error_share: float | None = None
+    odd_length: int | None = None
     requests_per_s: float | None = None
     bytes_per_s: float | None = None
     operation: str = ""
     closed_loop: bool | None = None
+    interrupted: bool = False
     extra: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
     first_line: int = 1
@@ -234,8 +231,6 @@ class ConsoleReport:
 _HEAD = ("duration_s", "threads", "connections")
 _TABLE = ("latency", "requests_per_thread")
 _TAIL = ("requests", "elapsed_s", "bytes_read", "socket_errors", "non_2xx", "requests_per_s", "bytes_per_s")
-#: The first two lines, which a full command says too.
-HEADS = ("its head (Running ...)", "the line of threads and connections")
 _SAME = 0.02  # rounding of a figure that is printed twice
 
 
@@ -288,14 +283,16 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
     table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
     if table_only and report.duration_s is None:
         return ("everything but the percentiles: no settings, no number of requests, no rate",)
-    if report.duration_s is None and report.threads is None:
-        lacks.append(HEADS[0])
-    elif report.threads is None:
-        lacks.append(HEADS[1])
+    asked = report.command
+    complete = asked is not None and asked.threads and asked.connections and asked.duration_s
+    if report.duration_s is None and report.threads is None and not complete:
+        lacks.append("its head (Running ...)")
+    elif report.threads is None and not complete:
+        lacks.append("the line of threads and connections")
     if report.latency is None:
         lacks.append("the table Thread Stats")
     if not report.latencies.rows:
-        lacks.append("percentiles (-L or --latency was not given, or they were cut)")
+        lacks.append("percentiles")
     if report.latencies.spectrum and report.latencies.spectrum[-1].percentile < 1:
         lacks.append(f"the spectrum beyond p{report.latencies.spectrum[-1].percentile * 100:g}")
     if report.requests is None:
@@ -318,85 +315,3 @@ def rank(count: int, percentile: float) -> int:
 def beyond(count: int, percentile: float) -> int:
     """Return how many of `count` samples lie above that rank."""
     return count - rank(count, percentile) if count else 0
-
-
-#: Patterns of a whole number and of one with decimals.
-N = r"(\d{1,18})"
-F = r"(\d{1,15}(?:\.\d{1,12})?)"
-MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
-
-
-@dataclass(slots=True)
-class SummaryBlock:
-    """One summary while its lines come in."""
-
-    tool: str
-    first_line: int
-    last_line: int = 0
-    said: dict[str, Any] = field(default_factory=dict)
-    rows: list[tuple[float, float]] = field(default_factory=list)
-    codes: dict[int, int] = field(default_factory=dict)
-    failed: int = 0
-    mean_us: float | None = None
-    stdev_us: float | None = None
-    max_us: float | None = None
-    rate_rps: float | None = None
-    name: str | None = None  # of a tool that prints another one's layout
-    listing: bool = True  # whether lines of percentiles count: redis-benchmark prints their inverse below them
-    levels: tuple[str, ...] = ()  # of Locust's table of percentiles, by column
-    heads: tuple[str, ...] = ()  # of memtier's table
-    section: str = ""  # of memtier, where it ran several times: best run, worst run, all runs
-    histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
-    address: dict[str, str] = field(default_factory=dict)  # of ab's server: host, port, path
-    sizes: dict[str, int] = field(default_factory=dict)  # of ab: bytes of a document and of all bodies, odd lengths
-    operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
-    totals: list[ConsoleReport] = field(default_factory=list)  # of them all, where their own rows were cut
-
-    def finish(self) -> ConsoleReport:
-        bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed
-        said = dict(self.said)
-        bad += self._without_body()
-        if said.get("requests") and self.sizes.get("failed", 0) > said["requests"]:
-            said["non_2xx"] = self.sizes["failed"]  # the figures contradict each other
-        said.setdefault("non_2xx", bad or None)
-        if self.codes:
-            said.setdefault("requests", sum(self.codes.values()) + self.failed)
-        if self.tool == "Artillery" and self.codes:  # its older versions count completed requests alone
-            said["requests"] = max(said["requests"], sum(self.codes.values()) + self.failed)
-        said.setdefault("duration_s", said.get("elapsed_s"))
-        if self.address:
-            said["url"] = "//" + "".join(self.address.get(part, "") for part in ("host", "port", "path"))
-        rows = sorted(dict(self.rows).items())
-        asked = "vegeta attack" if self.tool == "vegeta" else self.tool
-        command = CommandLine(asked, self.tool, rate_rps=self.rate_rps) if self.rate_rps else None
-        return ConsoleReport(
-            tool=self.name or self.tool,
-            command=command,
-            latency=ThreadStats(self.mean_us, self.stdev_us, self.max_us, None) if self.mean_us is not None else None,
-            latencies=Latencies(None, tuple(rows)),
-            first_line=self.first_line,
-            last_line=self.last_line,
-            **said,
-        )
-
-    def _without_body(self) -> int:
-        """Count ab's responses of another length where as many bodies are missing; else the lengths just vary."""
-        odd, whole, requests = self.sizes.get("odd", 0), self.sizes.get("document"), self.said.get("requests")
-        if not (odd and whole and requests) or "bodies" not in self.sizes:
-            return 0
-        return odd if whole * requests - self.sizes["bodies"] >= MOSTLY_MISSING * odd * whole else 0
-
-    def add_row(self, level: str, value_us: float | None) -> None:
-        """Add a percentile, whose level is in percent."""
-        at = round(float(level) / 100, 9)
-        if value_us is not None and 0 <= at <= 1:
-            self.rows.append((at, value_us))
-
-
-Taker = Callable[[SummaryBlock, re.Match[str]], object]
-Takers = Mapping[str, tuple[tuple[re.Pattern[str], Taker], ...]]
-
-
-def compiled(takers: Mapping[str, tuple[tuple[str, Taker], ...]]) -> Takers:
-    """Compile the patterns of each tool's lines."""
-    return {tool: tuple((re.compile(pattern), taker) for pattern, taker in lines) for tool, lines in takers.items()}

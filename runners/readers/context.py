@@ -1,7 +1,7 @@
-"""What the text around an output says about it: the offered rate, its headings, and whether it is a before or an after.
+"""What stands around an output: its headings, and the offered rate that a line above it or a name gives.
 
-Read from numbers and a few words, so it works in any language where the words are the usual ones; what is not
-recognised is not known, never guessed. A rate on a command line always wins over one that the text names.
+Read from numbers and units, so in any language; what is not recognised is not known, never guessed. A rate on a command
+line always wins over one above the output, and a file's or a folder's name is the last resort.
 """
 
 from __future__ import annotations
@@ -37,105 +37,49 @@ _BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:co
 _OPERATION = r"(?:get|put|post|delete|del|status|read|write)s?"
 _THOUSANDS_IN_A_NAME = re.compile(rf"(?i)(?:{_OPERATION}[-_ ]?)?(\d{{1,4}}k)(?:[-_ ]?{_OPERATION})?")
 _RATE_OF_A_FOLDER = re.compile(r"[rR]?(\d{1,3}k|\d{3,7})(?:rps)?")
-ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
+ADDRESS = re.compile(r"\]\([^)\s(]{0,500}(?:\s[^)(]{0,200})?\)|<img\s[^<>]*>|https?://\S+")
 _NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
-_ARRIVALS = re.compile(r"\barrivalRate['\"]?:\s*(?P<rate>\d{1,7})\b")
 LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants of several rates
 LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
+MOST_DIGITS = 3  # before the zeros of a round number
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
-_CHARACTER = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
-_NEXT_TO_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={_CHARACTER})")
 FENCE = re.compile(r"^\s*(?:```|~~~)(?!.*(?:```|~~~))")  # a line with both marks is code among words
-_HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
-_BEFORE = re.compile(
-    r"(?i)\b(?:before|baseline|old|до|исходн(?:ый|ая|ое|ого|ой)(?! код)|vorher|avant|antes|înainte|prima|önce"
-    r"|sebelum)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前|(?:개선|적용|도입|최적화|튜닝) ?전(?!\w)|(?:改善|最適化"
-    r"|導入|変更)前"
-)
-_AFTER = re.compile(
-    r"(?i)\b(?:after|new|после|нов(?:ый|ая|ое|ого|ой)|nachher|après|después|depois|după|dopo|sonra|setelah)\b|(?:优化"
-    r"|改造|改进|修改)\w{0,6}(?:之|以)?后|(?:개선|적용|도입|최적화|튜닝) ?후(?!\w)|(?:改善|最適化|導入|変更)後"
-)
-_WITHOUT = re.compile(r"\b(?:without|no|без)\b", re.IGNORECASE)
-_WITH = re.compile(r"\b(?:with|со?)\b", re.IGNORECASE)
-#: A line above an output that names the state which it measures, and nothing else.
-_STATE = re.compile(
-    r"(?i)^\W*(?:(?P<before>(?:стар|прежн|предыдущ)\w+|old|previous|original)|(?P<after>(?:нов|асинхронн)\w+|new"
-    r"|async\w*)) (?:реализация|версия|implementation|version)\W*$|^\W*(?:реализация|версия|implementation"
-    r"|version) (?:(?P<without>без|without)|(?P<with>[сc]о?|with)) [^.:]{3,40}$"
-)
+_HEADING = re.compile(r"^\s{0,9}(#{1,6})\s+(\S.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Offered rates that the text names, one for each column, and the words that name them."""
+    """Offered rates that a text or a name gives, one for each column, and the words that give them."""
 
     rates_rps: tuple[float, ...]
     words: str
-    line: int
-
-
-def spaced(text: str) -> str:
-    """Set names and numbers apart from the characters around them, in languages that write no spaces."""
-    return _NEXT_TO_CHARACTERS.sub(" ", text)
+    line: int | None  # None for a name
 
 
 def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
     """For each line, the Markdown headings that it stands under, outermost first."""
     trail: list[tuple[int, str]] = []
-    result = []
+    result: list[tuple[str, ...]] = []
+    now: tuple[str, ...] = ()
     fenced = False
     for line in lines:
         if FENCE.match(line.text):
             fenced = not fenced
         match = _HEADING.match(line.text) if not fenced and "#" in line.text[:12] else None
         if match:
-            trail = [*((depth, text) for depth, text in trail if depth < len(match[1])), (len(match[1]), match[2])]
-        result.append(tuple(text for _, text in trail))
+            text = match[2].rstrip().rstrip("#").rstrip()
+            trail = [*((depth, text) for depth, text in trail if depth < len(match[1])), (len(match[1]), text)]
+            now = tuple(text for _, text in trail)
+        result.append(now)
     return result
-
-
-def change(trail: Sequence[str]) -> str | None:
-    """Give whether headings, or the label of a column, say `before` or `after`; the innermost that says one of them."""
-    for text in reversed(trail):
-        said = [name for name, pattern in (("before", _BEFORE), ("after", _AFTER)) if pattern.search(text)]
-        if said:
-            return said[0] if len(said) == 1 else None
-    return None
-
-
-def state(above: Sequence[Line]) -> str | None:
-    """Return whether the last line above an output that names a state alone names the one before or after a change."""
-    for line in reversed(above):
-        if found := _STATE.match(line.text):
-            return "before" if found["before"] or found["without"] else "after"
-    return None
-
-
-def of_a_name(name: str) -> str | None:
-    """Return whether the words of a file's name say the state before or after a change, or without or with one."""
-    with_or_without = "before" if _WITHOUT.search(name) else "after" if _WITH.search(name) else None
-    return change((name,)) or with_or_without
-
-
-def plain_name(path: Path) -> str:
-    """Give a file's name as words: `put_before.txt` is `put before`."""
-    return " ".join(re.findall(r"[^\W_]+", path.stem))
-
-
-def unchanged(name: str) -> str:
-    """Leave out the words that say before or after, without or with."""
-    for state_words in (_BEFORE, _AFTER, _WITHOUT, _WITH):
-        name = state_words.sub(" ", name)
-    return " ".join(name.split())
 
 
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
     """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
-    A bare number is one only where it stands alone in the name, is not the port of `url`, and the run could have been
-    offered it. Where the name has none, that of its folder may be one and nothing else (`r5k/get.txt`,
+    A bare number is one only where it is round and stands alone in the name, is not the port of `url`, and the run
+    could have been offered it. Where the name has none, that of its folder may be one and nothing else (`r5k/get.txt`,
     `20000/wrk.txt`), mark one (`put_t4_c64_R70000/wrk2.txt`) or share one with the file (`put50000/put50000l.txt`).
     """
     marked, bare = _rates_in(path.stem, url or "")
@@ -146,7 +90,11 @@ def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Sta
         return None
     rate = _numbers((marked or bare)[0])
     words = f"the folder's name, {path.parent.name}" if by_folder else f"the file's name, {path.name}"
-    return Stated(rate, words, 0) if plausible(rate[0], achieved_rps) else None
+    return Stated(rate, words, None) if plausible(rate[0], achieved_rps) else None
+
+
+def _is_round(text: str) -> bool:
+    return text[-1:] in "kK" or (float(text) >= LEAST_BARE_RPS and len(text.rstrip("0")) <= MOST_DIGITS)
 
 
 def _rates_in(name: str, url: str) -> tuple[list[str], list[str]]:
@@ -155,7 +103,7 @@ def _rates_in(name: str, url: str) -> tuple[list[str], list[str]]:
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(name):
         return marked, [thousands[1]]
     bare = [] if marked else _BARE_IN_A_NAME.findall(name)
-    return marked, [found for found in bare if float(found) >= LEAST_BARE_RPS and f":{found}" not in url]
+    return marked, [text for text in bare if _is_round(text) and f":{text}" not in url]
 
 
 def _rates_of_a_folder(path: Path, url: str) -> tuple[list[str], list[str]]:
@@ -166,17 +114,7 @@ def _rates_of_a_folder(path: Path, url: str) -> tuple[list[str], list[str]]:
     if shared := [found for found in bare if found in re.findall(r"\d+", path.stem)]:
         return [], shared
     whole = _RATE_OF_A_FOLDER.fullmatch(folder) if not any(map(str.isdigit, path.stem)) else None
-    return [], [whole[1]] if whole and _numbers(whole[1])[0] >= LEAST_BARE_RPS else []
-
-
-def scripted(lines: Sequence[Line], achieved_rps: float | None) -> Stated | None:
-    """Read the one arrival rate of a scenario of Artillery's that stands among lines, where it does not change."""
-    found = [(match, line) for line in lines if (match := _ARRIVALS.search(line.text[:LONGEST_LINE]))]
-    if len(found) != 1 or any("rampTo" in line.text[:LONGEST_LINE] for line in lines):
-        return None
-    match, line = found[0]
-    rate = float(match["rate"])
-    return Stated((rate,), match[0], line.number) if plausible(rate, achieved_rps) else None
+    return [], [whole[1]] if whole and _is_round(whole[1]) else []
 
 
 def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
@@ -213,10 +151,10 @@ def stated(
 def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Stated | None:
     for position in range(len(above) - 1, max(-1, len(above) - 1 - REACH_LINES), -1):
         line = above[position]
+        if len(line.text) > LONGEST_LINE or not any(map(str.isdigit, line.text)):
+            continue
         text = ADDRESS.sub("]()", line.text)
         if len(text) > LONGEST_LABEL and _NO_RATE.search(text):
-            continue
-        if len(text) > LONGEST_LINE or not any(character.isdigit() for character in text):
             continue
         for match in reversed(list(_CALL.finditer(text))):
             if columns == 1 and duration_s is not None and float(match["first"]) == duration_s:
@@ -248,12 +186,6 @@ def _of_unit(text: str) -> list[tuple[str, str]]:
         elif after := _AFTER_UNIT.match(text, unit.start(), unit.end() + LONGEST_LIST):
             found.append((after["list"], after[0]))
     return found
-
-
-def called(text: str) -> set[float]:
-    """Give the rates with which a text says that a script was called: `put.sh 120 60000`."""
-    calls = ((float(match["first"]), float(match["second"])) for match in _CALL.finditer(text))
-    return {rate for duration_s, rate in calls if rate > duration_s}
 
 
 def is_call(words: str) -> bool:

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from runners.errors import why
 
 LARGEST_BYTES = 32 * 1024 * 1024  # a report is text that people read; a larger file is data
 _PEEK = 8_192
+_BINARY = {"simulation.log": "Gatling's binary log: not read; give js/stats.json"}
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TAG = re.compile(
     r"(?i)</?(?:pre|code|samp|kbd|p|div|span|b|i|u|em|strong|tt|font|ul|ol|li|blockquote|details|summary|table|thead|tbody|tr"
@@ -46,41 +48,47 @@ class Line:
     cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
-    """A file as lines; empty where it could not be read, which `problems` then says."""
+    """A file as text; empty where it could not be read, which `problems` then says."""
 
     path: Path
-    lines: tuple[Line, ...] = ()
+    text: str = ""
     problems: tuple[Problem, ...] = ()
+    cells: tuple[Line, ...] | None = None  # of a notebook
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The text as lines without HTML; of a notebook, those of its cells."""
+        return tuple(plain_lines(_BREAK.split(self.text))) if self.cells is None else self.cells
 
 
 def read_document(path: Path) -> Document:
     """Read a file. Never raises: what is wrong with it is among its problems."""
     try:
         if not path.is_file():  # a pipe or a device could be read for ever
-            return Document(path, (), (Problem(0, "is no regular file; skipped"),))
+            return Document(path, "", (Problem(0, "is no regular file; skipped"),))
         size = path.stat().st_size
         if size > LARGEST_BYTES:
             return Document(
-                path, (), (Problem(0, f"{size} bytes, more than {LARGEST_BYTES}; skipped: split the file"),)
+                path, "", (Problem(0, f"{size} bytes, more than {LARGEST_BYTES}; skipped: split the file"),)
             )
         raw = path.read_bytes()
     except OSError as error:
-        return Document(path, (), (Problem(0, f"can't be read ({why(error)})"),))
+        return Document(path, "", (Problem(0, f"can't be read ({why(error)})"),))
     encoding = next((name for mark, name in _BOMS if raw.startswith(mark)), None)
     if encoding is None and b"\0" in raw[:_PEEK]:
-        return Document(path, (), (Problem(0, "binary; skipped"),))
+        return Document(path, "", (Problem(0, _BINARY.get(path.name, "binary; skipped")),))
     text, problems = _decode(raw, encoding)
     if path.suffix.lower() == ".ipynb":
         lines, more = _notebook(text)
-        return Document(path, tuple(lines), (*problems, *more))
-    return Document(path, tuple(plain_lines(_BREAK.split(text))), problems)
+        return Document(path, text, (*problems, *more), tuple(lines))
+    return Document(path, text, problems)
 
 
 def text_document(text: str, path: Path | None = None) -> Document:
     """Return a text that is in memory, as if it were the file `path`."""
-    return Document(path or Path("-"), tuple(plain_lines(_BREAK.split(text))))
+    return Document(path or Path("-"), text)
 
 
 def _decode(raw: bytes, encoding: str | None) -> tuple[str, tuple[Problem, ...]]:
@@ -159,7 +167,7 @@ def _joined(value: object) -> str:
 #: Files that may hold outputs; others of a folder are passed over without a word.
 SUFFIXES = frozenset(
     {".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""}
-    | {".json", ".csv", ".tsv", ".jtl", ".hlog", ".hgrm"}
+    | {".json", ".ndjson", ".csv", ".tsv", ".jtl", ".xml", ".js", ".hlog", ".hgrm"}
 )
 NOT_REPORTS = ("node_modules", "target", "__pycache__")
 

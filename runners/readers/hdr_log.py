@@ -2,19 +2,23 @@
 
 Our generator writes a line a tenth of a second for response times and a line a second for each other kind
 (`runners/loadgen/docs/json.md`); other tools write what they like, often a line a second. The payloads are decoded by
-the `hdrhistogram` package (V2 format). The lines are split here, because an interrupted generator may leave half a last
-line, which must cost that one interval and not the whole log.
-A log of our generator says in a comment that its values are nanoseconds; one that does not say is in microseconds.
+the `hdrhistogram` package (V2 format; older ones here). The lines are split here, because an interrupted generator may
+leave half a last line, which must cost that one interval and not the whole log.
+A log says in a comment what unit its values have, or who wrote it; one that does neither is taken for microseconds.
 Format: https://github.com/HdrHistogram/HdrHistogram (HistogramLogWriter), log version 1.2 and 1.3.
 """
 
 from __future__ import annotations
 
+import base64
 import math
 import re
+import struct
+import zlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +34,12 @@ UNTAGGED = "response"
 TARGET = "@"  # before a target's name in a tag
 CENSORED = "censored"  # requests without a response, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
-_UNIT = re.compile(r"#\[.*values in (nanoseconds|microseconds)")
+_UNIT = re.compile(r"(?i)\bvalues (?:are )?in (nanos|micros|millis)|\b(nanos|micros|millis)(?:econds?)?\b")
+_IN_A_US = {"nanos": 1_000.0, "micros": 1.0, "millis": 0.001}
+#: Writers that say their name and not their unit.
+_WRITERS = {"jhiccup": "nanos", "cassandra stress": "nanos", "nosqlbench": "nanos", "[logging for:": "micros"}
 _NS_IN_US = 1000.0
+_OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # compressed V1 and V0, by the bytes of their heads
 _A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # lines of less are parts of a second, or tenths
 ROUNDED_S = 0.001  # a log has three decimals
 _BITS = 4  # of the bins of the `slices` frame: sixteen to an octave, as HdrHistogram's with one digit
@@ -174,8 +182,7 @@ def read_hdr_log(path: Path) -> HdrLog:
         if line.startswith("#"):
             start = float(match[1]) if (match := _START.match(line)) else start
             base = float(match[1]) if (match := _BASE.match(line)) else base
-            if unit := _UNIT.match(line):
-                units_in_us = _NS_IN_US if unit[1] == "nanoseconds" else 1.0
+            units_in_us = _unit(line) or units_in_us
             continue
         if not line.strip() or line.startswith('"'):
             continue  # the legend
@@ -184,13 +191,22 @@ def read_hdr_log(path: Path) -> HdrLog:
             if number == len(lines):
                 torn = f"line {number} is cut short; its interval is left out"
                 break
-            raise ReadError(path, f"line {number} is no histogram of format V2", "run the step again")
+            raise ReadError(path, f"line {number} is no histogram of format V0, V1 or V2", "run the step again")
         found.append(interval)
     if not found:
         raise ReadError(path, "holds no interval", "the generator recorded nothing; see its standard error")
     offset = _offset(found[0].t_s, start, base)
     intervals = (replace(each, t_s=each.t_s - offset) for each in found) if offset else found
     return HdrLog(tuple(intervals), start, torn, units_in_us is not None)
+
+
+def _unit(comment: str) -> float | None:
+    """Return how many of the units that a comment names make a microsecond."""
+    if comment.startswith(("#[StartTime", "#[BaseTime", "#[Histogram log format")):
+        return None
+    named = _UNIT.search(comment)
+    by_writer = next((unit for writer, unit in _WRITERS.items() if writer in comment.lower()), None)
+    return _IN_A_US[(named[1] or named[2]).lower()] if named else _IN_A_US[by_writer] if by_writer else None
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
@@ -213,10 +229,9 @@ def _offset(first: float, start: float | None, base: float | None) -> float:
 
 def _decode(payload: str, units_in_us: float) -> Samples | None:
     try:
-        histogram = HdrHistogram.decode(payload.encode("ascii"))
+        histogram, counts = _of_before_v2(payload) or _of_v2(payload)
     except Exception:  # the package raises struct, zlib, binascii and its own errors for one and the same cause
         return None
-    counts = np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
     where = np.nonzero(counts)[0]
     half = histogram.sub_bucket_half_count
     bucket = np.maximum((where >> histogram.sub_bucket_half_count_magnitude) - 1, 0)
@@ -224,6 +239,29 @@ def _decode(payload: str, units_in_us: float) -> Samples | None:
     shift = bucket + histogram.unit_magnitude
     values = (sub_bucket << shift) + (1 << shift) - 1
     return Samples(values / units_in_us, counts[where].astype(np.int64))
+
+
+def _of_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]]:
+    histogram = HdrHistogram.decode(payload.encode("ascii"))
+    return histogram, np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
+
+
+def _of_before_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]] | None:
+    """Decode V1 and V0, whose counts are plain words; the package reads V2 alone. None for any other format.
+
+    Format: AbstractHistogram.java of HdrHistogram, `decodeFromByteBuffer`.
+    """
+    raw = base64.b64decode(payload, validate=True)
+    cookie, length = struct.unpack_from(">II", raw)
+    head = _OLD_COOKIES.get(cookie & ~0xF0)
+    if head is None:
+        return None
+    body = zlib.decompress(raw[8 : 8 + length])
+    digits, lowest, highest = struct.unpack_from(">iqq", body, 12 if head == 40 else 4)
+    word = (struct.unpack_from(">I", body)[0] & 0xE0) >> 4
+    size = struct.unpack_from(">i", body, 4)[0] if head == 40 else len(body) - head
+    counts = np.frombuffer(body[head : head + size], dtype=f">i{word}")
+    return HdrHistogram(lowest, highest, digits), counts
 
 
 def _concat(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:

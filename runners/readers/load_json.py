@@ -91,6 +91,8 @@ class LoadReport:
         requests = _section(self.document, "requests")
         errors = _section(self.document, "errors")
         generator = _section(self.document, "generator")
+        reconnect_us = _section(self.document, "reconnect_us")
+        waited_us = _section(self.document, "waited_for_connection_us")
         user, system = generator.get("cpu_user_s"), generator.get("cpu_system_s")
         return frame(
             "summary",
@@ -115,9 +117,31 @@ class LoadReport:
                     "receive_clock": generator.get("receive_clock"),
                     "coalesce_us": generator.get("coalesce_us"),
                     "held": generator.get("held"),
+                    "reconnects": self.document.get("reconnects"),
+                    "closed_idle": self.document.get("closed_idle"),
+                    "reconnect_p50_us": reconnect_us.get("p50"),
+                    "reconnect_max_us": reconnect_us.get("max"),
+                    "waited": self._waited(waited_us),
+                    "waited_p50_us": waited_us.get("p50"),
+                    "waited_max_us": waited_us.get("max"),
                 }
             ],
         )
+
+    def _waited(self, waited_us: dict[str, Any]) -> int | None:
+        """Count requests that waited for a connection; None where the generator does not tell, as in a closed loop."""
+        tells = "waited_for_connection_us" in self.document and self.document.get("offered_rps") is not None
+        return int(waited_us.get("count", 0)) if tells else None
+
+    def failures_frame(self) -> pd.DataFrame:
+        """Return failures by cause; no rows where there was none, or where the generator does not tell the cause."""
+        return frame("failures", self.document.get("failures") or ())
+
+    @property
+    def shortfall(self) -> str | None:
+        """Why not all that was scheduled was sent and answered, in the generator's words; None where all was."""
+        value = self.document.get("shortfall")
+        return str(value) if value else None
 
     def targets_frame(self) -> pd.DataFrame:
         """Return the targets that shared the schedule; no rows where there was one server."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,15 @@ from runners.readers import context
 from runners.readers.command_line import CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Line, Problem
-from runners.readers.other_tools import OTHER_TOOLS
+from runners.readers.tools import is_like_wrk
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """One output. `report` is what it says itself; the properties add what stands around it.
 
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
-    `prose` all that the author of the document wrote, `entry` what the folder's index says (see
-    data/published/index.toml).
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before, and
+    `entry` what the folder's index says (see data/published/index.toml).
     """
 
     path: Path
@@ -35,7 +34,6 @@ class Output:
     stated: context.Stated | None = None
     entry: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
-    prose: tuple[Line, ...] = field(default=(), repr=False)
 
     @property
     def place(self) -> str:
@@ -57,7 +55,7 @@ class Output:
 
     @property
     def offered_rps(self) -> float | None:
-        """The offered rate: of the command line, else of the index, else as the text above names it."""
+        """The offered rate: of the command line, else of the index, else as the text above or a name gives it."""
         command = self.command
         if command is not None and command.rate_rps:
             return command.rate_rps
@@ -71,12 +69,14 @@ class Output:
         """Where the offered rate is from, for a reader to judge."""
         command = self.command
         if command is not None and command.rate_rps:
-            if not command.text:
-                return "as its author says"
-            return f"as {command.tool} says" if command.tool in OTHER_TOOLS else f"-R {command.rate_rps:g}"
+            return f"-R {command.rate_rps:g}" if is_like_wrk(command.tool) else f"as {command.tool} says"
         if self._entry("rates_rps", list):
             return "as the folder's index says"
-        return f"as line {self.stated.line} says: {self.stated.words}" if self.stated else ""
+        if self.stated is None:
+            return ""
+        return (
+            f"by {self.stated.words}" if self.stated.line is None else f"line {self.stated.line}: {self.stated.words}"
+        )
 
     @property
     def duration_s(self) -> float | None:
@@ -102,19 +102,9 @@ class Output:
         return call.split()[0] if context.is_call(call) else ""
 
     @property
-    def change(self) -> str | None:
-        """`before` or `after`, where headings, a column's head, the file's name or the index say so."""
-        said: str | None = self._entry("change", str)
-        if said:
-            parts = [part.strip() for part in said.split(",")]
-            return parts[self.column] if self.column < len(parts) else parts[-1]
-        named = context.change((context.plain_name(self.path), *self.headings, self.label))
-        return named or context.state(self.text_above) or context.of_a_name(context.plain_name(self.path))
-
-    @property
     def changes(self) -> tuple[str, ...]:
         """What the index says was changed since the output before it at the same rate."""
-        return tuple(str(each) for each in self._entry("changes", list) or ())
+        return tuple(str(change) for change in self._entry("changes", list) or ())
 
     @property
     def group(self) -> str:

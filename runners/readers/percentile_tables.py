@@ -37,6 +37,9 @@ _OF_LEVELS = re.compile(
     r"(?i)^[*_`\s]*(?:perc(?:entiles?|s)?\.?|(?:пер|про)[сц]ентил[ьи]|quantiles?|квантил[ьи]|%)[*_`\s]*$"
 )
 _BY_WRK2 = re.compile(r"\.\d{3}\s?%?$")  # as wrk2 prints a percentile: `50.000%`
+_OF_RATE = re.compile(r"(?i)^[*_`\s]*(?:req(?:uest)?s?\s?/\s?s(?:ec)?|rps|qps|requests per second|throughput)\b")
+SUM_OF_SHARES = 0.011
+MOST_OUTPUTS = 1_000  # of one table that an author made
 _MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # no table is without one of these
 _DISTRIBUTION = re.compile(r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$")
 _GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}),(\d{3})(?![\d.,])")
@@ -170,26 +173,58 @@ def _pipes(lines: Sequence[Line], start: int, found: list[Column], problems: lis
     down = [(line, cells, named) for line, cells in rows if (named := _head_level(cells[0], bare)) is not None]
     tool = "wrk2" if any(_BY_WRK2.search(cells[0]) for _, cells, _ in down) else None
     columns: list[tuple[str, Line, list[tuple[float, float | None]]]] = []
+    rates: list[float | None] = []
     if len(across) >= 2:
         for line, cells in body:
             values = [
                 (level, time_us(cells[index], unit)) for index, (level, unit) in across.items() if index < len(cells)
             ]
             columns.append((cells[0] if 0 not in across else "", line, values))
+            rates.append(
+                next((_rate(cell) for name, cell in zip(head, cells, strict=False) if _OF_RATE.match(name)), None)
+            )
     elif len(down) >= 2:
         width = max(len(cells) for _, cells, _ in down)
         for index in range(1, width):
             values = [(level, time_us(cells[index], unit)) for _, cells, (level, unit) in down if index < len(cells)]
             title = head[index] if len(head) > index and _head_level(head[0]) is None else ""
             columns.append((title, down[0][0], values))
-    columns = [column for column in columns if any(value is not None for _, value in column[2])]
-    for index, (label, line, values) in enumerate(columns):
+            rates.append(
+                next((_rate(row[index]) for _, row in rows if _OF_RATE.match(row[0]) and index < len(row)), None)
+            )
+    kept = [
+        (*column, rate)
+        for column, rate in zip(columns, rates, strict=True)
+        if any(us is not None for _, us in column[2])
+    ]
+    if len(kept) > MOST_OUTPUTS:
+        problems.append(
+            Problem(lines[start].number, f"a table of {len(kept)} rows of percentiles, which is data: not read")
+        )
+        return end - start
+    if any(_are_shares([level for level, value in values if value is not None]) for _, _, values, _ in kept):
+        return 0
+    for index, (label, line, values, rate) in enumerate(kept):
         gaps = [level for level, value in values if value is None]
         problems += [Problem(line.number, f"the table has no time at {100 * level:g} %") for level in gaps]
         known = tuple(sorted((level, value) for level, value in values if value is not None))
         report = ConsoleReport(
-            tool=tool, latencies=Latencies(None, known), first_line=line.number, last_line=line.number
+            tool=tool,
+            latencies=Latencies(None, known),
+            requests_per_s=rate,
+            first_line=line.number,
+            last_line=line.number,
         )
-        title = label or f"column {index + 1} of {len(columns)}"
-        found.append(Column(report, title, index, len(columns), line.cell))
-    return end - start if columns else 0
+        title = label or f"column {index + 1} of {len(kept)}"
+        found.append(Column(report, title, index, len(kept), line.cell))
+    return end - start if kept else 0
+
+
+def _rate(cell: str) -> float | None:
+    return units.count(re.sub(r"[\s*`~,_']|/s.*$", "", cell))
+
+
+def _are_shares(levels: Sequence[float]) -> bool:
+    """Tell whether what looks like percentiles are shares of one whole: they add up to it, or do not ascend."""
+    ascending = list(levels) == sorted(levels) or list(levels) == sorted(levels, reverse=True)
+    return len(levels) > 1 and (abs(sum(levels) - 1) < SUM_OF_SHARES or not ascending)

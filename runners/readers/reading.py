@@ -196,7 +196,7 @@ class _Reader:
             sources = {
                 "summary": load.summary_frame, "status": load.status_frame, "targets": load.targets_frame,
                 "spectrum": load.spectrum_frame, "percentiles": load.percentiles_frame,
-                "intervals": load.intervals_frame, "lateness": load.lateness_frame,
+                "intervals": load.intervals_frame, "lateness": load.lateness_frame, "failures": load.failures_frame,
             }  # fmt: skip
             frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
         if log is not None:

@@ -26,7 +26,12 @@ class Step:
       `parse_errors`, `bytes_read`, `kept_up` (bool, may be NA), `kept_up_to` (percentile up to which it did),
       `lag_max_us`, `lag_p99_us`, `generator_cpu_s`, `receive_clock` (whose clock said when a response came: `kernel` or
       `user`; may be NA), `held` (sends that the generator held back so that they left with the next) and `coalesce_us`
-      (for how long at most); both may be NaN.
+      (for how long at most); both may be NaN. `reconnects` (connections made anew), `closed_idle` (of them, closed by
+      the server while idle) and how long connecting took (`reconnect_p50_us`, `reconnect_max_us`, which is in response
+      time); `waited` (requests that were due while their connection was busy or down) and for how long
+      (`waited_p50_us`, `waited_max_us`); NaN where the generator does not tell.
+    - ``failures``: one row a cause; `cause` in words, `counted_as` (connect | read | write | timeout | parse), `count`,
+      `first_s`, `first` (what the system said of the first, or the bytes that came).
     - ``spectrum``: `kind` (response | service), `value_us`, `percentile` (0..1), `total_count`.
     - ``percentiles``: `kind`, `percentile` (0.5 ... 1.0), `value_us`, `low_us`, `high_us` (95 % order-statistic
       bounds where the log allows, else NaN), `samples_beyond`, `at_least` (True where requests without a response
@@ -159,8 +164,10 @@ _FORMS = {
     "summary": (
         "offered_rps achieved_rps elapsed_s scheduled sent completed censored unsent non_2xx connect_errors "
         "read_errors write_errors timeouts parse_errors bytes_read kept_up:boolean kept_up_to lag_max_us lag_p99_us "
-        "generator_cpu_s receive_clock:str coalesce_us held"
+        "generator_cpu_s receive_clock:str coalesce_us held reconnects closed_idle reconnect_p50_us reconnect_max_us "
+        "waited waited_p50_us waited_max_us"
     ),
+    "failures": "cause:str counted_as:str count:int64 first_s first:str",
     "status": "code:str count:int64",
     "spectrum": "kind:str value_us percentile total_count",
     "percentiles": "kind:str percentile value_us low_us high_us samples_beyond at_least:boolean most_us",

@@ -1,4 +1,4 @@
-"""Reads the files that load tools write for other programs: JSON summaries, CSV samples and HdrHistogram logs.
+"""The files that load tools write for other programs, as a table: what a file is known by, and its reader.
 
 One file is one output, or one for each operation (a JMeter label, a command of memtier or redis-benchmark). What a file
 does not say stays None; a file that is none of these, or is damaged, gives nothing and a problem that names it.
@@ -7,25 +7,36 @@ does not say stays None; a file that is none of these, or is damaged, gives noth
 from __future__ import annotations
 
 import csv
+import html
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from runners.readers import units
 from runners.readers.command_line import CommandLine
-from runners.readers.console_report import LEVELS, ConsoleReport, Latencies, SocketErrors, ThreadStats
+from runners.readers.console_report import (
+    ENOUGH_BEYOND,
+    LEVELS,
+    ConsoleReport,
+    Footer,
+    Latencies,
+    SocketErrors,
+    SpectrumRow,
+    ThreadStats,
+    beyond,
+    rank,
+)
 from runners.readers.documents import Document, Problem
-from runners.readers.request_tools import memtier_section
+from runners.readers.summaries import memtier_section
+from runners.readers.wrk_console import BUCKETS_OF_TRUEPACE
 
 _MS, _S = 1e3, 1e6  # microseconds in a millisecond, in a second
-_JTL = ("timeStamp", "elapsed", "label")
-_HEY = ("response-time", "DNS+dialup")
-_REDIS = ("test", "rps")
-_AB = ("Percentage served", "Time in ms")
-_HDR_LOG = ("#[Histogram log format version", "#[StartTime", '"StartTimestamp"', "#[BaseTime")
+_PEEK = 4_000  # characters, by which a file is known
 _IN_FLIGHT = "aborted due to deadline"  # what oha had sent when its time was over
-_PEEK_LINES = 8
+Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +49,46 @@ class FileOutputs:
 
 def read_tool_file(document: Document) -> FileOutputs | None:
     """Read a document as a file of a load tool; None where it looks like none."""
-    head = [line.text for line in document.lines[:_PEEK_LINES] if line.text.strip()]
-    if not head or document.path.suffix.lower() == ".ipynb":
+    text = document.text[: _PEEK + 1].lstrip("\ufeff \t\r\n")
+    if not text or document.path.suffix.lower() == ".ipynb":
         return None
-    first = head[0].lstrip("\ufeff").strip()
-    if first.startswith("{"):
-        return _json(document)
-    if any(line.startswith(_HDR_LOG) for line in head):
-        return _hdr_log(document)
-    names = tuple(name.strip('" ') for name in first.split(","))
-    reader = next((read for start, read in _TABLES.items() if names[: len(start)] == start), None)
-    return _table(document, reader) if reader else None
+    first = text.partition("\n")[0].strip()
+    for name, mark, remedy in _NOT_READ:
+        if mark.match(first):
+            return FileOutputs(problem=Problem(1, f"{name}: not read; {remedy}"))
+    try:
+        if first.startswith("{"):
+            return _json(document)
+        if _HDR_LOG.search(text):
+            return _hdr_log(document)
+        if (head := _HGRM.match(first)) and (document.path.suffix.lower() == ".hgrm" or head["unit"]):
+            return _of(_hgrm(document.text))
+        if _JTL_XML.search(text):
+            return _of(_jtl_xml(document.text))
+        return _table(document, first)
+    except csv.Error as error:
+        return FileOutputs(problem=Problem(1, f"a load tool's CSV that is damaged ({error}): not read"))
 
 
-def _spanning(reports: Sequence[ConsoleReport]) -> FileOutputs:
-    return FileOutputs(tuple(reports)) if reports else FileOutputs()
+#: What is known to be a load tool's, and is not read: its name, its first line, and what to give in its place.
+_NOT_READ = (
+    ("Gatling's log", re.compile(r"^(?:RUN|ASSERTION|USER)\t"), "give js/stats.json"),
+    ("Gatling's statistics as a script", re.compile(r"^var stats = \{"), "give js/stats.json"),
+    ("Locust's history", re.compile(r"^Timestamp,User Count,Type,Name"), "give …_stats.csv"),
+)
 
 
-def _number(value: object) -> float | None:
-    """Read a finite number; None for whatever else stands there."""
+def _of(reports: Iterable[ConsoleReport]) -> FileOutputs:
+    return FileOutputs(tuple(reports))
+
+
+def _number(value: object, scale: float = 1.0) -> float | None:
+    """Read a finite number, times a scale; None for whatever else stands there."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        number = float(value)
-    except ValueError:
+        number = float(value) * scale
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 
@@ -71,341 +98,618 @@ def _count(value: object) -> int | None:
     return round(number) if number is not None and 0 <= number < 1e18 else None
 
 
-def _scaled(value: object, scale: float) -> float | None:
-    number = _number(value)
-    return None if number is None else number * scale
+def _sum(values: Iterable[object]) -> int:
+    return sum(_count(value) or 0 for value in values)
 
 
-def _part(value: object, name: str) -> Mapping[str, Any]:
-    """Give the object that stands under a name; an empty one where there is none."""
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+def _part(value: object, *names: str) -> Json:
+    """Give the object that stands under names, one in the other; an empty one where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
 
 
-def _rows(named: Mapping[str, Any], scale: float, prefix: str, suffix: str = "") -> tuple[tuple[float, float], ...]:
-    """Read percentiles that are named like `p99.9`, `p(95)` or `99th`."""
-    rows: dict[float, float] = {}
-    for name, value in named.items():
-        text = name.removeprefix(prefix).removesuffix(suffix)
-        level, time = _number(text) if text and text[0].isdigit() else None, _scaled(value, scale)
-        if (
-            name.startswith(prefix)
-            and name.endswith(suffix)
-            and level is not None
-            and time is not None
-            and level <= 100
-        ):
-            rows[round(level / 100, 9)] = time
-    return tuple(sorted(rows.items()))
+def _list(value: object) -> list[Json]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
-def _stats(mean_us: float | None, stdev_us: float | None, max_us: float | None) -> ThreadStats | None:
-    return None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us, None)
+def _run(
+    tool: str,
+    rows: Mapping[float, float],
+    mean_us: float | None = None,
+    stdev_us: float | None = None,
+    max_us: float | None = None,
+    offered_rps: float | None = None,
+    **said: Any,
+) -> ConsoleReport:
+    """Make a run of a tool's figures; the rate is that of all requests where the file gives none."""
+    if "end_s" in said:  # of clocks
+        begin_s, end_s = said.pop("begin_s"), said.pop("end_s")
+        said["elapsed_s"] = end_s - begin_s if begin_s and end_s and end_s > begin_s else None
+    if "after_s" in said:  # the wait for the last response
+        said["elapsed_s"] = (said["elapsed_s"] or 0.0) + (said.pop("after_s") or 0.0) or None
+    requests, rate = said.get("requests"), said.get("requests_per_s")
+    if said.get("elapsed_s") is None and requests and rate:
+        said["elapsed_s"] = requests / rate
+    elapsed_s = said.get("elapsed_s")
+    said.setdefault("duration_s", elapsed_s)
+    if rate is None:
+        said["requests_per_s"] = requests / elapsed_s if requests and elapsed_s else None
+    known = dict(rows) if max_us is None else {**rows, 1.0: max_us}
+    return ConsoleReport(
+        tool=tool,
+        command=CommandLine("vegeta attack" if tool == "vegeta" else tool, tool, rate_rps=offered_rps)
+        if offered_rps
+        else None,
+        latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us, None),
+        latencies=Latencies(None, tuple(sorted(known.items())), (), said.pop("footer", None)),
+        **said,
+    )
 
 
-def _bad(codes: Mapping[str, Any]) -> int | None:
-    counts = {code: _count(count) or 0 for code, count in codes.items()}
-    return sum(count for code, count in counts.items() if not code.startswith(("2", "3"))) if codes else None
+def of_samples(times_us: Sequence[float]) -> tuple[Latencies, ThreadStats]:
+    """Summarise recorded latencies (microseconds, at least one): percentiles by nearest rank, mean and deviation.
+
+    Those that too few samples lie beyond are left out: nobody gave them.
+    """
+    ordered = sorted(times_us)
+    count, mean = len(ordered), math.fsum(ordered) / len(ordered)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / count)
+    rows = tuple((level, ordered[rank(count, level) - 1]) for level in _known(count))
+    return Latencies(None, rows, (), Footer(total_count=count)), ThreadStats(mean, spread, ordered[-1], None)
 
 
-# JSON summaries
+def _known(count: int) -> Iterator[float]:
+    return (level for level in LEVELS if level in (0.5, 1.0) or beyond(count, level) >= ENOUGH_BEYOND)
+
+
+def _sampled(
+    tool: str, samples: Sequence[tuple[float | None, float, bool]], start_scale_s: float, **said: Any
+) -> Iterator[ConsoleReport]:
+    """Make a run of its requests, if there are any: when each was sent, its microseconds, and whether it succeeded."""
+    if not samples:
+        return
+    latencies, stats = of_samples([took for _, took, _ in samples])
+    said.setdefault("footer", latencies.footer)
+    ends = [at * start_scale_s + took / _S for at, took, _ in samples if at is not None]
+    starts = [at * start_scale_s for at, _, _ in samples if at is not None]
+    elapsed_s = max(ends) - min(starts) if ends else None
+    yield _run(
+        tool,
+        dict(latencies.rows),
+        stats.mean,
+        stats.stdev,
+        stats.max,
+        requests=len(samples),
+        elapsed_s=elapsed_s or None,
+        non_2xx=sum(not ok for _, _, ok in samples),
+        **said,
+    )
+
+
+# JSON: one object, or one a line
 
 
 def _json(document: Document) -> FileOutputs | None:
+    text = document.text.lstrip("\ufeff")
     try:
-        content = json.loads("\n".join(line.text for line in document.lines))
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        mark = next((line for line in document.lines[:_PEEK_LINES] if _JSON_MARK(line.text)), None)
-        if mark is None:
+        for mark, read in _BY_LINE:
+            if mark.match(text[:_PEEK].lstrip()):
+                return _of(read(_objects(text)))
+        if not _JSON_MARK.search(text[:_PEEK]):
             return None  # any other text that begins with a brace
-        return FileOutputs(problem=Problem(mark.number, f"a load tool's JSON that is damaged ({error}): not read"))
+        return FileOutputs(problem=Problem(1, f"a load tool's JSON that is damaged ({error}): not read"))
     if not isinstance(content, dict):
         return None
-    reports = next((read(content) for there, read in _SUMMARIES if all(name in content for name in there)), None)
-    return None if reports is None else _spanning(reports)
+    for there, read_one in _OBJECTS:
+        if all(name in content for name in there) and (reports := tuple(read_one(content))):
+            return _of(reports)
+    line = next((read for mark, read in _BY_LINE if mark.match(text[:_PEEK].lstrip())), None)
+    return _of(line([content])) if line else None
 
 
-def _JSON_MARK(text: str) -> bool:  # noqa: N802
-    return any(f'"{name}"' in text for name in ("latencies", "http_req_duration", "latencyPercentiles", "ALL STATS"))
+def _objects(text: str) -> Iterator[Json]:
+    for line in text.splitlines():
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue  # a line that was cut
+        if isinstance(value, dict):
+            yield value
 
 
-def _vegeta(content: Mapping[str, Any]) -> list[ConsoleReport]:
-    """Read `vegeta report -type=json`: nanoseconds; its rate is the offered one, its throughput leaves errors out."""
-    times, sent_s = _part(content, "latencies"), _scaled(content.get("duration"), 1e-9)
-    requests, rate = _count(content.get("requests")), _number(content.get("rate"))
-    elapsed_s = None if sent_s is None else sent_s + (_scaled(content.get("wait"), 1e-9) or 0.0)
-    largest = _scaled(times.get("max"), 1e-3)
-    rows = _rows(times, 1e-3, "", "th")
-    return [
-        ConsoleReport(
-            tool="vegeta",
-            command=CommandLine("vegeta attack", "vegeta", rate_rps=rate) if rate else None,
-            duration_s=elapsed_s,
-            latency=_stats(_scaled(times.get("mean"), 1e-3), None, largest),
-            latencies=Latencies(None, (*rows, (1.0, largest)) if largest is not None else rows),
-            requests=requests,
-            elapsed_s=elapsed_s,
-            non_2xx=_bad(_part(content, "status_codes")),
-            requests_per_s=requests / elapsed_s if requests and elapsed_s else None,
+@dataclass(frozen=True, slots=True)
+class JsonSummary:
+    """One tool's summary: the keys that it is known by, its figures, its percentiles, and how many requests failed.
+
+    Figures are texts `name=path` or `name=path*scale`; a path leads through objects by `/`. Times without a scale are
+    in `unit_us` microseconds. `lost` had no response, and where `lost_apart` are in no other count.
+    """
+
+    tool: str
+    keys: tuple[str, ...]
+    unit_us: float
+    figures: str
+    rows: Callable[[Json], Iterable[tuple[object, object]]]
+    codes: Callable[[Json], Mapping[str, object]]  # how many responses had a status, by its beginning
+    lost: Callable[[Json], int] = lambda content: 0
+    lost_apart: bool = False
+
+    def read(self, content: Json) -> Iterator[ConsoleReport]:
+        said: dict[str, Any] = {}
+        for figure in self.figures.split():
+            name, _, path = figure.partition("=")
+            path, _, scale = path.partition("*")
+            *parts, last = path.split("/")
+            value = (_part(content, *parts) if parts else content).get(last)
+            by = float(scale or (self.unit_us if name.endswith("_us") else 1.0))
+            said[name] = _count(value) if name in ("requests", "connections") else _number(value, by)
+        levels = ((_level(level), _number(value, self.unit_us)) for level, value in self.rows(content))
+        rows = {level: value for level, value in levels if level is not None and value is not None}
+        codes, lost = self.codes(content), self.lost(content)
+        bad = _sum(count for code, count in codes.items() if not code.startswith(("2", "3", "OK")))
+        requests = said.pop("requests", None)
+        if requests is None and codes:
+            requests = _sum(codes.values()) + lost * (not self.lost_apart)
+        if not rows and requests is None:
+            return
+        offered = said.pop("offered_rps", None)
+        url = content.get("url") or content.get("URL")
+        yield _run(
+            self.tool,
+            rows,
+            requests=(requests or 0) + lost * self.lost_apart or None,
+            non_2xx=bad + lost if codes or lost else None,
+            offered_rps=offered if offered and offered > 0 else None,
+            url=url if isinstance(url, str) else None,
+            **said,
         )
-    ]
 
 
-def _k6(content: Mapping[str, Any]) -> list[ConsoleReport]:
-    """Read k6's `--summary-export` or the data of its handleSummary: milliseconds; p90 and p95 unless more is asked."""
-    metrics = _part(content, "metrics")
-
-    def values(name: str) -> Mapping[str, Any]:
-        metric = _part(metrics, name)
-        return _part(metric, "values") or metric
-
-    times, sent, failed = values("http_req_duration"), values("http_reqs"), values("http_req_failed")
-    if not times:
-        return []
-    dropped = _count(values("dropped_iterations").get("count"))
-    median, largest = _scaled(times.get("med"), _MS), _scaled(times.get("max"), _MS)
-    rows = dict(_rows(times, _MS, "p(", ")"))
-    if median is not None:
-        rows[0.5] = median
-    if largest is not None:
-        rows[1.0] = largest
-    requests, rate = _count(sent.get("count")), _number(sent.get("rate"))
-    elapsed_s = requests / rate if requests and rate else None
-    started = _count(values("iterations").get("count"))
-    whole = 1 + dropped / started if dropped and started else None  # iterations that were due to those that began
-    offered = rate * whole if rate and whole else None
-    return [
-        ConsoleReport(
-            tool="k6",
-            command=CommandLine("k6", "k6", rate_rps=offered) if offered else None,
-            duration_s=elapsed_s,
-            connections=_count(values("vus_max").get("max") or values("vus_max").get("value")),
-            latency=_stats(_scaled(times.get("avg"), _MS), None, largest),
-            latencies=Latencies(None, tuple(sorted(rows.items()))),
-            requests=requests,
-            elapsed_s=elapsed_s,
-            non_2xx=_count(failed.get("passes")),  # of the check "has it failed?"
-            requests_per_s=rate,
-            extra=(f"dropped_iterations: {dropped}",) if dropped else (),
-        )
-    ]
+def _level(name: object) -> float | None:
+    """Read a percentile's name: 99.9, `p99.9`, `p99_9`, `p(95)` or `99th`, as a share; None for any other name."""
+    found = re.fullmatch(r"p?\(?(\d{1,3}(?:[._]\d{1,7})?)(?:\)|th|%)?", str(name))
+    level = round(float(found[1].replace("_", ".")) / 100, 9) if found else 2.0
+    return level if level <= 1 else None
 
 
-def _oha(content: Mapping[str, Any]) -> list[ConsoleReport]:
-    """Read oha's `--output-format json`: seconds."""
-    whole, largest = _part(content, "summary"), _scaled(_part(content, "summary").get("slowest"), _S)
-    rows = _rows(_part(content, "latencyPercentiles"), _S, "p")
-    codes, failed = _part(content, "statusCodeDistribution"), _part(content, "errorDistribution")
-    lost = sum(_count(count) or 0 for name, count in failed.items() if name != _IN_FLIGHT)
-    requests = sum(_count(count) or 0 for count in codes.values()) + lost
-    elapsed_s = _number(whole.get("total"))
-    return [
-        ConsoleReport(
-            tool="oha",
-            duration_s=elapsed_s,
-            latency=_stats(_scaled(whole.get("average"), _S), None, largest),
-            latencies=Latencies(None, (*rows, (1.0, largest)) if largest is not None else rows),
-            requests=requests or None,
-            elapsed_s=elapsed_s,
-            non_2xx=(_bad(codes) or 0) + lost,
-            requests_per_s=_number(whole.get("requestsPerSec")),
-        )
-    ]
+def _codes(*path: str) -> Callable[[Json], Mapping[str, object]]:
+    return lambda content: _part(content, *path)
 
 
-def _bombardier(content: Mapping[str, Any]) -> list[ConsoleReport]:
-    """Read bombardier's `-o json`: microseconds."""
-    asked, result = _part(content, "spec"), _part(content, "result")
-    times = _part(result, "latency")
-    if not times:
-        return []
-    counts = {
-        name: _count(result.get(name)) or 0 for name in ("req1xx", "req2xx", "req3xx", "req4xx", "req5xx", "others")
-    }
-    elapsed_s, requests, largest = (
-        _number(result.get("timeTakenSeconds")),
-        sum(counts.values()),
-        _number(times.get("max")),
+def _pairs(rows: str, level: str, value: str, *path: str) -> Callable[[Json], Iterable[tuple[object, object]]]:
+    """Read percentiles that stand in a list of objects."""
+    return lambda content: (
+        (row.get(level), row.get(value)) for row in _list(_part({"": content}, "", *path).get(rows))
     )
-    rows, rate = _rows(_part(times, "percentiles"), 1.0, ""), _number(asked.get("rate"))
-    return [
-        ConsoleReport(
-            tool="bombardier",
-            command=CommandLine("bombardier", "bombardier", rate_rps=rate) if rate else None,
-            duration_s=_number(asked.get("testDurationSeconds")) or elapsed_s,
-            connections=_count(asked.get("numberOfConnections")),
-            latency=_stats(_number(times.get("mean")), _number(times.get("stddev")), largest),
-            latencies=Latencies(None, (*rows, (1.0, largest)) if largest is not None else rows),
-            requests=requests or None,
-            elapsed_s=elapsed_s,
-            non_2xx=requests - counts["req2xx"] - counts["req3xx"],
-            requests_per_s=requests / elapsed_s if requests and elapsed_s else None,
+
+
+def _named(*path: str) -> Callable[[Json], Iterable[tuple[object, object]]]:
+    """Read percentiles that are the keys of an object."""
+    return lambda content: _part(content, *path).items()
+
+
+def _artillerys(content: Json) -> Iterable[tuple[object, object]]:
+    times = _part(content, "aggregate", "summaries", "http.response_time")
+    return ((f"{name[:3]}.{name[3:]}" if len(name) > 3 else name, value) for name, value in times.items())
+
+
+def _counted(content: Json, prefix: str) -> Iterator[tuple[str, object]]:
+    counters = _part(content, "aggregate", "counters").items()
+    return ((name.removeprefix(prefix), count) for name, count in counters if name.startswith(prefix))
+
+
+def _gatlings(content: Json) -> Iterable[tuple[object, object]]:
+    """Return Gatling's percentiles: 50, 75, 95 and 99, unless gatling.conf names others."""
+    return ((level, _part(content, f"percentiles{at}").get("total")) for at, level in enumerate((50, 75, 95, 99), 1))
+
+
+_SUMMARIES = (
+    JsonSummary(  # its rate is the offered one, and its throughput leaves errors out
+        "vegeta", ("latencies", "throughput", "requests"), 1e-3,
+        "mean_us=latencies/mean max_us=latencies/max offered_rps=rate requests=requests elapsed_s=duration*1e-9 "
+        "after_s=wait*1e-9",
+        _named("latencies"), _codes("status_codes"),
+    ),
+    JsonSummary(
+        "oha", ("latencyPercentiles", "summary"), _S,
+        "mean_us=summary/average max_us=summary/slowest elapsed_s=summary/total requests_per_s=summary/requestsPerSec",
+        _named("latencyPercentiles"), _codes("statusCodeDistribution"),
+        lambda content: _sum(n for why, n in _part(content, "errorDistribution").items() if why != _IN_FLIGHT),
+    ),
+    JsonSummary(
+        "bombardier", ("spec", "result"), 1.0,
+        "mean_us=result/latency/mean stdev_us=result/latency/stddev max_us=result/latency/max offered_rps=spec/rate "
+        "duration_s=spec/testDurationSeconds connections=spec/numberOfConnections elapsed_s=result/timeTakenSeconds",
+        _named("result", "latency", "percentiles"),
+        lambda content: {name[3:]: n for name, n in _part(content, "result").items() if name[:3] == "req"},
+        lambda content: _sum((_part(content, "result").get("others"),)),
+    ),
+    JsonSummary(  # a rate of -1, or one that is no number, is a closed loop
+        "fortio", ("DurationHistogram",), _S,
+        "mean_us=DurationHistogram/Avg stdev_us=DurationHistogram/StdDev max_us=DurationHistogram/Max "
+        "offered_rps=RequestedQPS elapsed_s=ActualDuration*1e-9 connections=NumThreads "
+        "requests=DurationHistogram/Count requests_per_s=ActualQPS",
+        _pairs("Percentiles", "Percentile", "Value", "DurationHistogram"), _codes("RetCodes"),
+    ),
+    JsonSummary(  # what it calls errors had no response, and is in no other count
+        "autocannon", ("latency", "requests", "non2xx"), _MS,
+        "mean_us=latency/mean stdev_us=latency/stddev max_us=latency/max connections=connections "
+        "requests=requests/total elapsed_s=duration requests_per_s=requests/mean",
+        _named("latency"), lambda content: {"other": content.get("non2xx")},
+        lambda content: _count(content.get("errors")) or 0, lost_apart=True,
+    ),
+    JsonSummary(
+        "Artillery", ("aggregate",), _MS,
+        "mean_us=aggregate/summaries/http.response_time/mean max_us=aggregate/summaries/http.response_time/max "
+        "requests=aggregate/counters/http.requests begin_s=aggregate/firstCounterAt*1e-3 "
+        "end_s=aggregate/lastCounterAt*1e-3",
+        _artillerys,
+        lambda content: dict(_counted(content, "http.codes.")),
+        lambda content: _sum(n for _, n in _counted(content, "errors.")),
+    ),
+    JsonSummary(  # of before version 2
+        "Artillery", ("aggregate",), _MS,
+        "max_us=aggregate/latency/max requests=aggregate/requestsCompleted requests_per_s=aggregate/rps/mean",
+        _named("aggregate", "latency"), _codes("aggregate", "codes"),
+        lambda content: _sum(_part(content, "aggregate", "errors").values()), lost_apart=True,
+    ),
+    JsonSummary(  # of all responses, KO too
+        "Gatling", ("numberOfRequests", "percentiles1"), _MS,
+        "mean_us=meanResponseTime/total stdev_us=standardDeviation/total max_us=maxResponseTime/total "
+        "requests=numberOfRequests/total requests_per_s=meanNumberOfRequestsPerSecond/total",
+        _gatlings, lambda content: {"ko": _part(content, "numberOfRequests").get("ko")},
+    ),
+    JsonSummary(
+        "ghz", ("latencyDistribution", "statusCodeDistribution"), 1e-3,
+        "mean_us=average max_us=slowest offered_rps=options/rps connections=options/concurrency requests=count "
+        "elapsed_s=total*1e-9 requests_per_s=rps",
+        _pairs("latencyDistribution", "percentage", "latency"), _codes("statusCodeDistribution"),
+    ),
+    JsonSummary(
+        "truepace", ("schema", "latency_us", "requests"), 1.0,
+        "mean_us=latency_us/response/mean stdev_us=latency_us/response/stdev max_us=latency_us/response/max "
+        "connections=connections requests=requests/completed offered_rps=offered_rps requests_per_s=achieved_rps "
+        "duration_s=duration_s elapsed_s=elapsed_s",
+        _named("latency_us", "response"), lambda content: {"other": _part(content, "errors").get("status")},
+    ),
+)  # fmt: skip
+
+
+def _truepace(content: Json) -> Iterator[ConsoleReport]:
+    """Read our own generator's report: response times from the intended start, in a closed loop service times."""
+    closed, latencies = content.get("mode") == "closed", _part(content, "latency_us")
+    kind = "service" if closed else "response"
+    own = {
+        **content,
+        "latency_us": {"response": latencies.get(kind)},
+        "offered_rps": None if closed else content.get("offered_rps"),
+    }
+    errors, censored = _part(content, "errors"), _count(_part(content, "requests").get("censored"))
+    for run in _SUMMARIES[-1].read(own):
+        yield replace(
+            run,
+            latencies=replace(run.latencies, footer=Footer(total_count=_count(_part(latencies, kind).get("count")))),
+            threads=_count(content.get("threads")),
+            socket_errors=SocketErrors(
+                *(_count(errors.get(of)) or 0 for of in ("connect", "read", "write", "timeout"))
+            ),
+            closed_loop=closed,
+            interrupted=content.get("interrupted") is True,
+            extra=(f"censored {censored}",) if censored else (),
         )
-    ]
 
 
-def _memtier(content: Mapping[str, Any]) -> list[ConsoleReport]:
+def _k6(content: Json) -> Iterator[ConsoleReport]:
+    """Read k6's `--summary-export` or the data of its handleSummary: milliseconds; p90 and p95 unless more is asked."""
+
+    def values(name: str) -> Json:
+        return _part(content, "metrics", name, "values") or _part(content, "metrics", name)
+
+    times, sent = values("http_req_duration"), values("http_reqs")
+    if not times:
+        return
+    dropped, started = _count(values("dropped_iterations").get("count")), _count(values("iterations").get("count"))
+    requests, rate = _count(sent.get("count")), _number(sent.get("rate"))
+    levels = ((0.5 if name == "med" else _level(name), _number(value, _MS)) for name, value in times.items())
+    yield _run(
+        "k6",
+        {level: value for level, value in levels if level is not None and value is not None},
+        _number(times.get("avg"), _MS),
+        max_us=_number(times.get("max"), _MS),
+        offered_rps=rate * (1 + dropped / started) if dropped and started and rate else None,  # what was due
+        connections=_count(values("vus_max").get("max") or values("vus_max").get("value")),
+        requests=requests,
+        elapsed_s=requests / rate if requests and rate else None,
+        non_2xx=_count(values("http_req_failed").get("passes")),  # of the check "has it failed?"
+        requests_per_s=rate,
+        extra=(f"dropped_iterations: {dropped}",) if dropped else (),
+    )
+
+
+def _memtier(content: Json) -> Iterator[ConsoleReport]:
     """Read memtier_benchmark's `--json-out-file`: milliseconds, one output for each operation that was sent."""
     asked = _part(content, "configuration")
-    threads, clients = _count(asked.get("threads")), _count(asked.get("clients"))
-    limit = _number(asked.get("rate_limit"))
-    rate = limit * threads * clients if limit and threads and clients else None  # the limit is of one connection
-    reports = []
+    threads, clients, limit = _count(asked.get("threads")), _count(asked.get("clients")), asked.get("rate_limit")
+    connections = threads * clients if threads and clients else None
     for title in content:
-        if (section := memtier_section(title)) is None:
-            continue
-        stats = _part(content, title)
-        run_s = _scaled(_part(stats, "Runtime").get("Total duration"), 1e-3)
-        for operation, one in stats.items():
-            if operation in ("Runtime", "Totals") or not _count(_part(stats, operation).get("Count")):
-                continue
-            largest = _scaled(one.get("Max Latency"), _MS)
-            rows = _rows(_part(one, "Percentile Latencies"), _MS, "p")
-            reports.append(
-                ConsoleReport(
-                    tool="memtier_benchmark",
-                    command=CommandLine("memtier_benchmark", "memtier_benchmark", rate_rps=rate) if rate else None,
-                    duration_s=run_s,
+        section, stats = memtier_section(title), _part(content, title)
+        run_s = _number(_part(stats, "Runtime").get("Total duration"), 1e-3)
+        for operation in stats if section is not None else ():
+            one = _part(stats, operation)
+            if operation not in ("Runtime", "Totals") and _count(one.get("Count")):
+                levels = ((_level(name), _number(ms, _MS)) for name, ms in _part(one, "Percentile Latencies").items())
+                yield _run(
+                    "memtier_benchmark",
+                    {level: value for level, value in levels if level is not None and value is not None},
+                    _number(one.get("Average Latency"), _MS),
+                    max_us=_number(one.get("Max Latency"), _MS),
+                    offered_rps=(_number(limit) or 0.0) * (connections or 0) or None,  # the limit is of one connection
                     threads=threads,
-                    connections=threads * clients if threads and clients else None,
-                    latency=_stats(_scaled(one.get("Average Latency"), _MS), None, largest),
-                    latencies=Latencies(None, (*rows, (1.0, largest)) if largest is not None else rows),
+                    connections=connections,
                     requests=_count(one.get("Count")),
                     elapsed_s=run_s,
                     socket_errors=SocketErrors(_count(one.get("Connection Errors")) or 0, 0, 0, 0),
                     requests_per_s=_number(one.get("Ops/sec")),
                     operation=f"{operation}{section}",
                 )
-            )
-    return reports
 
 
-_SUMMARIES: tuple[tuple[tuple[str, ...], Callable[[Mapping[str, Any]], list[ConsoleReport]]], ...] = (
-    (("latencies", "throughput", "requests"), _vegeta),
-    (("latencyPercentiles", "summary"), _oha),  # which has metrics too
-    (("metrics",), _k6),
-    (("spec", "result"), _bombardier),
+def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
+    """Read nighthawk's JSON: its durations are texts in seconds; the results of all its workers are `global`."""
+    results = _list(content.get("results"))
+    whole = next((one for one in results if one.get("name") == "global"), {})
+    times = next((one for one in _list(whole.get("statistics")) if "request_to_response" in str(one.get("id"))), {})
+    counts = {str(one.get("name")): one.get("value") for one in _list(whole.get("counters"))}
+    levels = (
+        (_number(row.get("percentile")), _text_us(row.get("duration"))) for row in _list(times.get("percentiles"))
+    )
+    asked, workers = _part(content, "options"), max(1, len(results) - 1)
+    rate, overflow = _number(asked.get("requests_per_second")), _count(counts.get("benchmark.pool_overflow"))
+    if times:
+        yield _run(
+            "nighthawk",
+            {round(level, 9): value for level, value in levels if level is not None and value is not None},
+            _text_us(times.get("mean")),
+            _text_us(times.get("pstdev")),
+            _text_us(times.get("max")),
+            rate * workers if rate else None,  # each worker's own
+            connections=(_count(asked.get("connections")) or 0) * workers or None,
+            elapsed_s=units.time_s(str(whole.get("execution_duration"))),
+            requests=_count(times.get("count")),
+            non_2xx=_sum(counts.get(f"benchmark.http_{kind}") for kind in ("1xx", "4xx", "5xx", "xxx")),
+            extra=(f"dropped_iterations: {overflow}",) if overflow else (),
+        )
+
+
+def _text_us(value: object) -> float | None:
+    return units.go_time_us(str(value))
+
+
+def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
+    """Read k6's `--out json`, a sample a line: milliseconds."""
+    points = [_part(line, "data") for line in lines if line.get("metric") == "http_req_duration"]
+    took = [(_number(point.get("value"), _MS), _part(point, "tags")) for point in points]
+    yield from _sampled(
+        "k6", [(None, us, str(tags.get("status", "200"))[:1] in "23") for us, tags in took if us is not None], 1.0
+    )
+
+
+def _vegeta_results(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
+    """Read `vegeta encode`, a JSON object a request: nanoseconds."""
+    took = [(_number(line.get("latency"), 1e-3), str(line.get("code"))[:1] in "23") for line in lines]
+    yield from _sampled("vegeta", [(None, us, ok) for us, ok in took if us is not None], 1.0)
+
+
+#: Keys that an object has, and its reader; the first row whose keys are all there reads it.
+_OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]], ...] = (
+    (("schema", "latency_us"), _truepace),
+    *((summary.keys, summary.read) for summary in _SUMMARIES),
+    (("metrics",), _k6),  # which oha has too
     (("ALL STATS",), _memtier),
     (("configuration", "run information"), _memtier),
+    (("results", "options"), _nighthawk),
+    (
+        ("stats", "contents"),
+        lambda content: next(s for s in _SUMMARIES if s.tool == "Gatling").read(_part(content, "stats")),
+    ),
+)
+_BY_LINE: tuple[tuple[re.Pattern[str], Callable[[Iterable[Json]], Iterator[ConsoleReport]]], ...] = (
+    (re.compile(r'^\{"metric":\s?"|^\{"(?:type|data)":.{0,600}"metric":'), _k6_points),
+    (re.compile(r'^\{"attack":.{0,80}"seq":'), _vegeta_results),
+)
+_JSON_MARK = re.compile(
+    r'"(?:latencies|http_req_duration|latencyPercentiles|ALL STATS|DurationHistogram|numberOfRequests|truepace/1)"'
 )
 
 
-# CSV
+# Tables: a request a line, or an operation a line
+
+Row = Mapping[str, str]
 
 
-def _table(document: Document, read: Callable[[list[dict[str, str]]], list[ConsoleReport]]) -> FileOutputs:
-    lines = [line.text.lstrip("\ufeff") for line in document.lines if line.text.strip()]
-    try:
-        rows = [{k: v for k, v in row.items() if k is not None and v is not None} for row in csv.DictReader(lines)]
-        return _spanning(read(rows))
-    except csv.Error as error:
-        return FileOutputs(problem=Problem(1, f"a load tool's CSV that is damaged ({error}): not read"))
-
-
-def of_samples(times_us: Sequence[float]) -> tuple[Latencies, ThreadStats]:
-    """Summarise recorded latencies (microseconds, at least one): percentiles by nearest rank, mean and deviation."""
-    ordered = sorted(times_us)
-    count, mean = len(ordered), math.fsum(ordered) / len(ordered)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / count)
-    rows = tuple((level, ordered[min(count, max(1, math.ceil(level * count - 1e-9))) - 1]) for level in LEVELS)
-    return Latencies(None, rows), ThreadStats(mean, spread, ordered[-1], None)
-
-
-def _jtl(rows: list[dict[str, str]]) -> list[ConsoleReport]:
-    """Read JMeter's samples (.jtl): whole milliseconds, one output a label; sub-samples repeat their parent's time."""
-    by_label: dict[str, list[tuple[float, float, bool]]] = {}
+def _jmeter(rows: list[Row]) -> Iterator[ConsoleReport]:
+    """Read JMeter's samples (.jtl): whole milliseconds, one output a label."""
+    by_label: dict[str, list[tuple[float | None, float, bool]]] = {}
     threads = 0
     for row in rows:
-        at, took = _number(row.get("timeStamp")), _number(row.get("elapsed"))
-        if at is None or took is None:
-            continue  # a line that was cut
-        ok = row.get("success", "true").lower() == "true"
-        by_label.setdefault(row.get("label", ""), []).append((at, took, ok))
-        threads = max(threads, _count(row.get("allThreads")) or 0)
-    reports = []
+        at, took = _number(row.get("timeStamp")), _number(row.get("elapsed"), _MS)
+        if took is not None and row.get("label") is not None:  # else a line that was cut
+            ok = row.get("success", "true").lower() == "true"
+            by_label.setdefault(row.get("label", ""), []).append((at, took, ok))
+            threads = max(threads, _count(row.get("allThreads")) or 0)
     for label, samples in by_label.items():
-        latencies, stats = of_samples([took * _MS for _, took, _ in samples])
-        elapsed_s = (max(at + took for at, took, _ in samples) - min(at for at, _, _ in samples)) / 1e3
-        reports.append(
-            ConsoleReport(
-                tool="JMeter",
-                duration_s=elapsed_s or None,
-                connections=threads or None,
-                latency=stats,
-                latencies=latencies,
-                requests=len(samples),
-                elapsed_s=elapsed_s or None,
-                non_2xx=sum(not ok for _, _, ok in samples),
-                requests_per_s=len(samples) / elapsed_s if elapsed_s else None,
-                operation=label if len(by_label) > 1 else "",
-            )
-        )
-    return reports
+        operation = label if len(by_label) > 1 else ""
+        yield from _sampled("JMeter", samples, 1e-3, connections=threads or None, operation=operation)
 
 
-def _hey_samples(rows: list[dict[str, str]]) -> list[ConsoleReport]:
-    """Read hey's `-o csv`: seconds, a line a request; its offset is when the request was sent."""
-    found = [(_number(row.get("offset")), _number(row.get("response-time")), row) for row in rows]
-    samples = [(at, took, row) for at, took, row in found if took is not None]
-    if not samples:
-        return []
-    latencies, stats = of_samples([took * _S for _, took, _ in samples])
-    ends = [at + took for at, took, _ in samples if at is not None]
-    elapsed_s = max(ends) if ends else None
-    bad = sum(not row.get("status-code", "200").startswith(("2", "3")) for _, _, row in samples)
-    return [
-        ConsoleReport(
-            tool="hey",
-            duration_s=elapsed_s,
-            latency=stats,
-            latencies=latencies,
-            requests=len(samples),
-            elapsed_s=elapsed_s,
-            non_2xx=bad,
-            requests_per_s=len(samples) / elapsed_s if elapsed_s else None,
-        )
+def _jtl_xml(text: str) -> Iterator[ConsoleReport]:
+    """Read JMeter's samples as XML; samples within one repeat their parent's time."""
+    rows: list[Row] = []
+    depth = 0
+    for tag in _SAMPLE.finditer(text):
+        if not tag["end"] and not depth:
+            attributes = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(tag["attributes"])}
+            rows.append({full: attributes[short] for short, full in _XML_NAMES.items() if short in attributes})
+        depth = max(0, depth + (-1 if tag["end"] else 0 if tag["empty"] else 1))
+    return _jmeter(rows)
+
+
+_SAMPLE = re.compile(r"<(?P<end>/?)(?:httpSample|sample)\b(?P<attributes>[^<>]{0,5000}?)(?P<empty>/?)>")
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", "na": "allThreads"}
+
+
+def _hey(rows: list[Row]) -> Iterator[ConsoleReport]:
+    """Read hey's `-o csv`: seconds; its offset is when the request was sent."""
+    samples = [
+        (_number(row.get("offset")), took, row.get("status-code", "200").startswith(("2", "3")))
+        for row in rows
+        if (took := _number(row.get("response-time"), _S)) is not None
     ]
+    yield from _sampled("hey", samples, 1.0)
 
 
-def _redis(rows: list[dict[str, str]]) -> list[ConsoleReport]:
-    """Read redis-benchmark's `--csv`: milliseconds, a line a command."""
-    reports = []
-    for row in rows:
-        largest = _scaled(row.get("max_latency_ms"), _MS)
-        times = {name.removesuffix("_latency_ms"): value for name, value in row.items() if name.startswith("p")}
-        levels = _rows(times, _MS, "p")
-        reports.append(
-            ConsoleReport(
-                tool="redis-benchmark",
-                latency=_stats(_scaled(row.get("avg_latency_ms"), _MS), None, largest),
-                latencies=Latencies(None, (*levels, (1.0, largest)) if largest is not None else levels),
-                requests_per_s=_number(row.get("rps")),
-                operation=row.get("test", ""),
-            )
-        )
-    return reports
+def _k6_csv(rows: list[Row]) -> Iterator[ConsoleReport]:
+    """Read k6's `--out csv`: milliseconds, a sample of a metric a line."""
+    return _k6_points(
+        {"metric": row.get("metric_name"), "data": {"value": row.get("metric_value"), "tags": row}} for row in rows
+    )
 
 
-def _ab(rows: list[dict[str, str]]) -> list[ConsoleReport]:
+def _vegeta_csv(rows: list[Row]) -> Iterator[ConsoleReport]:
+    """Read `vegeta encode -to csv`: nanoseconds, without a head."""
+    samples = [
+        (_number(row.get("at")), took, row.get("code", "").startswith(("2", "3")))
+        for row in rows
+        if (took := _number(row.get("took"), 1e-3)) is not None
+    ]
+    yield from _sampled("vegeta", samples, 1e-9)
+
+
+def _ab_samples(rows: list[Row]) -> Iterator[ConsoleReport]:
+    """Read ab's `-g`: whole milliseconds, and whole seconds of the clock, from which no rate can be reckoned."""
+    samples = [(None, took, True) for row in rows if (took := _number(row.get("ttime"), _MS)) is not None]
+    yield from _sampled("ab", samples, 1.0)
+
+
+def _ab(rows: list[Row]) -> Iterator[ConsoleReport]:
     """Read ab's `-e`: milliseconds by per cent, with no number of requests."""
-    times = {row.get(_AB[0], ""): row.get(_AB[1]) for row in rows}
-    levels = _rows(times, _MS, "")
-    return [ConsoleReport(tool="ab", latencies=Latencies(None, levels))] if levels else []
+    levels = ((_level(row.get("Percentage served")), _number(row.get("Time in ms"), _MS)) for row in rows)
+    if known := {level: value for level, value in levels if level is not None and value is not None}:
+        yield _run("ab", known)
 
 
-_TABLES: dict[tuple[str, ...], Callable[[list[dict[str, str]]], list[ConsoleReport]]] = {
-    _JTL: _jtl,
-    _HEY: _hey_samples,
-    _REDIS: _redis,
-    _AB: _ab,
-}
+def _redis(rows: list[Row]) -> Iterator[ConsoleReport]:
+    """Read redis-benchmark's `--csv`: milliseconds, a line a command."""
+    for row in rows:
+        levels = ((_level(name.removesuffix("_latency_ms")), _number(ms, _MS)) for name, ms in row.items())
+        yield _run(
+            "redis-benchmark",
+            {level: us for level, us in levels if level is not None and us is not None},
+            _number(row.get("avg_latency_ms"), _MS),
+            max_us=_number(row.get("max_latency_ms"), _MS),
+            requests_per_s=_number(row.get("rps")),
+            operation=row.get("test", ""),
+        )
 
 
-# HdrHistogram logs
+def _locust(rows: list[Row]) -> Iterator[ConsoleReport]:
+    """Read Locust's …_stats.csv: milliseconds, of which it rounds percentiles; all requests where it sums them up."""
+    whole = [row for row in rows if row.get("Name") == "Aggregated"] or rows
+    for row in whole:
+        requests, rate = _count(row.get("Request Count")), _number(row.get("Requests/s"))
+        most = _number(row.get("Max Response Time"), _MS)
+        levels = ((_level(name), _number(ms, _MS)) for name, ms in row.items() if name.endswith("%"))
+        yield _run(
+            "Locust",
+            {level: min(us, most or us) for level, us in levels if level is not None and us is not None},
+            _number(row.get("Average Response Time"), _MS),
+            max_us=most,
+            requests=requests,
+            requests_per_s=rate,
+            non_2xx=_count(row.get("Failure Count")),
+            operation=row.get("Name", "") if len(whole) > 1 else "",
+        )
+
+
+#: Columns that a table's head has, and its reader; the names of columns that have no head.
+_TABLES: tuple[tuple[frozenset[str], Callable[[list[Row]], Iterator[ConsoleReport]]], ...] = (
+    (frozenset({"timeStamp", "elapsed"}), _jmeter),
+    (frozenset({"response-time", "DNS+dialup"}), _hey),
+    (frozenset({"metric_name", "timestamp", "metric_value"}), _k6_csv),
+    (frozenset({"test", "rps"}), _redis),
+    (frozenset({"Percentage served", "Time in ms"}), _ab),
+    (frozenset({"starttime", "seconds", "ctime", "ttime"}), _ab_samples),
+    (frozenset({"Type", "Name", "Request Count", "Failure Count"}), _locust),
+)
+_HEADLESS: tuple[tuple[re.Pattern[str], tuple[str, ...], Callable[[list[Row]], Iterator[ConsoleReport]]], ...] = (
+    (
+        re.compile(r"^\d{13}(?P<by>[,;\t|])\d{1,9}(?P=by)[^\n]{1,1500}(?P=by)(?:true|false)(?P=by)"),
+        ("timeStamp", "elapsed", "label", "code", "message", "thread", "type", "success", "why", "bytes"),
+        _jmeter,
+    ),
+    (re.compile(r"^\d{19}(?P<by>,)\d{1,3},\d{1,15},\d+,\d+,"), ("at", "code", "took"), _vegeta_csv),
+)
+
+
+def _table(document: Document, first: str) -> FileOutputs | None:
+    """Read a table by its head, whatever separates its columns and in whatever order they stand."""
+    separator = max(",;\t|", key=first.count)
+    head = [name.strip('" ') for name in first.split(separator)]
+    reader = next((read for names, read in _TABLES if names <= set(head)), None)
+    names: Sequence[str] | None = None
+    if reader is None:
+        for mark, columns, read in _HEADLESS:
+            if match := mark.match(first):
+                reader, names, separator = read, columns, match["by"]
+                break
+    if reader is None:
+        return None
+    lines = (line for line in document.text.lstrip("\ufeff \t\r\n").splitlines() if line.strip())
+    rows = csv.DictReader(lines, fieldnames=names, delimiter=separator)
+    return _of(reader([{name: value for name, value in row.items() if name and value is not None} for row in rows]))
+
+
+# HdrHistogram: logs of intervals, and percentiles of one distribution
+
+_HDR_LOG = re.compile(r'^(?:#\[Histogram log format version|#\[StartTime|"StartTimestamp"|#\[BaseTime)', re.MULTILINE)
+_HGRM = re.compile(r"^\s*Value(?:\((?P<unit>ns|us|ms|s)\))?\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)")
+_HGRM_ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+(\d[\d.]*|inf|Infinity))?\s*$")
+_JTL_XML = re.compile(r"<testResults\b")
+
+
+def _hgrm(text: str) -> Iterator[ConsoleReport]:
+    """Read percentiles as HdrHistogram prints them: in the unit of their head, else in milliseconds, as our own."""
+    first, *lines = text.lstrip("\ufeff \r\n").splitlines()
+    head = _HGRM.match(first)
+    named = head["unit"] if head else None
+    in_ms = units.TIME_US[named or "ms"] / _MS
+    rows = []
+    for line in lines:
+        if match := _HGRM_ROW.match(line):
+            inverse = units.number((match[4] or "inf").replace("Infinity", "inf"))
+            rows.append(SpectrumRow(float(match[1]) * in_ms, float(match[2]), int(match[3]), inverse))
+    if not rows:
+        return
+    footer = re.search(r"Buckets\s*=\s*(\d{1,9})", text)
+    ours = footer is not None and int(footer[1]) == BUCKETS_OF_TRUEPACE and not named
+    counted = re.search(r"Total count\s*=\s*(\d{1,18})", text)
+    count = int(counted[1]) if counted else rows[-1].total_count
+    whole = Latencies(None, (), tuple(rows), Footer(total_count=count))
+    levels = tuple((level, us) for level in _known(count) if (us := whole.at(level)) is not None)
+    yield ConsoleReport(
+        tool="truepace" if ours else "vegeta" if named else "HdrHistogram",
+        latencies=replace(whole, rows=levels),
+        requests=count,
+        extra=() if ours or named else ("the unit of the values is not stated: read as milliseconds",),
+    )
 
 
 def _hdr_log(document: Document) -> FileOutputs:
-    """Read an interval log: all its intervals of a tag as one distribution."""
+    """Read an interval log: all its intervals of a tag as one distribution; nothing where its unit is not known."""
     from runners.errors import ReadError
     from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
 
@@ -413,7 +717,10 @@ def _hdr_log(document: Document) -> FileOutputs:
         log = read_hdr_log(document.path)
     except ReadError as error:
         return FileOutputs(problem=Problem(0, f"an HdrHistogram log that can't be read: {error.cause}"))
-    return _spanning(list(_tags(log)))
+    if not log.unit_stated:
+        remedy = "say it in a comment, e.g. #[values in microseconds]"
+        return FileOutputs(problem=Problem(1, f"an HdrHistogram log that does not say its unit: not read; {remedy}"))
+    return _of(_tags(log))
 
 
 def _tags(log: Any) -> Iterator[ConsoleReport]:
@@ -421,17 +728,14 @@ def _tags(log: Any) -> Iterator[ConsoleReport]:
         samples = log.merged(kind)
         if not samples.total:
             continue
-        ends = [each.t_s + each.duration_s for each in log.intervals if each.kind == kind]
-        elapsed_s = max(ends) - min(each.t_s for each in log.intervals if each.kind == kind)
-        rows = tuple((level, float(samples.percentile(level))) for level in LEVELS)
-        yield ConsoleReport(
-            tool="HdrHistogram",
-            duration_s=elapsed_s or None,
-            latency=ThreadStats(None, None, float(samples.max_us), None),
-            latencies=Latencies(None, rows),
+        own = [interval for interval in log.intervals if interval.kind == kind]
+        elapsed_s = max(one.t_s + one.duration_s for one in own) - min(one.t_s for one in own)
+        yield _run(
+            "HdrHistogram",
+            {level: float(samples.percentile(level)) for level in _known(int(samples.total))},
+            max_us=float(samples.max_us),
+            footer=Footer(total_count=int(samples.total)),
             requests=int(samples.total),
             elapsed_s=elapsed_s or None,
-            requests_per_s=samples.total / elapsed_s if elapsed_s else None,
             operation=kind if len(log.kinds) > 1 else "",
-            extra=() if log.unit_stated else ("the unit of the values is not stated: read as microseconds",),
         )

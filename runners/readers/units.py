@@ -1,6 +1,6 @@
-"""Numbers with units as wrk and wrk2 print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`.
+"""Numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`, `0.5 secs`.
 
-Both tools step to the next unit at 85 % of it and print two decimals, so `0.93ms` and `930.00us` are one value.
+wrk and wrk2 step to the next unit at 85 % of it and print two decimals, so `0.93ms` and `930.00us` are one value.
 Kilobytes are 1024 bytes. Programs in Go print times of several units: `3m59.9s`. Each reader gives None for what is no
 number, and NaN or infinity where the tool printed that.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-_NUMBER = r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+|nan|inf))"
+_NUMBER = r"(?P<number>[+-]?(?:\d{1,18}(?:\.\d*)?|\.\d+|nan|inf))"
 _BARE = re.compile(rf"^{_NUMBER}$", re.IGNORECASE)
 _TIME = re.compile(rf"^{_NUMBER}(?P<unit>us|μs|µs|ms|s|m|h)$", re.IGNORECASE)
 _COUNT = re.compile(rf"^{_NUMBER}(?P<unit>[kKMGTP]?)$", re.IGNORECASE)
@@ -57,15 +57,16 @@ def size_bytes(text: str) -> float | None:
     return _scaled(match, 1024.0 ** _POWERS[match["unit"].lower()]) if match else None
 
 
-_GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
+_PART = re.compile(r"(\d{1,15}(?:\.\d{1,12})?)(ns|us|µs|μs|ms|s|m|h)")
 _CUT = re.compile(r"\d+\.\d+m")
 
 
 def go_time_us(text: str) -> float | None:
-    """Read a duration as Go prints it: `3m59.9s`, `681.09ms`, `0s`."""
-    parts = _GO_PART.findall(text.strip())
-    if _CUT.fullmatch(text.strip()):
+    """Read a duration as Go prints it, or with a word for its unit: `3m59.9s`, `681.09ms`, `0s`, `1.5 secs`."""
+    bare = re.sub(r"\s|(?<=s)ecs?$", "", text.replace(",", ""))
+    parts = _PART.findall(bare)
+    if _CUT.fullmatch(bare):
         return None  # Go prints no fraction of a minute: a line was cut within `ms`
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+    if not parts or "".join(number + unit for number, unit in parts) != bare:
         return None
     return sum(float(number) * TIME_US[unit] for number, unit in parts)

@@ -27,6 +27,7 @@ from runners.storage.step_folder import EITHER_NAME
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output; what a script prints again and again is one of them
 BEYOND = 1.02  # of its rate, what a run may achieve
+BUCKETS_OF_TRUEPACE = 32  # of its histogram, which is in nanoseconds; wrk2's has 27
 MOST_PENDING = 2_000  # lines, however alike
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
@@ -50,7 +51,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "spectrum": rf"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+{_N}\s+(\d+\.\d+|inf)\s*$",
         "running": r"Running (\S+) test @ (\S+)",
         "threads": rf"{_GROUPED} threads and {_GROUPED} connections",
-        "calibration": rf"Thread calibration: mean lat\.: {_V}, rate sampling interval: {_V}",
+        "calibration": r"Thread calibration: mean lat\.: ([^,]{1,30}), rate sampling interval: (\S{1,30}(?: m?sec)?)",
         "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+(\S+)",
         "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
         "per_thread": rf"^\s*Req/Sec\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
@@ -200,6 +201,12 @@ def _count(text: str) -> int:
     return int(text.replace(",", ""))
 
 
+def _calibrated(text: str) -> float | None:
+    """Read a time as versions of wrk2 print it: `9.747ms`, `9747 usec`, `-nanus`."""
+    value = units.time_us(text)
+    return units.go_time_us(text) if value is None else value
+
+
 def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
     builder.in_uncorrected = "ncorrected" in (match[1] or "")
     builder.current.label = (match[1] or "").removeprefix("HdrHistogram - ") or None
@@ -216,7 +223,7 @@ def _take_row(builder: _Builder, match: re.Match[str]) -> None:
 _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "running": lambda b, m: b.said.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
     "threads": lambda b, m: b.said.update(threads=_count(m[1]), connections=_count(m[2])),
-    "calibration": lambda b, m: b.calibrations.append(Calibration(units.time_us(m[1]), units.time_us(m[2]))),
+    "calibration": lambda b, m: b.calibrations.append(Calibration(_calibrated(m[1]), _calibrated(m[2]))),
     "stats_head": lambda b, m: setattr(b, "third", m[1]),
     "latency": lambda b, m: b.said.update(latency=_stats(m, units.time_us, b.third == "Max")),
     "per_thread": lambda b, m: b.said.update(requests_per_thread=_stats(m, units.count)),
@@ -260,7 +267,8 @@ def _recognise(line: str) -> tuple[str, re.Match[str]] | None:
 
 def _tool(report: ConsoleReport) -> str | None:
     named = report.command.tool if report.command else None
-    if report.extra or named == "truepace":
+    footer = report.latencies.footer
+    if report.extra or named == "truepace" or (footer and footer.buckets == BUCKETS_OF_TRUEPACE):
         return "truepace"
     if report.calibrations or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
         return "wrk2"

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from runners.audit.rule import Seen, achieved_rps, dead_connections, fell_short, finite, has_queue, rule_of_output
+from runners.audit.rule import (
+    Group,
+    Seen,
+    achieved_rps,
+    dead_connections,
+    fell_short,
+    finite,
+    has_queue,
+    is_of_no_run,
+    largest_us,
+    mean_us,
+    opened,
+    rule,
+    rule_of_group,
+)
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.finding import Severity
-from runners.readers.other_tools import MEAN_OF_INTERVALS
 from runners.readers.output import Output
-from runners.readers.scenario_tools import NEGATIVE
+from runners.readers.summaries import NEGATIVE
+from runners.readers.tools import WRK, facts
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
 BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
 INVENTED = 0.03
 MOST_OF_HEY = 1_000_000  # responses that hey keeps
 OF_THE_MEAN = 0.1  # by which percentiles of a sketch, or of part of the responses, may miss the mean
+ENOUGH_ROWS = 4  # percentiles; outputs that agree in fewer may be two
+MOST_COMPARED = 60  # outputs that are alike
 WHOLE_US = 1_000.0  # and by what whole milliseconds round
 
 
@@ -31,12 +47,12 @@ def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
     return 0.005 * unit
 
 
-@rule_of_output("SUM001", "rate-mismatch", Severity.ERROR, "publish the output as it was printed")
+@rule("SUM001", "rate-mismatch", Severity.ERROR, "publish the output as it was printed")
 def _rate_mismatch(output: Output) -> Iterator[Seen]:
     """Requests by duration is not Requests/sec."""
     report = output.report
     requests, elapsed, rate = report.requests, finite(report.elapsed_s), achieved_rps(output)
-    if requests is None or not elapsed or rate is None or output.tool in MEAN_OF_INTERVALS:
+    if requests is None or not elapsed or rate is None or facts(output.tool).mean_of_intervals or is_of_no_run(output):
         return
     reckoned = requests / elapsed
     if output.tool == "hey" and requests == MOST_OF_HEY and rate > reckoned:
@@ -62,7 +78,7 @@ def _descents(latencies: Latencies) -> Iterator[str]:
             yield f"{after.value_ms:g} ms at {after.percentile:g} after {row.value_ms:g} ms at {row.percentile:g}"
 
 
-@rule_of_output("SUM002", "not-ascending", Severity.ERROR, "publish the output as it was printed")
+@rule("SUM002", "not-ascending", Severity.ERROR, "publish the output as it was printed")
 def _not_monotonic(output: Output) -> Iterator[Seen]:
     """Percentiles that do not ascend."""
     found = [*_descents(output.report.latencies), *_descents(output.report.uncorrected)]
@@ -197,7 +213,7 @@ def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, wri
         yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
 
 
-@rule_of_output(
+@rule(
     "SUM003",
     "counts-that-disagree",
     Severity.ERROR,
@@ -209,28 +225,30 @@ def _mismatch(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, evidence)
 
 
-@rule_of_output("SUM004", "invented-samples", Severity.NOTE, "quote the median, or measure with an open loop")
+@rule(
+    "SUM004",
+    "invented-samples",
+    Severity.NOTE,
+    "quote the median, or measure with an open loop",
+)
 def _invented_samples(output: Output) -> Iterator[Seen]:
     """wrk's mean is longer than its rate allows: it holds samples that were not taken.
 
     In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9).
     """
-    report, rate = output.report, achieved_rps(output)
-    mean = finite(report.latency.mean) if report.latency else None
-    connections, threads = output.connections, output.threads
-    if output.tool != "wrk" or not mean or not rate or not connections:
+    rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
+    if output.tool != WRK or not mean or not rate or not connections or output.report.socket_errors:
         return
-    opened = connections // threads * threads if threads else connections
-    reckoned = opened / mean * 1e6
+    reckoned = connections / mean * 1e6
     if reckoned >= rate * (1 - INVENTED):
         return
     text = (
-        f"{write.count(opened)} connections at a mean of {write.latency(mean)} can have {reckoned:.2f} responses a "
-        f"second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and the mean and the "
-        "high percentiles hold them"
+        f"{write.count(connections)} connections at a mean of {write.latency(mean)} can have {reckoned:.2f} responses "
+        f"a second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and mean and high "
+        "percentiles hold them"
     )
     evidence: dict[str, write.Value] = {
-        "connections": opened,
+        "connections": connections,
         "mean_us": mean,
         "reckoned_rps": round(reckoned, 2),
         "requests_per_s": rate,
@@ -238,4 +256,62 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-RULES = (_rate_mismatch, _not_monotonic, _mismatch, _invented_samples)
+@rule(
+    "SUM005", "time-of-no-run", Severity.ERROR, "measure again: neither rate nor latency may be quoted from this output"
+)
+def _no_run(output: Output) -> Iterator[Seen]:
+    """The elapsed time can't be that of the run."""
+    elapsed, asked, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
+    if not is_of_no_run(output) or elapsed is None or asked is None:
+        return
+    text = (
+        f"{write.several(output.report.requests or 0, 'request')} in {write.seconds(elapsed)} of a run of "
+        f"{write.seconds(asked)}"
+        + (f", with responses of {write.latency(largest)}" if (largest := largest_us(output)) else "")
+    )
+    yield Seen(output, f"{text}: its rate is of no run", {"elapsed_s": elapsed, "duration_s": asked, "rate": rate})
+
+
+def _rows(output: Output) -> tuple[tuple[float, float], ...]:
+    return output.report.latencies.rows
+
+
+@rule_of_group("DOC003", "one-output-twice", Severity.ERROR, "put the second run's own output in its place")
+def _same_output(group: Group) -> Iterator[Seen]:
+    """One output is given for two different loads."""
+    alike: dict[object, list[Output]] = {}
+    for output in group:
+        if len(_rows(output)) >= ENOUGH_ROWS:
+            alike.setdefault(_rows(output), []).append(output)
+    for outputs in alike.values():
+        for first, second in combinations(outputs[:MOST_COMPARED], 2):
+            for say, one, other in (
+                (write.rate, first.offered_rps, second.offered_rps),
+                (_connections, first.connections, second.connections),
+            ):
+                if one and other and one != other:
+                    said = f"given there for {say(one)} and here for {say(other)}"
+                    yield Seen(second, f"it is the output of {first.place} once more, {said}", {"first": first.place})
+                    break
+    yield from _given_twice(group)
+
+
+def _given_twice(group: Group) -> Iterator[Seen]:
+    """Find an output that stands for another of a series too: its counts and latencies agree to the last digit."""
+    places: dict[object, int] = {}
+    for index, output in enumerate(group):
+        report = output.report
+        if report.requests and report.requests_per_s and report.latency and report.latency.mean:
+            figures = (report.requests, report.requests_per_s, report.latency, _rows(output))
+            same = places.setdefault((*figures, output.offered_rps, output.connections), index)
+            if index - same > 1:
+                between = write.several(index - same - 1, "other output")
+                text = f"it is the output of {group[same].place} once more, with {between} between"
+                yield Seen(output, text, {"first": group[same].place})
+
+
+def _connections(count: float) -> str:
+    return write.several(round(count), "connection")
+
+
+RULES = (_rate_mismatch, _not_monotonic, _mismatch, _invented_samples, _no_run, _same_output)

@@ -6,11 +6,22 @@ import math
 import re
 from collections.abc import Iterator
 
-from runners.audit.rule import WRK2_WARM_UP_S, Seen, achieved_rps, finite, rule_of_output, warm_up_s
+from runners.audit.rule import (
+    WRK2_WARM_UP_S,
+    Seen,
+    achieved_rps,
+    finite,
+    is_of_no_run,
+    more_percentiles,
+    opening_s,
+    rule,
+    warm_up_s,
+)
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.finding import Severity
 from runners.readers.output import Output
+from runners.readers.tools import TRUEPACE, WRK2, is_like_wrk
 
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
@@ -20,12 +31,8 @@ _COMPLAINT = re.compile(
     r"|total of \d+ requests completed|insufficient|could(?: not|n't)|not found|too many|exceeded|segmentation|killed"
     r"|panic|denied)\b"
 )
-BELOW_LINES = 15
-LEAST_PERCENTILES = 2
-#: A percentile as a script of wrk prints it: `99,98168`, `p90: 12.1 ms`, `99%,1061`.
-_PERCENTILE = re.compile(
-    r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
-)
+ENDED_EARLY, SAME_DURATION = 0.9, 0.05
+OPENING, LEAST_OPENING_S = 0.1, 1.0
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
 
 
@@ -42,13 +49,13 @@ def not_a_number(report: ConsoleReport) -> list[str]:
     return found
 
 
-@rule_of_output("RUN001", "too-short", Severity.ERROR, "run at least 30 s: wrk2 spends the first 10 s on calibration")
+@rule("RUN001", "too-short", Severity.ERROR, "run at least 30 s: wrk2 spends the first 10 s on calibration")
 def _too_short(output: Output) -> Iterator[Seen]:
     """The run is too short for wrk2 to calibrate."""
     duration, broken = finite(output.duration_s), not_a_number(output.report)
-    if output.tool != "wrk2":
+    if output.tool != WRK2:
         broken = []
-    short = output.tool == "wrk2" and duration is not None and duration <= WRK2_WARM_UP_S
+    short = output.tool == WRK2 and duration is not None and duration <= WRK2_WARM_UP_S
     if not short and not broken:
         return
     parts = []
@@ -60,13 +67,19 @@ def _too_short(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
 
 
-@rule_of_output(
+@rule(
     "RUN002", "connections-lost", Severity.WARNING, "choose a number of connections that is a multiple of the threads"
 )
 def _lost_connections(output: Output) -> Iterator[Seen]:
     """Connections are lost because they do not divide among the threads."""
     threads, connections = output.threads, output.connections
-    if output.tool == "truepace" or not threads or not connections or connections % threads == 0:
+    if (
+        output.tool == TRUEPACE
+        or not is_like_wrk(output.tool)
+        or not threads
+        or not connections
+        or connections % threads == 0
+    ):
         return
     opened = connections // threads * threads
     text = (
@@ -76,7 +89,7 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"connections": connections, "threads": threads, "opened": opened})
 
 
-@rule_of_output("RUN003", "diagnostics", Severity.WARNING, "read it; keep standard error apart from the output")
+@rule("RUN003", "diagnostics", Severity.WARNING, "read it; keep standard error apart from the output")
 def _diagnostics(output: Output) -> Iterator[Seen]:
     """The generator, or the terminal, says something between the lines of the output."""
     lines = [line for line in output.report.diagnostics if _COMPLAINT.search(line)]
@@ -91,7 +104,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 def left_out(output: Output) -> int | None:
     """Requests that had a response and are not in the histogram."""
     recorded, requests = output.report.latencies.count, output.report.requests
-    if output.tool != "wrk2" or recorded is None or requests is None:
+    if output.tool != WRK2 or recorded is None or requests is None:
         return None
     return requests - recorded
 
@@ -102,7 +115,7 @@ def left_out_by_warm_up(output: Output) -> float | None:
     return rate * warm_up_s(output) if rate else None
 
 
-@rule_of_output(
+@rule(
     "RUN004",
     "warm-up-left-out",
     Severity.NOTE,
@@ -121,27 +134,57 @@ def _warm_up(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
 
 
-@rule_of_output(
-    "RUN005", "cut-output", Severity.WARNING, "publish the whole output; with wrk2 add -L, with wrk --latency"
-)
+@rule("RUN005", "cut-output", Severity.WARNING, lambda output: f"publish the whole output; {more_percentiles(output)}")
 def _cut(output: Output) -> Iterator[Seen]:
     """The output is cut, or was asked for less than a reader needs."""
-    missing = [part for part in output.missing if not part.startswith("percentiles (") or not _of_a_script(output)]
-    if not missing or output.columns > 1 or _only_percentiles(output.report):
-        return  # a bare table of percentiles is SMP002
-    yield Seen(output, f"the output lacks {write.listed(missing)}", {"missing": len(missing)})
+    report = output.report
+    uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
+    if not output.missing or output.columns > 1 or uncounted:
+        return  # that a bare table of percentiles lacks their number is SMP002
+    text, each, threads = f"the output lacks {write.listed(output.missing)}", report.requests_per_thread, output.threads
+    mean = finite(each.mean) if each else None
+    if report.requests_per_s is None and mean and threads and threads > 1:
+        text += (
+            f"; Req/Sec is of one of {threads} threads: {write.rate(mean)} is about {write.rate(threads * mean)} in all"
+        )
+    yield Seen(output, text, {"missing": len(output.missing)}, size=len(output.missing))
 
 
-def _of_a_script(output: Output) -> bool:
-    """Tell whether a script of wrk prints percentiles below its output, as the example `report.lua` does."""
-    last = output.report.last_line
-    near = (line.text for line in output.prose if 0 < line.number - last <= BELOW_LINES)
-    return sum(1 for text in near if _PERCENTILE.match(text)) >= LEAST_PERCENTILES
+@rule("RUN007", "stopped-early", Severity.WARNING, "let the run go on to its end, or say for how long it ran")
+def _stopped(output: Output) -> Iterator[Seen]:
+    """The run ended before its time, as one that is stopped by ^C."""
+    elapsed, asked = finite(output.report.elapsed_s), finite(output.report.duration_s)
+    early = elapsed is not None and asked is not None and elapsed < ENDED_EARLY * asked and not is_of_no_run(output)
+    if (early or output.report.interrupted) and elapsed is not None and asked is not None:
+        text = f"it ran for {write.seconds(elapsed)} of {write.seconds(asked)}"
+        yield Seen(output, text, {"elapsed_s": elapsed, "duration_s": asked}, size=1 - elapsed / asked)
 
 
-def _only_percentiles(report: ConsoleReport) -> bool:
-    rated = report.requests is not None or report.requests_per_s is not None
-    return bool(report.latencies.rows) and report.latency is None and not rated
+@rule(
+    "RUN008",
+    "slow-to-open",
+    Severity.WARNING,
+    "use more threads or fewer connections, and run for much longer than they take to open",
+)
+def _slow_to_open(output: Output) -> Iterator[Seen]:
+    """wrk2 opens its connections one by one, and the rate is not offered until they are open."""
+    opening, duration = opening_s(output), finite(output.duration_s)
+    if duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
+        text = (
+            f"wrk2 opens a thread's connections one in 5 ms: {write.count(output.connections)} over "
+            f"{write.several(output.threads or 1, 'thread')} take {write.seconds(opening)} "
+            f"of {write.seconds(duration)}, in which less than the rate is offered"
+        )
+        yield Seen(output, text, {"opening_s": opening, "duration_s": duration}, size=opening / duration)
 
 
-RULES = (_too_short, _lost_connections, _diagnostics, _warm_up, _cut)
+@rule("RUN009", "another-commands-output", Severity.WARNING, "give the command that this output is of")
+def _other_command(output: Output) -> Iterator[Seen]:
+    """The command says another duration than the output."""
+    asked, ran = output.report.command.duration_s if output.report.command else None, output.report.duration_s
+    if asked and ran and abs(asked / ran - 1) > SAME_DURATION and is_like_wrk(output.tool):
+        text = f"the command runs for {write.seconds(asked)}, and the output for {write.seconds(ran)}"
+        yield Seen(output, text, {"asked_s": asked, "ran_s": ran}, size=abs(asked - ran))
+
+
+RULES = (_too_short, _other_command, _stopped, _slow_to_open, _lost_connections, _diagnostics, _cut, _warm_up)

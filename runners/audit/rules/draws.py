@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from runners.audit.rule import Group, Seen, rule, rule_of_output
+from runners.audit.rule import Group, Seen, rule, rule_of_group
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.output import Output
@@ -40,6 +40,7 @@ _MASK = (1 << 64) - 1
 _COMPONENTS = ((63, 31, 18), (58, 19, 28), (55, 24, 7), (47, 21, 8))
 _WARM_UP = 10
 _LANES = 4_096
+_SIZES = (1 << 14, 1 << 18, 1 << 21, 9 << 19)  # of sequences that are kept
 _MANTISSA, _ONE = 0x000F_FFFF_FFFF_FFFF, 0x3FF0_0000_0000_0000
 
 
@@ -113,7 +114,7 @@ def _sequence(size: int) -> Draws:
 
 def fractions(count: int) -> Draws:
     """What the first `count` calls of `math.random()` give, in [0, 1)."""
-    size = 1 << max(14, (count - 1).bit_length())
+    size = next((size for size in _SIZES if size >= count), count)
     return _sequence(size)[:count]
 
 
@@ -211,7 +212,7 @@ def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = (
     return None
 
 
-@rule_of_output(
+@rule(
     "ERR002",
     "errors-of-unseeded-random",
     Severity.WARNING,
@@ -263,15 +264,14 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
     return tuple(sorted({int(match[1]) for match in _RANDOM.finditer(text)} - {0, 1}))
 
 
-@lru_cache(maxsize=4)
-def _first_written(keys: int) -> npt.NDArray[np.int64]:
+@lru_cache(maxsize=1)  # 18 MB
+def _first_written(keys: int) -> npt.NDArray[np.int32]:
     """For each draw, after how many writes its key is there, if a write draws a key and then a value."""
-    drawn = integers(MOST_DRAWS, keys)
-    never = len(drawn)
-    first = np.full(keys + 1, never, dtype=np.int64)
+    drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
+    first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
-    first[written] = np.arange(len(written) - 1, -1, -1)
-    written_at: npt.NDArray[np.int64] = first[drawn]
+    first[written] = np.arange(len(written) - 1, -1, -1, dtype=np.int32)
+    written_at: npt.NDArray[np.int32] = first[drawn]
     return written_at
 
 
@@ -287,7 +287,7 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
     return writes if 0 < writes < MOST_DRAWS // 2 else None
 
 
-@rule(
+@rule_of_group(
     "ERR003",
     "keys-drawn-as-values",
     Severity.WARNING,

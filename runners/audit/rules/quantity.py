@@ -3,54 +3,50 @@
 from __future__ import annotations
 
 import re
-import sys
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from runners.audit.rule import Group, Seen, fell_short, has_queue, largest_us, rule, rule_of_output, samples
+from runners.audit.rule import (
+    Group,
+    Seen,
+    fell_short,
+    has_queue,
+    is_of_no_run,
+    largest_us,
+    rule,
+    rule_of_group,
+    samples,
+)
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
-from runners.readers.documents import Line
 from runners.readers.finding import Severity
-from runners.readers.other_tools import OTHER_TOOLS, TIMEOUTS_S
 from runners.readers.output import Output
+from runners.readers.tools import facts, is_like_wrk
 
 AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up
 JUST_OVER = 1.001  # by which a timer may be late
 WHOLE_RUN = 0.9
-_LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
+ASKED_FOR = 0.99
 JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
 LEAST_AGREEING = 4  # percentiles
 Rows = tuple[tuple[float, float], ...]
 MEDIAN = 0.5  # rests on half of the samples, however few they are
-TABLE_LINES = 8  # from the first percentile of a table to its rate
-_COUNTED = re.compile(r"\b(?:(?:total|number of) (?:\w+ )?requests?|всего запросов|http_reqs)\W{1,20}\d", re.IGNORECASE)
-#: By which a reader can reckon, roughly, how many samples an author's own figures rest on.
-_RATE_OR_COUNT = re.compile(r"(?i)\d.*(?:requests|req/s|rps|qps|запрос)|(?:requests|req/s|rps|qps|запрос).*\d")
-_RATE = re.compile(r"(?i)^\W*req(?:uest)?s?/s(?:ec)?\b\W*\d")
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
 @rule("SMP001", "few-samples-beyond", Severity.WARNING, "run longer, or leave the percentile out")
-def _few_beyond(group: Group) -> Iterator[Seen]:
+def _few_beyond(output: Output) -> Iterator[Seen]:
     """A percentile with fewer than 10 samples beyond it."""
-    known = [(output, _thin(output)) for output in group]
-    quoted = _quoted(group[0].prose) if any(thin for _, thin in known) else []
-    for output, thin in known:
-        count, counted = samples(output)
-        if not thin or count is None:
-            continue
-        each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin.items())
-        of = f"{'' if counted else 'about '}{write.several(count, 'sample')}"
-        text = f"{of}, {each_level}: that is an anecdote, not a percentile"
-        evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
-        evidence |= {f"beyond_{write.level(level)}": left for level, left in thin.items()}
-        others = [other for other, few in known if other is not output and not few.keys() & thin.keys()]
-        is_quoted = any(
-            level in thin and (output.line in section or not any(other.line in section for other in others))
-            for level, section in quoted
-        )
-        yield Seen(output, text, evidence, None if is_quoted else Severity.NOTE)
+    thin = _thin(output)
+    count, counted = samples(output)
+    if not thin or count is None:
+        return
+    each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin.items())
+    of = f"{'' if counted else 'about '}{write.several(count, 'sample')}"
+    text = f"{of}, {each_level}: that is an anecdote, not a percentile"
+    evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
+    evidence |= {f"beyond_{write.level(level)}": left for level, left in thin.items()}
+    asked = output.columns > 1 or max(thin) <= ASKED_FOR  # the higher ones a tool prints whether one wants them or not
+    yield Seen(output, text, evidence, None if asked else Severity.NOTE, -min(thin))
 
 
 def _thin(output: Output) -> dict[float, int]:
@@ -66,20 +62,7 @@ def _just_misses(count: int, level: float) -> bool:
     return level > 0 and count * (1 - level) > ENOUGH_BEYOND * (1 - JUST_MISSED)
 
 
-def _quoted(prose: Sequence[Line]) -> list[tuple[float, range]]:
-    """Find the high percentiles that a text names, each with the lines of the section in which it does."""
-    headings = [line.number for line in prose if line.text.startswith("#") and line.cell is None]
-    begins = [0, *headings, sys.maxsize]
-    return [
-        (round(float(found[1].replace(",", ".")) / 100, 9), range(begins[at - 1], begins[at]))
-        for line in prose
-        if (levels := list(_LEVEL.finditer(line.text)))
-        for at in (bisect_right(begins, line.number),)
-        for found in levels
-    ]
-
-
-@rule(
+@rule_of_group(
     "SMP002",
     "no-sample-count",
     Severity.WARNING,
@@ -109,22 +92,20 @@ def _no_count(output: Output) -> Iterator[Seen]:
         return
     if report.latencies.count is not None or report.requests is not None:
         return
-    if output.tool in OTHER_TOOLS and report.requests_per_s is not None:
-        return
-    near = (line for line in output.prose if abs(line.number - output.line) <= TABLE_LINES + output.column)
-    if any((line.text.count("|") > 1 and _RATE_OR_COUNT.search(line.text)) or _RATE.match(line.text) for line in near):
+    if report.requests_per_s is not None and (output.columns > 1 or not is_like_wrk(output.tool)):
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
-    if highest is None or highest <= MEDIAN or any(_COUNTED.search(line.text) for line in output.prose):
+    if highest is None or highest <= MEDIAN:
         return
     text = (
         f"percentiles without their number of samples: whether {write.level(highest)} rests on ten responses or on one "
         "can't be known"
     )
-    yield Seen(output, text, {"highest_percentile": highest, "rows": len(report.latencies.rows)})
+    evidence: dict[str, write.Value] = {"highest_percentile": highest, "rows": len(report.latencies.rows)}
+    yield Seen(output, text, evidence, size=highest)
 
 
-@rule_of_output(
+@rule(
     "SMP003",
     "maximum-at-bound",
     Severity.ERROR,
@@ -142,11 +123,11 @@ def _at_bound(output: Output) -> Iterator[Seen]:
         return
     highest = max((value for _, value in output.report.latencies.rows), default=None)
     longest = largest if largest is not None else highest
-    if longest is None or longest <= 0 or fell_short(output) or has_queue(output):
+    if longest is None or longest <= 0 or fell_short(output) or has_queue(output) or is_of_no_run(output):
         return  # of a queue the length says all
     asked = output.command.timeout_s if output.command else None
-    timeout_s = asked or TIMEOUTS_S.get(output.tool or "")
-    if timeout_s and output.tool in TIMEOUTS_S and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
+    timeout_s = asked or facts(output.tool).timeout_s
+    if timeout_s and facts(output.tool).timeout_s and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
         named = "the maximum" if largest is not None else "a percentile"
         text = (
             f"{named} of {write.latency(longest)} lies at {output.tool}'s time-out of {write.seconds(timeout_s)}: what "

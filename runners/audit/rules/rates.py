@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from runners.audit.rule import (
+    BEYOND,
     LEAST_ACHIEVED,
     Group,
     Seen,
@@ -16,17 +17,22 @@ from runners.audit.rule import (
     finite,
     has_latency,
     has_queue,
+    is_busy,
+    is_of_no_run,
     is_open_loop,
     largest_us,
+    mean_us,
     never_offered,
+    opened,
     rate_after_warm_up,
     rate_in_warm_up,
     rule,
-    rule_of_output,
+    rule_of_group,
 )
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.output import Output
+from runners.readers.tools import TRUEPACE, WRK, WRK2
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
 IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
@@ -37,14 +43,14 @@ LATENCY_STEP = 0.9
 BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stalled
 BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
-MANY_DROPPED = 1_000  # where it is not known of how many
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
 ACHIEVED_AT_FIRST = 0.9
 COLLAPSED = 0.5
+WAITED_US = 1_000_000.0  # no response takes a second at a rate that is met, but one that waited
 
 
-@rule_of_output(
+@rule(
     "RAT001",
     "achieved-below-offered",
     Severity.ERROR,
@@ -53,29 +59,71 @@ COLLAPSED = 0.5
 def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     """Less than 99 % of the offered rate was achieved."""
     offered, achieved = output.offered_rps, achieved_rps(output)
-    if dropped := _dropped(output):
+    dropped = _dropped(output)
+    if dropped and not never_offered(output):
         text = f"{write.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
-        yield Seen(output, text, {"dropped": dropped})
+        yield Seen(output, text, {"dropped": dropped}, size=dropped)
         return
-    if not fell_short(output) or never_offered(output) or offered is None or achieved is None:
+    if not fell_short(output) or never_offered(output) or not offered or achieved is None or is_of_no_run(output):
         return
+    share, mean, connections = achieved / offered, mean_us(output), opened(output)
+    why = ""
+    if mean and connections and is_busy(output) and not has_queue(output):
+        why = f": {write.several(connections, 'connection')} with a mean of {write.latency(mean)} have no more"
     text = (
-        f"{write.rate(achieved)} of {write.rate(offered)} was achieved, {write.percent(achieved / offered)}"
-        f" (offered: {output.offered_by})"
+        f"{write.rate(achieved)} of {write.rate(offered)} was achieved, {write.percent(share)}"
+        f" (offered: {output.offered_by}){why}"
     )
-    yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "share": round(achieved / offered, 4)})
+    evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
+    yield Seen(output, text, evidence, size=1 - share)
 
 
 def _dropped(output: Output) -> int:
-    """Count the iterations that k6 left out of its schedule; 0 where they are few against all requests."""
+    """Count the iterations that a tool left out of its schedule; 0 where they are few against all requests."""
     said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
-    dropped = round(float(said))
-    known = output.report.requests
-    many = dropped > (1 - LEAST_ACHIEVED) * (known + dropped) if known is not None else dropped >= MANY_DROPPED
-    return dropped if is_open_loop(output) and many else 0
+    dropped, known = int(said), output.report.requests or 0
+    return dropped if is_open_loop(output) and dropped > (1 - LEAST_ACHIEVED) * (known + dropped) else 0
 
 
-@rule_of_output(
+@rule(
+    "RAT011",
+    "achieved-above-offered",
+    Severity.ERROR,
+    "give the command that this output is of; a fixed rate is never exceeded by so much",
+)
+def _achieved_above_offered(output: Output) -> Iterator[Seen]:
+    """More was achieved than was offered."""
+    offered, achieved = output.offered_rps, achieved_rps(output)
+    stated = output.stated is not None and output.command is None
+    if output.tool not in (WRK2, TRUEPACE) or not offered or achieved is None or stated or is_of_no_run(output):
+        return
+    if achieved > BEYOND * offered:
+        text = f"{write.rate(achieved)} was achieved of {write.rate(offered)} (offered: {output.offered_by})"
+        evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved}
+        yield Seen(output, text, evidence, size=achieved / offered)
+
+
+@rule(
+    "RAT010",
+    "backlog-at-met-rate",
+    Severity.ERROR,
+    "start from a server that is warm and a queue that is empty, or quote the wait as what it is: a backlog",
+)
+def _backlog(output: Output) -> Iterator[Seen]:
+    """The rate was met, yet responses took seconds: a backlog that the run never worked off."""
+    offered, achieved, mean = output.offered_rps, achieved_rps(output), mean_us(output)
+    if not is_open_loop(output) or not offered or achieved is None or mean is None or mean < WAITED_US:
+        return
+    if achieved < LEAST_ACHIEVED * offered or has_queue(output) or is_of_no_run(output):
+        return
+    text = (
+        f"the rate of {write.rate(offered)} was met, yet responses took {write.latency(mean)} on average: "
+        f"{write.count(offered * mean / 1e6)} requests waited at any time"
+    )
+    yield Seen(output, text, {"offered_rps": offered, "mean_us": round(mean)}, size=mean)
+
+
+@rule(
     "RAT006",
     "never-offered",
     Severity.ERROR,
@@ -90,20 +138,22 @@ def _never_offered(output: Output) -> Iterator[Seen]:
     errors = output.report.socket_errors
     if never_offered(output) and offered and achieved is not None and largest is not None:
         text = (
-            f"{write.rate(achieved)} of {write.rate(offered)} was achieved, yet nobody waited longer than "
+            f"{write.rate(achieved)} of {write.rate(offered)} was achieved, yet nothing waited longer than "
             f"{write.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
         )
         share = round(achieved / offered, 4)
-        yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "share": share, "max_us": largest})
-    elif is_open_loop(output) and errors and errors.connect and errors.timeout and output.connections:
+        evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved, "share": share}
+        yield Seen(output, text, {**evidence, "max_us": largest}, size=1 - share)
+    elif output.tool == WRK2 and errors and errors.connect and errors.timeout and output.connections:
         live = max(0, output.connections - dead_connections(output))
         text = (
             f"latency is of {write.count(live)} of {write.count(output.connections)} connections: the others are dead"
         )
-        yield Seen(output, text, {"connections": output.connections, "live": live, "timeout": errors.timeout})
+        counts: dict[str, write.Value] = {"connections": output.connections, "live": live, "timeout": errors.timeout}
+        yield Seen(output, text, counts, size=1 - live / output.connections)
 
 
-@rule_of_output(
+@rule(
     "RAT002",
     "saturation-as-latency",
     Severity.ERROR,
@@ -117,7 +167,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
     largest = largest_us(output)
     if largest is None or not has_latency(output) or not has_queue(output):
         return
-    median, mean = at(output, 0.5), finite(output.report.latency.mean) if output.report.latency else None
+    median, mean = at(output, 0.5), mean_us(output)
     named, value = ("p50", median) if median is not None else ("mean", mean)
     if value is None or value < QUEUED * largest:
         return
@@ -128,10 +178,10 @@ def _saturation(output: Output) -> Iterator[Seen]:
     evidence: dict[str, write.Value] = {f"{named}_us": value, "max_us": largest}
     if duration := finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
-    yield Seen(output, text, evidence)
+    yield Seen(output, text, evidence, size=value)
 
 
-@rule_of_output(
+@rule(
     "RAT007",
     "bursts",
     Severity.WARNING,
@@ -145,7 +195,7 @@ def _bursts(output: Output) -> Iterator[Seen]:
     median, upper, high = at(output, 0.5), at(output, 0.9), at(output, 0.99)
     base = median if median is not None else upper
     paced = is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
-    if base is None or not base or not paced or fell_short(output) or has_queue(output):
+    if base is None or not base or not paced or fell_short(output) or has_queue(output) or _began_with(output):
         return
     if upper is not None and median is not None and upper >= BURST * median and upper >= BURST_US:
         level, value = 0.9, upper
@@ -158,20 +208,16 @@ def _bursts(output: Output) -> Iterator[Seen]:
         f"{write.level(level)} of {write.latency(value)} is {value / base:.0f} times the {known} of "
         f"{write.latency(base)}: the server stalled in bursts, and percentiles are the share of the time in them"
     )
-    yield Seen(output, text, {f"{known}_us": base, f"{write.level(level)}_us": value})
+    yield Seen(output, text, {f"{known}_us": base, f"{write.level(level)}_us": value}, size=value / base)
 
 
-@rule_of_output(
+@rule(
     "RAT008", "start-up-backlog", Severity.WARNING, "warm the server up at a lower rate before the run that is quoted"
 )
 def _start_up_backlog(output: Output) -> Iterator[Seen]:
     """The run begins with a backlog."""
-    known = [mean for each in output.report.calibrations if (mean := finite(each.mean_us)) is not None]
-    mean = finite(output.report.latency.mean) if output.report.latency else None
-    if not known or not mean:
-        return
-    first = sum(known) / len(known)
-    if first < BACKLOG_US or first < BACKLOG * mean or first > IMPOSSIBLE_US:
+    first, mean = _began_with(output), mean_us(output)
+    if first is None or not mean:
         return
     text = (
         f"the calibration saw a mean of {write.latency(first)}, the run {write.latency(mean)}: the server began with a "
@@ -180,7 +226,14 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
 
 
-@rule_of_output(
+def _began_with(output: Output) -> float | None:
+    """Return the mean of wrk2's calibration where that is ten times the run's: one backlog, at its beginning."""
+    known = [mean for thread in output.report.calibrations if (mean := finite(thread.mean_us)) is not None]
+    first, mean = sum(known) / len(known) if known else 0.0, mean_us(output)
+    return first if mean and max(BACKLOG_US, BACKLOG * mean) <= first <= IMPOSSIBLE_US else None
+
+
+@rule(
     "RAT009",
     "collapsed",
     Severity.ERROR,
@@ -203,18 +256,18 @@ def _collapsed(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)})
 
 
-@rule_of_output("RAT003", "rate-to-wrk", Severity.ERROR, "use wrk2 or truepace; `wrk -v` tells which one a binary is")
+@rule("RAT003", "rate-to-wrk", Severity.ERROR, "use wrk2 or truepace; `wrk -v` tells which one a binary is")
 def _rate_to_wrk(output: Output) -> Iterator[Seen]:
     """-R was given to plain wrk, which knows no rate."""
     command = output.command
     refused = any("invalid option" in line and "R" in line for line in output.report.diagnostics)
-    if command is None or command.rate_rps is None or not (output.report.tool == "wrk" or refused):
+    if command is None or command.rate_rps is None or not (output.report.tool == WRK or refused):
         return
     text = f"-R {command.rate_rps:g} was given to plain wrk, which knows no rate: the run is a closed loop"
     yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": achieved_rps(output)})
 
 
-@rule_of_output(
+@rule(
     "RAT004",
     "closed-loop-latency",
     Severity.WARNING,
@@ -222,7 +275,7 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
 )
 def _closed_loop(output: Output) -> Iterator[Seen]:
     """A closed loop's latency is read as latency under load."""
-    if is_open_loop(output) or not has_latency(output):
+    if is_open_loop(output) or not has_latency(output) or (not achieved_rps(output) and output.connections is None):
         return
     connections, largest = output.connections, largest_us(output)
     if connections == 1:
@@ -248,12 +301,12 @@ def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
     for output in group:
         if output.columns == 1 and output.script and output.offered_rps:
             key = (output.script, output.threads, output.connections, output.report.url, output.headings[:2])
-            settings.setdefault((*key, output.change), []).append(output)
+            settings.setdefault(key, []).append(output)
     for outputs in settings.values():
         yield from pairwise(sorted(outputs, key=lambda output: output.offered_rps or 0.0))
 
 
-@rule(
+@rule_of_group(
     "RAT005",
     "latency-falls",
     Severity.NOTE,
@@ -283,6 +336,8 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
 
 RULES = (
     _achieved_below_offered,
+    _achieved_above_offered,
+    _backlog,
     _saturation,
     _never_offered,
     _bursts,

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.audit.rule import Group, Seen, dead_connections, finite, rule, rule_of_output
+from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, dead_connections, finite, rule, rule_of_group
 from runners.readers import write
 from runners.readers.finding import Severity
 from runners.readers.output import Output
+from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
-FEW = 0.001  # below this share errors hardly move a percentile up to p99; they still have to be named
 ONE_KIND = 0.05  # a mixed load with less than this share of one kind is no mix
 APART = 0.1  # responses of two kinds must differ in size by this share for sizes to tell them apart
 _KIND = re.compile(r"[a-z]+")
 
 
-@rule_of_output(
+@rule(
     "ERR001",
     "errors-as-successes",
     Severity.ERROR,
@@ -29,28 +30,33 @@ def _errors(output: Output) -> Iterator[Seen]:
     errors, requests, share = output.report.non_2xx, output.report.requests, output.report.error_share
     if share:
         text = f"{write.percent(share)} of the responses are errors, and stand in rate and latency like the others"
-        yield Seen(output, text, {"share": round(share, 6)}, Severity.WARNING if share < FEW else None)
+        yield Seen(output, text, {"share": round(share, 6)}, Severity.WARNING if share < FEW_ERRORS else None, share)
     if not errors or not requests:
         return
     share = min(1.0, errors / requests)  # that there are more errors than requests is said elsewhere
-    portion = write.percent(share) if share >= FEW else f"1 in {write.count(requests / errors)}"
+    portion = write.percent(share) if share >= FEW_ERRORS else f"1 in {write.count(requests / errors)}"
+    own = is_like_wrk(output.tool) or output.tool == "ab"
+    said = "responses ({}) are not 2xx or 3xx" if own else "requests ({}) failed"
     text = (
-        f"{write.count(errors)} of {write.count(requests)} responses ({portion}) are not 2xx or 3xx, and "
-        "stand in rate and latency like the others"
+        f"{write.count(errors)} of {write.count(requests)} {said.format(portion)}, and stand in rate and latency like "
+        "the others"
     )
     evidence: dict[str, write.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
-    yield Seen(output, text, evidence, Severity.WARNING if share < FEW else None)
+    yield Seen(output, text, evidence, Severity.WARNING if share < FEW_ERRORS else None, share)
 
 
-@rule_of_output(
+@rule(
     "ERR004",
     "socket-errors",
     Severity.ERROR,
-    "find the cause; with time-outs raise --timeout above the longest response, or quote no tail",
+    lambda output: (
+        f"find the cause; with time-outs raise {'--timeout' if is_like_wrk(output.tool) else 'the time-out'} above the "
+        "longest response, or quote no tail"
+    ),
 )
 def _socket_errors(output: Output) -> Iterator[Seen]:
     """Connections failed or requests timed out."""
-    errors = output.report.socket_errors
+    errors, requests = output.report.socket_errors, output.report.requests
     if errors is None:
         return
     counts: dict[str, write.Value] = {
@@ -62,14 +68,54 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
     seen = [f"{write.count(int(number or 0))} {name}" for name, number in counts.items() if number]
     if not seen:
         return
-    text = f"socket errors: {write.listed(seen)}"
-    if errors.timeout:
+    text, evidence = f"socket errors: {write.listed(seen)}", counts
+    if errors.timeout and output.tool == WRK:
+        late, counts_of_late = _of_wrk(output, errors.timeout)
+        text, evidence = f"{text}; {late}", counts | counts_of_late
+    elif errors.timeout and output.tool == WRK2:
         dead, connections = dead_connections(output), output.connections
-        waited = f"about {write.several(max(1, dead), 'connection')}" + (
-            f" of {write.count(connections)}" if connections else ""
+        of = f"{write.count(dead)} of {write.several(connections or dead, 'connection')}"
+        text += (
+            f"; wrk2 counts a connection that waits at each check, {CHECK_S:g} s apart: about {of} had no response for "
+            "that long, and no percentile holds their wait"
         )
-        text += f"; time-outs count connections at each check: {waited} waited, and no figure holds their wait"
-    yield Seen(output, text, counts)
+    lost = sum((errors.connect, errors.read, errors.write, errors.timeout))
+    yield Seen(output, text, evidence, size=lost / requests if requests else float(lost))
+
+
+def _of_wrk(output: Output, late: int) -> tuple[str, dict[str, write.Value]]:
+    """Say what wrk's time-outs are: responses later than its limit, which it counts and keeps out of its percentiles.
+
+    Source: wrk.c of wrk 4, `response_complete` and `stats_record`.
+    """
+    limit_s = (output.command.timeout_s if output.command else None) or facts(WRK).timeout_s or 0.0
+    requests = output.report.requests or late
+    share = min(1.0, late / requests)
+    known = math.ceil(100 * (1 - share) - 1e-9)
+    text = (
+        f"{write.count(late)} of {write.count(requests)} responses ({write.percent(share)}) took over "
+        f"{write.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
+        f"{write.seconds(limit_s)}; the percentiles are of {write.count(requests - late)} samples"
+    )
+    return text, {"late": late, "share_late": round(share, 4), "samples": requests - late, "known_below": known}
+
+
+@rule(
+    "ERR006",
+    "other-length",
+    Severity.WARNING,
+    "look at the responses: if their length may vary, give ab -l; else they are errors",
+)
+def _other_length(output: Output) -> Iterator[Seen]:
+    """Responses of another length are counted as failed."""
+    odd, requests = output.report.odd_length, output.report.requests
+    if odd and requests:
+        share = write.percent(odd / requests)
+        text = (
+            f"{write.count(odd)} of {write.count(requests)} responses ({share}) count as failed because their length "
+            "is not that of the first: ab tells no varying page from an error"
+        )
+        yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=odd / requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +135,7 @@ def _scripts(group: Group) -> Iterator[_Script]:
             yield _Script(output, kinds, size / requests)
 
 
-@rule(
+@rule_of_group(
     "ERR005",
     "mixed-load-is-one-kind",
     Severity.ERROR,
@@ -131,4 +177,4 @@ def _one_kind(group: Group) -> Iterator[Seen]:
         yield Seen(mixed.output, text, evidence)
 
 
-RULES = (_errors, _socket_errors, _one_kind)
+RULES = (_errors, _socket_errors, _one_kind, _other_length)

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import linregress
 
-from runners.audit.rule import TICK_US, Seen, at, central_us, finite, rule_of_output
+from runners.audit.rule import TICK_US, Seen, at, central_us, finite, rule
 from runners.readers import write
 from runners.readers.finding import Severity
-from runners.readers.other_tools import WHOLE_MILLISECONDS
 from runners.readers.output import Output
+from runners.readers.tools import WRK, WRK2, facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,9 +74,10 @@ def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[flo
     x, y = x[below], y[below]
     if len(x) < 3 or x[0] == x[-1]:
         return None
-    line = linregress(x, y)
-    slope, start = float(line.slope), float(line.intercept)
-    r_squared = float(line.rvalue) ** 2 if np.ptp(y) else math.nan
+    across, up = x - x.mean(), y - y.mean()  # scipy takes longer to import than an audit does
+    slope = float(across @ up / (across @ across))
+    start = float(y.mean() - slope * x.mean())
+    r_squared = float((across @ up) ** 2 / ((across @ across) * (up @ up))) if np.ptp(y) else math.nan
     deviation = float(np.abs(y - (slope * x + start)).max()) / slope if slope > 0 else math.inf
     return TimerFit(slope, start, r_squared, deviation, len(x))
 
@@ -92,7 +92,7 @@ PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
 
 
 def timer_line(output: Output) -> TimerFit | None:
-    """The straight line through the percentiles up to p90, if it is a millisecond timer's."""
+    """Return the straight line through the percentiles up to p90, if it is a millisecond timer's."""
     rows = output.report.latencies.spectrum
     line = straight_line([row.percentile for row in rows], [row.value_ms * 1000 for row in rows])
     if line is not None:
@@ -104,12 +104,7 @@ def timer_line(output: Output) -> TimerFit | None:
     return line if abs(line.start_us) <= 0.25 * line.width_us else None
 
 
-def at_timer(output: Output) -> bool:
-    """Tell whether the median of an output is the generator's timer, or too near to it to be distinguished from it."""
-    return any(True for each in (_generator_timer, _below_resolution) for _ in each.look((output,)))
-
-
-@rule_of_output(
+@rule(
     "TIM001",
     "generator-timer",
     Severity.ERROR,
@@ -117,15 +112,15 @@ def at_timer(output: Output) -> bool:
 )
 def _generator_timer(output: Output) -> Iterator[Seen]:
     """Response times are the generator's timer: evenly spread over about a millisecond."""
-    line = timer_line(output) if output.tool != "wrk" else None
+    line = timer_line(output) if output.tool != WRK else None
     median = at(output, 0.5)
     if line is None or median is None:
         return
     rest = ", not the server" if output.report.latencies.spectrum else ""  # three points show the shape and no more
     whose = f"{'' if rest else 'mostly '}the generator's timer{rest}"
     text = (
-        f"the median of {write.latency(median)} is {whose}: up to p90 the latency "
-        f" grows evenly over {write.latency(line.width_us)}"
+        f"the median of {write.latency(median)} is {whose}: up to p90 the latency grows evenly over "
+        f"{write.latency(line.width_us)}"
     )
     evidence: dict[str, write.Value] = {
         "p50_us": round(median, 1),
@@ -136,18 +131,7 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-def _tick(output: Output) -> str | None:
-    """Name what a generator can resolve, where that is a millisecond: wrk2's timer, or figures in whole ones."""
-    if output.tool == "wrk2":
-        return None if timer_line(output) else f"ticks of wrk2's timer of {write.latency(TICK_US)}"
-    rows = output.report.latencies.rows
-    whole = (
-        output.tool in WHOLE_MILLISECONDS and rows and all(value % TICK_US == 0 for level, value in rows if level < 1)
-    )
-    return f"of the whole milliseconds that {output.tool} prints" if whole else None
-
-
-@rule_of_output(
+@rule(
     "TIM002",
     "below-resolution",
     Severity.WARNING,
@@ -155,25 +139,30 @@ def _tick(output: Output) -> str | None:
 )
 def _below_resolution(output: Output) -> Iterator[Seen]:
     """A median that is not far above what the generator can resolve."""
-    middle_us, tick = central_us(output), None
-    if middle_us is None or middle_us > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
+    middle_us, rows = central_us(output), output.report.latencies.rows
+    if (
+        middle_us is None
+        or middle_us < 0
+        or middle_us > NEAR_TICKS * TICK_US
+        or (not middle_us and output.tool == WRK2)
+    ):
         return
     upper = at(output, 0.9) or at(output, 0.95)
-    if (
-        middle_us < 0
-        or (middle_us == 0 and output.tool == "wrk2")
-        or (upper is not None and upper >= FAR_ABOVE * (middle_us or TICK_US))
-    ):
+    if upper is not None and upper >= FAR_ABOVE * (middle_us or TICK_US):
         return  # true, and not to the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
-    text = (
-        f"a {which} of {write.latency(middle_us)} is no more than {NEAR_TICKS:g} {tick}: how much of it is the server "
-        "can't be known"
-    )
-    yield Seen(output, text, {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US})
+    whole = bool(rows) and all(value % TICK_US == 0 for level, value in rows if level < 1)
+    if output.tool == WRK2 and timer_line(output) is None:
+        text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {write.latency(middle_us)}"
+    elif facts(output.tool).whole_ms and whole:
+        text = f"{output.tool} prints whole milliseconds, and the {which} is {write.latency(middle_us)}"
+    else:
+        return
+    evidence: dict[str, write.Value] = {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US}
+    yield Seen(output, f"{text}: how much of it is the server's can't be known", evidence, size=-middle_us)
 
 
-@rule_of_output(
+@rule(
     "NET001",
     "delayed-ack",
     Severity.ERROR,

@@ -4,13 +4,14 @@
 use crate::cli::{Config, InterleaveKind, QueueKind};
 use crate::clock::seconds_to_ns;
 use crate::error::{Error, Result};
+use crate::handover::Outbox;
 use crate::lua::{Script, ThreadControl};
 use crate::schedule::{Arrivals, Interleave, Place, Profile, Sequence, Slices};
 use crate::tags::Tags;
 use crate::target::Peer;
-use crate::worker::{Delivery, Ended, LanePlan, Lines, Plan, Shared, Source, Worker};
+use crate::worker::{Ended, Lines, Plan, Shared, Source, TargetSharePlan, Worker};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, SyncSender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 /// wrk2 throws away the latencies of its calibration: ten seconds, and 5 ms for each connection of a thread.
@@ -119,7 +120,7 @@ pub fn prepare_workers(
     schedule: &Schedule,
     shared: &Shared,
     ready: &Sender<()>,
-    deliveries: &SyncSender<Delivery>,
+    outbox: &Outbox,
 ) -> Vec<Prepared> {
     let total = config.total_connections();
     let threads = config.threads as u64;
@@ -129,7 +130,7 @@ pub fn prepare_workers(
             let by_connection = config.queue == QueueKind::Connection;
             let share = |index| schedule.share(config, Place { target, index, of: total }).filter(|_| by_connection);
             let queue = schedule.share(config, Place { target, index: thread, of: config.threads });
-            LanePlan {
+            TargetSharePlan {
                 control,
                 source,
                 tls_host: of.target.is_tls().then(|| of.target.host.clone()),
@@ -137,7 +138,7 @@ pub fn prepare_workers(
                 queue: queue.filter(|_| !by_connection),
             }
         });
-        let tickets = config.requests.filter(|_| schedule.profile.is_none());
+        let requests_left = config.requests.filter(|_| schedule.profile.is_none());
         let calibration_s = CALIBRATION_S + CALIBRATION_A_CONNECTION_S * count as f64;
         // A run that is shorter ends before wrk2 throws anything away.
         let calibrates = config.wrk_compat && config.rate.is_some() && config.duration_s > calibration_s;
@@ -151,7 +152,7 @@ pub fn prepare_workers(
             drain_ns: seconds_to_ns(config.drain_s),
             calibration_ns: if calibrates { seconds_to_ns(calibration_s) } else { 0 },
             timeout_ns: config.timeout.as_nanos() as u64,
-            tickets: tickets.map(|all| all / threads + u64::from((thread as u64) < all % threads)),
+            requests_left: requests_left.map(|all| all / threads + u64::from((thread as u64) < all % threads)),
             bounded: config.requests.is_some(),
             catches_up_slowly: config.wrk_compat,
             times_batches: config.batch_latency,
@@ -162,7 +163,7 @@ pub fn prepare_workers(
             receive_clock: config.receive_clock,
         };
         let (start_to, start) = channel();
-        let lines = Lines { ready: Some(ready.clone()), start, deliveries: deliveries.clone() };
+        let lines = Lines { ready: Some(ready.clone()), start, outbox: outbox.clone() };
         let shared = shared.clone();
         let work = Box::new(move || Worker::new(plan, shared, lines)?.run());
         prepared.push(Prepared { work, start: start_to });

@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod clock;
 pub mod error;
+pub mod handover;
 pub mod http;
 pub mod io;
 pub mod launch;

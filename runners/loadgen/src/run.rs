@@ -3,6 +3,7 @@
 use crate::cli::{Config, TargetConfig};
 use crate::clock::{moment_of, monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
+use crate::handover;
 use crate::io::{Interface, ReceiveClock};
 use crate::launch::{Schedule, launch, prepare_sources, prepare_workers};
 use crate::lua::{Script, done, ended};
@@ -14,18 +15,20 @@ use crate::signal::{EXIT_INTERRUPTED, Interrupt};
 use crate::tags::Tags;
 use crate::target::Peer;
 use crate::units::format_us;
-use crate::usage::{Cpu, yield_to_everybody};
+use crate::usage::Cpu;
 use crate::worker::{Delivery, Ended, Shared, Source};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Exit code of a run that missed an objective of `--slo`.
 const EXIT_OBJECTIVE_MISSED: u8 = 3;
+/// Exit code of a run in which not all that was scheduled was sent and answered, or nothing succeeded.
+const EXIT_FELL_SHORT: u8 = 4;
 /// Seconds that each worker may have under way to the collector, besides the one that it fills.
 const SECONDS_UNDER_WAY: usize = 3;
 /// Chunks of requests under way to the collector: half a second at 500 000 requests per second.
@@ -112,10 +115,9 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
     }
     console::print_start(config);
 
-    // Room for all that can be under way, so that no worker ever waits for the collector.
-    let (deliveries_to, deliveries) = sync_channel(config.threads * (2 + SECONDS_UNDER_WAY) + CHUNKS_UNDER_WAY);
+    let (outbox, inbox, urgency) = handover::queue(config.threads * (2 + SECONDS_UNDER_WAY) + CHUNKS_UNDER_WAY);
     let (ready_to, ready) = channel();
-    let workers = prepare_workers(sources, config, schedule, &shared, &ready_to, &deliveries_to);
+    let workers = prepare_workers(sources, config, schedule, &shared, &ready_to, &outbox);
     drop(ready_to);
     let (starts, workers) = launch(workers, move |worker| drop(happenings_to.send(Happening::WorkerEnded(worker))))?;
     // Ends when each worker has said so, or has ended without.
@@ -132,19 +134,20 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
         config.has_several().then(|| compare(config, schedule)),
         live_line(config),
     );
-    let collecting = std::thread::spawn(move || collect(collector, &deliveries));
+    let collecting = std::thread::spawn(move || Ok(inbox.collect(collector)));
     for start in &starts {
         // A worker that has ended already tells why when it is joined.
         let _ = start.send(origin_ns);
     }
     let left_behind = wait_for_workers(&happenings, workers.len(), &interrupt);
+    urgency.raise();
     let ended = workers.into_iter().enumerate().filter(|(worker, _)| !left_behind.contains(worker));
     let ends = ended.map(|(_, handle)| join(handle)).collect::<Vec<_>>().into_iter().collect::<Result<Vec<Ended>>>()?;
     if !left_behind.is_empty() {
-        let _ = deliveries_to.send(Delivery::End);
+        outbox.deliver(Delivery::End);
     }
-    drop(deliveries_to);
-    let collector = join(collecting)?;
+    drop(outbox);
+    let mut collector = join(collecting)?;
 
     let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
     let now_ns = monotonic_ns();
@@ -168,6 +171,9 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
             .first()
             .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface),
         interrupted: interrupt.came(),
+        stopped: ends.iter().any(|end| end.stopped),
+        stalled_s: ends.iter().map(|end| end.stalls.total_ns).max().unwrap_or(0) as f64 / 1e9,
+        longest_stall_s: ends.iter().map(|end| end.stalls.longest_ns).max().unwrap_or(0) as f64 / 1e9,
         threads_left_behind: left_behind.len(),
     };
     let loaded = |target: usize| match (&schedule.interleave, schedule.slices()) {
@@ -180,6 +186,7 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
         (None, None) => (window_s, 1.0),
     };
     let dropped = ends.iter().map(|end| end.requests_dropped).sum();
+    ends.iter().for_each(|end| collector.take_failures(&end.failures));
     let failure = ends.iter().find_map(|end| end.failure.clone());
     let calibrations_us = ends.iter().filter_map(|end| end.calibration_mean_us).collect();
     let collection = collector.finish(elapsed_s, dropped);
@@ -241,6 +248,8 @@ fn exit_code(config: &Config, run: &Run) -> Result<u8> {
         () if outcomes.iter().flat_map(|outcome| &outcome.objectives).any(|objective| !objective.met) => {
             EXIT_OBJECTIVE_MISSED
         }
+        // wrk and wrk2 have one exit code for every run.
+        () if outcomes.iter().any(|outcome| outcome.shortfall.is_some()) && !config.wrk_compat => EXIT_FELL_SHORT,
         () => 0,
     })
 }
@@ -307,18 +316,6 @@ fn listening_peers(config: &Config, target: &TargetConfig) -> Result<Vec<Peer>> 
         target.target.url,
         reasons.join("; ")
     )))
-}
-
-fn collect(mut collector: Collector, deliveries: &Receiver<Delivery>) -> Result<Collector> {
-    yield_to_everybody();
-    for delivery in deliveries {
-        match delivery {
-            Delivery::Second { intervals, last, whole } => collector.take(intervals, last, whole),
-            Delivery::Requests(requests) => collector.take_requests(requests),
-            Delivery::End => break,
-        }
-    }
-    Ok(collector)
 }
 
 fn join<T>(handle: JoinHandle<Result<T>>) -> Result<T> {

@@ -27,8 +27,10 @@ const EARLY_BEFORE: u64 = 2;
 const LONG_GAP: u64 = 4;
 /// That part's inverse: what it wins in punctuality it costs in time spent looking.
 const PART: u64 = 3;
-/// How far one sleep moves the median.
+/// How far one sleep moves the median, and how far the first one does: at fifty requests per second a run has no more
+/// than some hundred sleeps.
 const STEP_NS: u64 = 250;
+const FIRST_STEP_NS: u64 = 16_000;
 /// Later than this is a disturbance and not the price of waking.
 const MOST_EARLY_NS: u64 = 50_000;
 
@@ -95,6 +97,10 @@ pub(crate) fn sleep_until(moment_ns: u64) -> io::Result<()> {
 pub(crate) struct Alarm {
     /// Running median of how late sleeps ended.
     late_ns: u64,
+    /// Sleeps so far.
+    slept: u32,
+    /// The share of what is spent looking that is saved, 0 to 1, at the cost of punctuality.
+    thrift: f64,
     /// The moment for which it rang last: what is left until then is no time for another sleep.
     rang_for_ns: u64,
     /// The moment that it was set for last, and how far that was from the one before.
@@ -116,15 +122,21 @@ impl Alarm {
         if left_ns <= timer_price_ns() || moment_ns == self.rang_for_ns {
             return None;
         }
+        let thrifty = |early_ns: u64| (early_ns as f64 * (1.0 - self.thrift)) as u64;
         if self.gap_ns >= LONG_GAP * self.late_ns {
-            return (left_ns > self.late_ns).then(|| moment_ns - self.late_ns);
+            return (left_ns > self.late_ns).then(|| moment_ns - thrifty(self.late_ns));
         }
         let early_ns = match left_ns {
             left if left >= EARLY_BEFORE * self.late_ns => self.late_ns,
             left if left >= self.late_ns => self.late_ns / PART,
             _ => 0,
         };
-        Some(moment_ns - early_ns)
+        Some(moment_ns - thrifty(early_ns))
+    }
+
+    /// Saves this share, 0 to 1, of what is spent looking.
+    pub(crate) fn save(&mut self, thrift: f64) {
+        self.thrift = thrift;
     }
 
     /// Sleeps until a little before the moment, or looks at the clock for what is left until it. Something else may be
@@ -147,11 +159,13 @@ impl Alarm {
     #[inline]
     pub(crate) fn rang(&mut self, moment_ns: u64, set_ns: u64, now_ns: u64) {
         self.rang_for_ns = moment_ns;
-        // A step up or down for each sleep settles where half of them are later (stochastic approximation of the median:
-        // Robbins and Monro, "A stochastic approximation method", 1951).
+        // A step up or down for each sleep, smaller each time, settles where half of them are later (stochastic
+        // approximation of the median: Robbins and Monro, "A stochastic approximation method", 1951).
+        self.slept = self.slept.saturating_add(1);
+        let step_ns = (FIRST_STEP_NS / u64::from(self.slept)).max(STEP_NS);
         let later = now_ns.saturating_sub(set_ns) > self.late_ns;
         self.late_ns =
-            if later { (self.late_ns + STEP_NS).min(MOST_EARLY_NS) } else { self.late_ns.saturating_sub(STEP_NS) };
+            if later { (self.late_ns + step_ns).min(MOST_EARLY_NS) } else { self.late_ns.saturating_sub(step_ns) };
     }
 }
 
@@ -184,6 +198,9 @@ mod tests {
         alarm.set(0, 2_000_000);
         assert_eq!(alarm.set(2_070_000, 2_100_000), Some(2_100_000 - early), "woken in the middle of a long gap");
         assert_eq!(alarm.set(2_085_000, 2_100_000), None, "a sleep now would end late");
+        alarm.save(0.5);
+        assert_eq!(alarm.set(0, 3_000_000), Some(3_000_000 - early / 2), "who spends too much looks for less long");
+        alarm.save(0.0);
         (0..1000).for_each(|_| alarm.rang(0, 0, 1_000_000_000));
         assert_eq!(alarm.set(0, 3_200_000), Some(3_200_000 - MOST_EARLY_NS), "a disturbance is not waited for");
     }

@@ -1,5 +1,7 @@
 //! The processor time that the generator itself takes, and its priority.
 
+use std::sync::atomic::{AtomicI32, Ordering};
+
 /// Processor time of the calling thread, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cpu {
@@ -72,20 +74,92 @@ pub fn peak_memory_bytes() -> u64 {
     u64::try_from(usage.ru_maxrss).unwrap_or(0) * unit
 }
 
-/// Lets the calling thread run only when nobody else wants the processor, so that adding up results never delays a
-/// request. A refusal changes nothing but that.
-pub fn yield_to_everybody() {
+/// Nice value of a background thread that could not come back from idle priority: a tenth of the share of the others.
+#[cfg(target_os = "linux")]
+const BACKGROUND_NICE: i32 = 10;
+
+/// A thread's place behind all others, and its way back.
+///
+/// Under idle priority (`SCHED_IDLE`) adding up results never delays a request, but beside a busy process on each core
+/// it gets a third of a per cent of one, so it must be raised when its work is waited for. An unprivileged process may
+/// not raise it (sched(7), `RLIMIT_NICE`); there the thread has a lower nice value instead, and needs no way back.
+#[derive(Debug, Default)]
+pub struct Background {
+    /// The thread of idle priority, 0 while there is none, or [`URGENT`].
+    idle_thread: AtomicI32,
+}
+
+/// No thread is to have idle priority any more.
+const URGENT: i32 = -1;
+
+impl Background {
+    /// Puts the calling thread behind all others, unless its work is waited for already.
     #[cfg(target_os = "linux")]
-    {
-        let parameters = libc::sched_param { sched_priority: 0 };
-        // SAFETY: 0 stands for the calling thread, and the parameters outlive the call.
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) };
+    pub fn enter(&self) {
+        let may_return = || set_policy(0, libc::SCHED_IDLE) && set_policy(0, libc::SCHED_OTHER);
+        // Tried in a thread of its own: where the way back is barred, it is stuck.
+        if !std::thread::spawn(may_return).join().unwrap_or(false) {
+            // SAFETY: a system call on numbers; 0 stands for the calling thread. A refusal changes nothing.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, BACKGROUND_NICE) };
+            return;
+        }
+        set_policy(0, libc::SCHED_IDLE);
+        // SAFETY: a system call without arguments.
+        let thread = unsafe { libc::gettid() };
+        if self.idle_thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            set_policy(0, libc::SCHED_OTHER);
+        }
     }
+
+    /// Puts the calling thread behind all others; not known here.
+    #[cfg(not(target_os = "linux"))]
+    pub fn enter(&self) {}
+
+    /// Gives the thread that entered, or will, normal priority: its work is waited for.
+    pub fn raise(&self) {
+        if self.idle_thread.load(Ordering::Acquire) == URGENT {
+            return;
+        }
+        let _thread = self.idle_thread.swap(URGENT, Ordering::AcqRel);
+        #[cfg(target_os = "linux")]
+        if _thread > 0 {
+            set_policy(_thread, libc::SCHED_OTHER);
+        }
+    }
+}
+
+/// Sets the scheduling policy of a thread (0: the calling one); returns whether the system allowed it.
+#[cfg(target_os = "linux")]
+fn set_policy(thread: libc::pid_t, policy: libc::c_int) -> bool {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters outlive the call.
+    unsafe { libc::sched_setscheduler(thread, policy, &parameters) == 0 }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_background_thread_that_is_waited_for_is_idle_no_more() {
+        let background = Background::default();
+        std::thread::scope(|scope| {
+            let (entered_to, entered) = std::sync::mpsc::channel();
+            let (raised_to, raised) = std::sync::mpsc::channel::<()>();
+            let background = &background;
+            let thread = scope.spawn(move || {
+                background.enter();
+                let _ = entered_to.send(());
+                let _ = raised.recv();
+                // SAFETY: a system call on a number; 0 stands for the calling thread.
+                unsafe { libc::sched_getscheduler(0) }
+            });
+            entered.recv().unwrap();
+            background.raise();
+            drop(raised_to);
+            assert_eq!(thread.join().unwrap(), libc::SCHED_OTHER);
+        });
+    }
 
     #[test]
     fn the_peak_holds_what_was_held() {

@@ -10,7 +10,9 @@ from runners.audit.audit import PAGES, RULES, UnknownRuleError, audit, chosen, e
 from runners.readers.documents import text_document
 from runners.readers.finding import Severity
 from runners.readers.outputs import find_in, outputs_of
-from runners.tests.fixtures.outputs import CLOSED, HEALTHY, replaced
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
+
+CASES = TOOLS / "cases"
 
 QUIET = {"RUN004"}  # wrk2 leaves its warm-up out
 OF_CLOSED = {"RAT004"}
@@ -72,6 +74,21 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
     "RAT001": (QUEUE, {"RAT002"}),
     "RAT006": (replaced(HEALTHY, ("-R2000", "-R2600")), QUIET),
     "RAT009": (COLLAPSED, {"RAT001", "RAT002"}),
+    "RAT010": (
+        replaced(HEALTHY, ("Latency     5.92ms    3.48ms  61.30ms", "Latency    10.20s     1.10s    12.10s")).replace(
+            "100.000%   61.31ms", "100.000%   12.11s"
+        ),
+        QUIET | {"SUM003", "RAT007"},
+    ),
+    "RAT011": (replaced(HEALTHY, ("-R2000", "-R500")), QUIET),
+    "ERR006": ((CASES / "ab-length.txt").read_text(encoding="utf-8"), {"RAT004"}),
+    "RUN007": (replaced(CLOSED, ("12000 requests in 1.00m", "2000 requests in 10.00s")), OF_CLOSED),
+    "RUN008": (
+        replaced(HEALTHY, ("-c8", "-c1600"), ("8 connections", "1600 connections")),
+        QUIET,
+    ),
+    "RUN009": (replaced(HEALTHY, ("-d60", "-d5m")), QUIET),
+    "SUM005": ((CASES / "wrk2-one-millisecond.txt").read_text(encoding="utf-8"), {"ERR004", "RUN001", "RUN005"}),
     "RAT007": (
         replaced(
             HEALTHY, ("50.000%    5.00ms", "50.000%  900.00us"), ("75.000%    6.10ms", "75.000%   7.00ms")
@@ -89,7 +106,7 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
         replaced(CLOSED, ("-t2 -c2", "-t1 -c1"), ("2 threads and 2", "1 threads and 1"))
         .replace("12000 requests in 1.00m", "1335 requests in 6.68s")
         .replace("Requests/sec:    200.00", "  Non-2xx or 3xx responses: 1188\nRequests/sec:    200.00"),
-        OF_CLOSED | {"ERR001", "SUM004"},
+        OF_CLOSED | {"ERR001", "SUM004", "RUN007"},
     ),
     "ERR004": (
         replaced(CLOSED, ("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 3\nRequests/sec")),

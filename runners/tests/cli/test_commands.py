@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, TARGET, lab, main
+from runners.cli.results import EXIT_NOTHING_READ
 from runners.design.target import read_target
 from runners.errors import PlanError
 from runners.experiments import references
@@ -217,7 +218,7 @@ def test_a_wrong_file_is_a_users_mistake(
         main()
         raise SystemExit(0)
     said = capsys.readouterr().err
-    assert ended.value.code in (0, EXIT_PROBLEM, EXIT_USAGE) and "Traceback" not in said, said
+    assert ended.value.code in (0, EXIT_PROBLEM, EXIT_USAGE, EXIT_NOTHING_READ) and "Traceback" not in said, said
     assert ended.value.code == 0 or said.strip(), "what is wrong is said"
 
 

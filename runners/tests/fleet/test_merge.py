@@ -119,6 +119,19 @@ def test_percentiles_are_of_all_requests_and_the_verdict_is_the_worst(tmp_path: 
     assert whole["generator"]["verdict"] == "of 2 generators the worst did not keep up: late"
 
 
+def test_failures_and_waits_are_those_of_all_generators(tmp_path: Path) -> None:
+    merge_logs([written(tmp_path / "0", 1_700_000_000, [("response", 0.0, [1_000_000])])], tmp_path / "merged", 0)
+    log = read_hdr_log(tmp_path / "merged")
+    reset = {"cause": "connection reset", "counted_as": "read", "count": 3, "first_s": 2.0, "first": "later"}
+    waits = {"count": 4, "p50": 10.0, "max": 90.0}
+    one = report(99) | {"failures": [reset], "shortfall": "of 100 requests 3 failed", "reconnect_us": waits}
+    other = report(99) | {"failures": [reset | {"count": 2, "first_s": 0.5, "first": "earlier"}], "shortfall": None}
+    whole = merged_report([one, other], log, 1_700_000_000_000_000)
+    assert whole["failures"] == [reset | {"count": 5, "first_s": 0.5, "first": "earlier"}]
+    assert (whole["shortfall"], whole["reconnect_us"]) == ("of 100 requests 3 failed", waits)
+    assert whole["waited_for_connection_us"] is None
+
+
 def test_the_lateness_of_a_second_is_that_of_the_latest_generator(tmp_path: Path) -> None:
     log = written(tmp_path / "log", 1_700_000_000, [("response", 0.0, [1_000_000])])
     merge_logs([log], tmp_path / "merged", 1_700_000_000_000_000)

@@ -77,7 +77,6 @@ def test_a_command_in_the_index_is_the_one_in_the_file() -> None:
 
 def test_a_file_of_several_columns_is_asked_for_by_column() -> None:
     assert [output.offered_rps for output in published_outputs("report-5/put-12000-pool")] == [12_000, 12_000]
-    assert [output.change for output in published_outputs("report-5/put-12000-pool")] == ["before", "after"]
     with pytest.raises(ReadError, match="holds 8 outputs instead of one"):
         published("report-5/put-ladder")
     assert set(published_of("report-5")) == {name for name in published_names() if name.startswith("report-5/single-")}

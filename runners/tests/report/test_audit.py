@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from runners.audit.audit import RULES, page
 from runners.cli import lab
 from runners.readers.published import ROOT
+from runners.readers.tools import TOOLS as TOOLS_READ
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 from runners.tests.report.outside import Page
@@ -50,7 +51,7 @@ def test_a_document_has_one_line_a_theme_and_four_at_most(tmp_path: Path) -> Non
     said = "# Report\n\nThe server was loaded.\n\nThe latency is now better than before.\n\n"
     timer = "\n 50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n"
     found = themes(f"{said}{errors}\n{errors.replace('-R3000', '-R4000')}{timer}", tmp_path / "report.md")
-    assert found == ["load", "errors", "comparison", "instrument"]  # the errors, before what is doubtful
+    assert found == ["load", "errors", "figures", "instrument"]  # the errors, before what is doubtful
     assert themes(HEALTHY, tmp_path / "fine.md") == []
 
 
@@ -114,7 +115,7 @@ def test_a_file_that_can_not_be_written_is_wrong_usage(report: Path, tmp_path: P
 def test_a_folder_without_outputs_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("nothing", encoding="utf-8")
     result = run(tmp_path)
-    assert (result.exit_code, result.stdout) == (0, "No output of a load generator in 1 file.\n")
+    assert (result.exit_code, result.stdout) == (4, "No output of a load generator was read in 1 file.\n")
 
 
 def test_what_can_not_be_read_is_named(tmp_path: Path) -> None:
@@ -172,3 +173,38 @@ def test_the_page_says_what_each_document_holds(tmp_path: Path) -> None:
     page = run(path, "--format", "html").stdout
     assert "What each document holds" in page
     assert "highest rate achieved: put 2" in page
+
+
+def test_the_line_quotes_the_worst_and_names_every_place(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    few, many = (
+        CLOSED.replace("Requests/sec", f"  Non-2xx or 3xx responses: {errors}\nRequests/sec") for errors in (25, 4_680)
+    )
+    path.write_text(f"{few}\n{many}\n{few}", encoding="utf-8")
+    (line,) = [line for line in run(path).stdout.splitlines() if ": errors error: " in line]
+    assert line.startswith(f"{path}:18: errors error: 4 680 of 12 000 responses (39.0 %)")
+    assert line.endswith("[ERR001 at 2, 18, 34]")
+
+
+def test_a_rate_of_which_every_twentieth_response_failed_is_no_highest_rate(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    failing = HEALTHY.replace("-R2000", "-R1990").replace(
+        "Requests/sec", "  Non-2xx or 3xx responses: 6000\nRequests/sec"
+    )
+    path.write_text(failing, encoding="utf-8")
+    (document,) = json.loads(run(path, "--format", "json").stdout)["documents"]
+    assert document["highest_achieved_rps"] == {}
+
+
+def test_a_remedy_names_the_readers_tool(tmp_path: Path) -> None:
+    path = tmp_path / "k6.txt"
+    path.write_text("http_req_duration...: avg=5ms med=4ms max=9ms\nhttp_reqs...: 9500 942.2/s\n", encoding="utf-8")
+    (line,) = [line for line in run(path).stdout.splitlines() if "RUN005]" in line]
+    assert "--summary-trend-stats" in line
+    assert "wrk" not in line
+
+
+def test_the_tools_that_are_read_are_listed() -> None:
+    listed = run("--tools").stdout
+    assert all(tool in listed for tool in TOOLS_READ)
+    assert all(line.split(maxsplit=1)[1:] for line in listed.splitlines())

@@ -160,7 +160,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t = Backend::Auto, help_heading = SYSTEM)]
     pub(super) io: Backend,
     /// Send requests together that are due within this time of each other, which saves processor time; 0s: each at its
-    /// own moment [default: 30us; with --receive-clock user 0s]
+    /// own moment [default: 60us where a thread uses half a core; with --receive-clock user 0s]
     #[arg(long, value_name = "T", value_parser = parse_seconds, help_heading = SYSTEM)]
     pub(super) coalesce: Option<f64>,
     /// Print the completions of a shell, and end

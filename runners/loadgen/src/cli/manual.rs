@@ -56,11 +56,12 @@ const OUTPUT: [(&str, &str); 10] = [
 ];
 
 /// Exit codes, each with its meaning.
-const EXIT_CODES: [(u8, &str); 5] = [
-    (0, "The run ended as planned"),
+const EXIT_CODES: [(u8, &str); 6] = [
+    (0, "All that was scheduled was sent and answered"),
     (1, "A flag, the URL or the script is wrong, or the script failed during the run (reports are written)"),
     (2, "The run could not be done: nothing listens, a file cannot be written, the system refuses a resource"),
     (3, "An objective of --slo was missed"),
+    (4, "Requests failed, were never sent or had no response, or all responses were 5xx (reports are written)"),
     (130, "The run was ended by SIGINT, SIGTERM or SIGHUP (reports are written; a third signal ends it without them)"),
 ];
 

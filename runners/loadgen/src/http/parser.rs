@@ -106,6 +106,11 @@ impl Parser {
         &self.body
     }
 
+    /// What came so far of a head that is not whole.
+    pub fn unfinished_head(&self) -> &[u8] {
+        &self.head
+    }
+
     /// Whether bytes followed the end of the last response. They spoil the connection, not the response.
     pub fn has_surplus(&self) -> bool {
         self.surplus

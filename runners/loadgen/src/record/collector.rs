@@ -1,7 +1,7 @@
 //! Adds up what the workers hand over, second by second, during the run and never in its way.
 
 use super::distribution::{rank, value_at_rank};
-use super::{Chunks, Comparison, Counts, Distribution, Histogram, Interval, Pair, Request, TENTHS};
+use super::{Chunks, Comparison, Counts, Distribution, Failures, Histogram, Interval, Pair, Request, TENTHS};
 use crate::report::hlog::HlogWriter;
 use crate::report::requests_log::RequestsLog;
 use std::collections::BTreeMap;
@@ -145,6 +145,8 @@ pub struct Collection {
     pub targets: Vec<Collected>,
     /// Targets compared, where there are several.
     pub comparison: Option<Comparison>,
+    /// What failed, by target.
+    pub failures: Vec<Failures>,
     /// Requests that are not in the log of requests, because writing it was too slow.
     pub requests_dropped: u64,
     /// Of each log that is not whole: which it is, and why.
@@ -189,6 +191,7 @@ impl Collector {
             whole: Collected::new(),
             targets: (0..several).map(|_| Collected::new()).collect(),
             comparison,
+            failures: vec![Failures::default(); targets],
             requests_dropped: 0,
             log_errors: Vec::new(),
         };
@@ -277,6 +280,11 @@ impl Collector {
         intervals.insert(0, sum);
         self.pool.give(intervals);
         (self.on_second)(&summary);
+    }
+
+    /// Takes what failed of one worker, by target.
+    pub fn take_failures(&mut self, failures: &[Failures]) {
+        self.collection.failures.iter_mut().zip(failures).for_each(|(sum, own)| sum.add(own));
     }
 
     /// All workers have ended, `elapsed_s` after the start of the window.

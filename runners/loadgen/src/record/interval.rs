@@ -13,6 +13,11 @@ pub fn new_histogram() -> Histogram {
     Histogram::new_with_bounds(1, MAX_NS, DIGITS).expect("constant bounds are valid")
 }
 
+/// An empty histogram of two digits for what is no latency: an eighth of the memory.
+fn coarse_histogram() -> Histogram {
+    Histogram::new_with_bounds(1, MAX_NS, 2).expect("constant bounds are valid")
+}
+
 /// Tenths in a second.
 pub const TENTHS: usize = 10;
 /// Nanoseconds of a tenth of a second.
@@ -34,7 +39,7 @@ pub struct Errors {
     pub read: u64,
     /// Requests that could not be written.
     pub write: u64,
-    /// Requests that took longer than the time-out (they are still measured when their response comes).
+    /// Requests without a response within the time-out; they are given up.
     pub timeout: u64,
     /// Responses that are no HTTP, and bytes after a response's end.
     pub parse: u64,
@@ -141,6 +146,8 @@ pub struct Counts {
     pub connects: u64,
     /// Connections made after the first of each.
     pub reconnects: u64,
+    /// Connections that the server closed while no request was under way.
+    pub closed_idle: u64,
     /// Bytes received.
     pub bytes_read: u64,
     /// Bytes sent.
@@ -176,6 +183,7 @@ impl Counts {
         self.unstamped += other.unstamped;
         self.connects += other.connects;
         self.reconnects += other.reconnects;
+        self.closed_idle += other.closed_idle;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;
         self.errors.add(&other.errors);
@@ -223,6 +231,11 @@ pub struct Interval {
     /// How long requests without a response had waited when they failed or the run ended, from their intended start and,
     /// where sent, from the send.
     pub waiting: Option<Box<Pair>>,
+    /// How long requests that were due waited for a connection, those that were never sent at least so long; in
+    /// nanoseconds.
+    pub connection_wait: Histogram,
+    /// How long it took to connect anew, in nanoseconds.
+    pub reconnect: Option<Box<Histogram>>,
 }
 
 impl Interval {
@@ -239,6 +252,8 @@ impl Interval {
             most_lag_ns: [0; TENTHS],
             tenths: std::array::from_fn(|_| new_tenth()),
             waiting: None,
+            connection_wait: coarse_histogram(),
+            reconnect: None,
         }
     }
 
@@ -253,6 +268,8 @@ impl Interval {
         self.counts = Counts::default();
         self.status.fill(0);
         self.pairs_mut().for_each(|pair| pair.clear());
+        self.connection_wait.reset();
+        self.reconnect.iter_mut().for_each(|times| times.reset());
         self.lag.reset();
         self.most_lag_ns = [0; TENTHS];
         self.tenths.iter_mut().for_each(Tenth::reset);
@@ -302,6 +319,18 @@ impl Interval {
         }
     }
 
+    /// Records how long requests waited for a connection after they were due.
+    #[inline]
+    pub fn record_connection_wait(&mut self, count: u64, waited_ns: u64) {
+        self.connection_wait.saturating_record_n(waited_ns, count);
+    }
+
+    /// Counts a connection that was made anew, and how long that took.
+    pub fn record_reconnect(&mut self, took_ns: u64) {
+        self.counts.reconnects += 1;
+        self.reconnect.get_or_insert_with(|| Box::new(coarse_histogram())).saturating_record(took_ns);
+    }
+
     /// Adds another interval's counts and times.
     pub fn add(&mut self, other: &Interval) {
         self.counts.add(&other.counts);
@@ -318,6 +347,10 @@ impl Interval {
             }
         }
         add(&mut self.lag, &other.lag);
+        add(&mut self.connection_wait, &other.connection_wait);
+        if let Some(times) = other.reconnect.as_deref().filter(|times| !times.is_empty()) {
+            add(self.reconnect.get_or_insert_with(|| Box::new(coarse_histogram())), times);
+        }
         for (most, own) in self.most_lag_ns.iter_mut().zip(other.most_lag_ns) {
             *most = own.max(*most);
         }

@@ -209,6 +209,8 @@ fn ours(out: &mut String, config: &Config, run: &Run) -> std::fmt::Result {
         counts.connects,
         counts.reconnects
     )?;
+    failures(out, outcome)?;
+    reconnects(out, outcome)?;
     times(out, outcome)?;
     bounds(out, outcome)?;
     let lag = &outcome.collected.total.lag;
@@ -268,19 +270,46 @@ fn ours(out: &mut String, config: &Config, run: &Run) -> std::fmt::Result {
 fn reservations(out: &mut String, run: &Run) -> std::fmt::Result {
     let outcome = &run.whole;
     let counts = &outcome.collected.total.counts;
-    if counts.censored > 0 {
-        let (censored, scheduled) = (counts.censored, outcome.scheduled());
-        writeln!(out, "{PREFIX} {censored} of {scheduled} requests had no response when the run ended")?;
+    if let Some(shortfall) = &outcome.shortfall {
+        writeln!(out, "{PREFIX} {shortfall}")?;
     }
+    failures(out, outcome)?;
+    reconnects(out, outcome)?;
     bounds(out, outcome)?;
     unstamped(out, outcome)?;
-    if !outcome.verdict.kept_up {
+    if !outcome.verdict.kept_up || counts.unsent > 0 {
         writeln!(out, "{PREFIX} {}", outcome.verdict.sentence)?;
     }
     for objective in outcome.objectives.iter().filter(|objective| !objective.met) {
         writeln!(out, "{PREFIX} {objective}")?;
     }
     early_end(out, run)
+}
+
+/// A line for each cause of failures.
+fn failures(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    for (cause, failure) in outcome.failures.iter() {
+        let first = if failure.first.is_empty() { String::new() } else { format!(": {}", failure.first) };
+        let at = format_us(failure.first_ns as f64 / 1e3);
+        writeln!(out, "{PREFIX} {} x {}, the first after {at}{first}", failure.count, cause.name())?;
+    }
+    Ok(())
+}
+
+/// How often connections were made anew, and what that cost.
+fn reconnects(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let counts = &outcome.collected.total.counts;
+    let Some(took) = outcome.collected.total.reconnect.as_deref().filter(|took| !took.is_empty()) else {
+        return Ok(());
+    };
+    let [median, longest] = [50.0, 100.0].map(|percent| format_us(super::outcome::lag_us(took, percent)));
+    writeln!(
+        out,
+        "{PREFIX} {} connections made anew ({} were closed by the server while idle); each took p50 {median}, max \
+         {longest}, which is in the response time of the request that needed it",
+        took.len(),
+        counts.closed_idle
+    )
 }
 
 /// Responses whose times are not by the clock that the report is by.

@@ -129,6 +129,12 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
     // A run pays for one way of reading the clock; what the other costs takes a run of its own.
     let (own, other) = conditions.interface.receive_clock.and_other();
     let cpu = json!({own.name(): run.whole.cpu_us_per_request(), other.name(): null});
+    let failures = outcome.failures.iter().map(|(cause, failure)| {
+        json!({
+            "cause": cause.name(), "counted_as": cause.counted_as(), "count": failure.count,
+            "first_s": failure.first_ns as f64 / 1e9, "first": failure.first,
+        })
+    });
     let fields = json!({
         "offered_rps": outcome.offered_rps,
         "achieved_rps": outcome.achieved_rps,
@@ -156,8 +162,13 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
             "parse": errors.parse,
             "status": errors.status,
         },
+        "failures": failures.collect::<Vec<_>>(),
+        "shortfall": outcome.shortfall,
         "connects": counts.connects,
         "reconnects": counts.reconnects,
+        "closed_idle": counts.closed_idle,
+        "reconnect_us": outcome.collected.total.reconnect.as_deref().map(times_us),
+        "waited_for_connection_us": outcome.offered_rps.and(outcome.connection_waits()).map(times_us),
         "latency_us": pair(&outcome.response, &outcome.service),
         "latency_us_by_class": classes.collect::<Map<_, _>>(),
         "latency_us_by_operation": operations.collect::<Map<_, _>>(),
@@ -169,8 +180,10 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
             "cpu_system_s": conditions.cpu.system_s,
             "cpu_us_per_request_by_clock": cpu,
             "peak_memory_bytes": crate::usage::peak_memory_bytes(),
-            "lag_us": lag(&outcome.collected.total.lag),
+            "lag_us": times_us(&outcome.collected.total.lag),
             "coalesce_us": outcome.offered_rps.map(|_| conditions.interface.coalesce_ns as f64 / 1e3),
+            "stalled_s": conditions.stalled_s,
+            "longest_stall_s": conditions.longest_stall_s,
             "held": counts.held,
             "rested": counts.rested,
             "unstamped": counts.unstamped,
@@ -245,10 +258,11 @@ pub(crate) fn spectrum(times: &Distribution) -> Vec<(f64, f64, u64)> {
     points(times).iter().map(|point| (point.value_us, point.percentile, point.total_count)).collect()
 }
 
-fn lag(lag: &Histogram) -> Value {
-    let at = |percent: f64| lag_us(lag, percent);
+/// Times in microseconds.
+fn times_us(times: &Histogram) -> Value {
+    let at = |percent: f64| lag_us(times, percent);
     json!({
-        "count": lag.len(), "p50": at(50.0), "p90": at(90.0), "p99": at(99.0), "p99_9": at(99.9), "max": at(100.0),
+        "count": times.len(), "p50": at(50.0), "p90": at(90.0), "p99": at(99.0), "p99_9": at(99.9), "max": at(100.0),
     })
 }
 

@@ -1,10 +1,11 @@
 //! Everything that reports need of a run, and the generator's judgement of itself.
 
-use crate::cli::Config;
+use crate::cli::{Config, QueueKind};
 use crate::error::Error;
 use crate::io::{Interface, ReceiveClock};
-use crate::record::{Collected, Collection, Comparison, Distribution, Histogram, Pair, rank, value_at_rank};
+use crate::record::{Collected, Collection, Comparison, Distribution, Failures, Histogram, Pair, rank, value_at_rank};
 use crate::slo::Verified;
+use crate::units::format_us;
 use crate::usage::Cpu;
 
 /// The status class of responses that are as wanted.
@@ -14,6 +15,19 @@ const BUSY_SHARE: f64 = 0.9;
 /// Percentiles at which its own lateness is held against the response time, and up to which share of that it may be: a
 /// quarter in the median, which every waking is part of, and half above, where most of the time is the server's then.
 const KEPT_UP_AT: [(f64, f64); 4] = [(50.0, 0.25), (90.0, 0.5), (99.0, 0.5), (99.9, 0.5)];
+/// A closed loop in which a thread was kept from its work for more than this share of the time is no measurement.
+const STALLED_SHARE: f64 = 0.05;
+/// Below this share of a core a thread sleeps before most of its sends, and below this lateness at p90, in microseconds,
+/// it is the waking of a sleeping thread that is late.
+const ASLEEP_SHARE: f64 = 0.3;
+const WAKING_US: f64 = 500.0;
+/// What helps.
+const OWN_CORE: &str = "give the generator a core of its own, or a lower rate";
+const WAKING: &str = "that is the waking of a thread that sleeps between requests, which no lower rate makes shorter: \
+    service time is free of it, and a core that is kept from deep sleep (cpupower idle-set -D 0), or a higher rate, has \
+    less of it";
+/// So large a share of the requests that waited for a connection shapes the load.
+const WAITED_SHARE: f64 = 0.01;
 /// It kept up if it did so up to here. `kept_up_to` says what lies above.
 const KEPT_UP_LEAST: f64 = 90.0;
 
@@ -47,6 +61,12 @@ pub struct Conditions {
     pub interface: Interface,
     /// A signal ended the run.
     pub interrupted: bool,
+    /// A script ended the load of a thread.
+    pub stopped: bool,
+    /// Seconds in which the worker that was most so was kept from its work.
+    pub stalled_s: f64,
+    /// The longest stall of a worker, in seconds.
+    pub longest_stall_s: f64,
     /// Worker threads that did not end after it, because their script did not return.
     pub threads_left_behind: usize,
 }
@@ -70,6 +90,10 @@ pub struct Outcome {
     pub achieved_rps: f64,
     /// Did the generator keep up?
     pub verdict: Verdict,
+    /// Why not all that was scheduled was sent and answered, or that nothing succeeded; `None` where all was.
+    pub shortfall: Option<String>,
+    /// What failed, by cause.
+    pub failures: Failures,
     /// The objectives, compared.
     pub objectives: Vec<Verified>,
 }
@@ -107,11 +131,16 @@ impl Run {
         calibrations_us: Vec<f64>,
         failure: Option<Error>,
     ) -> Self {
-        let Collection { whole, targets, comparison, requests_dropped, log_errors } = collection;
-        let outcome = |collected, (loaded_s, share)| Outcome::new(config, collected, conditions, loaded_s, share);
+        let Collection { whole, targets, comparison, failures, requests_dropped, log_errors } = collection;
+        let mut all = Failures::default();
+        failures.iter().for_each(|of_target| all.add(of_target));
+        let outcome = |collected, (loaded_s, share), failures| {
+            Outcome::new(config, collected, conditions, loaded_s, share, failures)
+        };
+        let targets = targets.into_iter().enumerate();
         Run {
-            whole: outcome(whole, (conditions.window_s, 1.0)),
-            targets: targets.into_iter().enumerate().map(|(index, one)| outcome(one, loaded(index))).collect(),
+            whole: outcome(whole, (conditions.window_s, 1.0), all),
+            targets: targets.map(|(index, one)| outcome(one, loaded(index), failures[index].clone())).collect(),
             comparison,
             tags,
             calibrations_us,
@@ -135,13 +164,22 @@ impl Run {
 }
 
 impl Outcome {
-    fn new(config: &Config, collected: Collected, conditions: Conditions, loaded_s: f64, share: f64) -> Self {
+    fn new(
+        config: &Config,
+        collected: Collected,
+        conditions: Conditions,
+        loaded_s: f64,
+        share: f64,
+        failures: Failures,
+    ) -> Self {
         let counts = collected.total.counts;
         let (response, service) = (collected.response(), collected.service());
         let slack_us = conditions.interface.coalesce_ns as f64 / 1e3 * f64::from(u8::from(counts.held > 0));
         let lag = config.rate.as_ref().map(|_| &collected.total.lag);
         let mut outcome = Outcome {
-            verdict: judge(lag, &response, conditions.busiest, slack_us),
+            verdict: judge(lag, &response, &conditions, slack_us),
+            shortfall: None,
+            failures,
             achieved_rps: if loaded_s > 0.0 {
                 (counts.completed - counts.completed_late - counts.completed_after_slice) as f64 / loaded_s
             } else {
@@ -155,8 +193,62 @@ impl Outcome {
             loaded_s,
             objectives: Vec::new(),
         };
+        outcome.shortfall = outcome.fell_short(config.drain_s > 0.0);
+        if let Some(waits) = outcome.waits_sentence(config.queue) {
+            outcome.verdict.sentence = format!("{waits}; the generator itself {}", outcome.verdict.sentence);
+        }
         outcome.objectives = config.objectives.iter().map(|objective| objective.verify(&outcome)).collect();
         outcome
+    }
+
+    /// How long requests that were due waited for a connection; those that were never sent at least so long.
+    pub fn connection_waits(&self) -> Option<&Histogram> {
+        Some(&self.collected.total.connection_wait).filter(|waits| !waits.is_empty())
+    }
+
+    /// Says why not all that was scheduled was sent and answered. `drained`: the last responses were awaited. What a
+    /// script that ended the load left is as it wanted.
+    fn fell_short(&self, drained: bool) -> Option<String> {
+        let counts = &self.collected.total.counts;
+        let status = &self.collected.total.status;
+        if counts.completed > 0 && status[..500].iter().all(|count| *count == 0) {
+            return Some(format!("each of {} responses was a server error", counts.completed));
+        }
+        let left = !self.conditions.stopped;
+        let parts = [
+            (counts.failed, "failed"),
+            (if left { counts.unsent } else { 0 }, "were never sent"),
+            (if left && drained { counts.censored - counts.unsent } else { 0 }, "had no response when the run ended"),
+        ];
+        let parts: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        match (parts.is_empty(), counts.completed, counts.errors.connect) {
+            (false, ..) => Some(format!("of {} requests {}", self.scheduled(), parts.join(", "))),
+            (true, 0, 1..) => Some("no request could be sent: no connection could be made".into()),
+            (true, ..) => None,
+        }
+    }
+
+    /// Says how many requests waited for a connection, where enough did to shape the load.
+    fn waits_sentence(&self, queue: QueueKind) -> Option<String> {
+        let waits = self.connection_waits()?;
+        let (waited, scheduled, unsent) = (waits.len(), self.scheduled(), self.collected.total.counts.unsent);
+        if unsent == 0 && (waited as f64) < WAITED_SHARE * scheduled as f64 {
+            return None;
+        }
+        let [median, longest] = [50.0, 100.0].map(|percent| format_us(lag_us(waits, percent)));
+        let never = if unsent > 0 { format!(", and {unsent} were never sent") } else { String::new() };
+        let why = match queue {
+            QueueKind::Connection => {
+                "each connection has a queue of its own, and one response that is late holds up all behind it \
+                 (--queue shared: any free connection takes the next request)"
+            }
+            QueueKind::Shared => "all connections were in use (more with -c)",
+        };
+        let begin = if unsent > 0 { "the load was not sent as scheduled" } else { "the load was sent late in part" };
+        Some(format!(
+            "{begin}: {waited} of {scheduled} requests waited for a connection (p50 {median}, max {longest}){never}; {why}"
+        ))
     }
 
     /// Whether responses came in another status class than 2xx.
@@ -232,17 +324,26 @@ pub(super) fn lag_us(lag: &Histogram, percent: f64) -> f64 {
 }
 
 /// `lag`: how late requests left; `None` in a closed loop. `slack_us`: how long some were held back on purpose.
-fn judge(lag: Option<&Histogram>, response: &Distribution, busiest: f64, slack_us: f64) -> Verdict {
-    let percent = busiest * 100.0;
+fn judge(lag: Option<&Histogram>, response: &Distribution, conditions: &Conditions, slack_us: f64) -> Verdict {
+    let percent = conditions.busiest * 100.0;
+    let busy = conditions.busiest >= BUSY_SHARE;
+    let busy_sentence = || {
+        format!(
+            "did not keep up: a thread used {percent:.0} % of a core, so the generator may be the limit; give more threads with -t"
+        )
+    };
     let Some(lag) = lag else {
-        return Verdict {
-            kept_up: busiest < BUSY_SHARE,
-            kept_up_to: None,
-            sentence: match busiest < BUSY_SHARE {
-                true => format!("kept up: the busiest thread used {percent:.0} % of a core"),
-                false => busy(percent),
-            },
+        let stalled = conditions.stalled_s > STALLED_SHARE * conditions.elapsed_s;
+        let sentence = match (busy, stalled) {
+            (true, _) => busy_sentence(),
+            (false, true) => format!(
+                "did not keep up: a thread was kept from its work for {} in all, for {} at the longest; {OWN_CORE}",
+                format_us(conditions.stalled_s * 1e6),
+                format_us(conditions.longest_stall_s * 1e6)
+            ),
+            (false, false) => format!("kept up: the busiest thread used {percent:.0} % of a core"),
         };
+        return Verdict { kept_up: !busy && !stalled, kept_up_to: None, sentence };
     };
     let at = |percent: f64| (lag_us(lag, percent), response.percentile(percent).value_us);
     let kept = |(percent, share): &(f64, f64)| {
@@ -250,9 +351,9 @@ fn judge(lag: Option<&Histogram>, response: &Distribution, busiest: f64, slack_u
         late_us <= slack_us + share * response_us
     };
     let kept_up_to = KEPT_UP_AT.into_iter().take_while(kept).last().map_or(0.0, |(percent, _)| percent);
-    let kept_up = busiest < BUSY_SHARE && kept_up_to >= KEPT_UP_LEAST;
-    let sentence = if busiest >= BUSY_SHARE {
-        busy(percent)
+    let kept_up = !busy && kept_up_to >= KEPT_UP_LEAST;
+    let sentence = if busy {
+        busy_sentence()
     } else if lag.is_empty() {
         format!("kept up: no request was sent; busiest thread {percent:.0} % of a core")
     } else {
@@ -269,25 +370,59 @@ fn judge(lag: Option<&Histogram>, response: &Distribution, busiest: f64, slack_u
             (true, Some(beyond)) => {
                 format!("kept up to p{kept_up_to}, but {beyond}; busiest thread {percent:.0} % of a core")
             }
-            (false, beyond) => format!(
-                "did not keep up: {}; give the generator a core of its own, or a lower rate",
-                beyond.unwrap_or_default()
-            ),
+            (false, beyond) => {
+                let waking = conditions.busiest < ASLEEP_SHARE && lag_us(lag, 90.0) < WAKING_US;
+                let remedy = if waking { WAKING } else { OWN_CORE };
+                format!("did not keep up: {}; {remedy}", beyond.unwrap_or_default())
+            }
         }
     };
     Verdict { kept_up, kept_up_to: Some(kept_up_to), sentence }
-}
-
-fn busy(percent: f64) -> String {
-    format!(
-        "did not keep up: a thread used {percent:.0} % of a core, so the generator may be the limit; give more threads with -t"
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::new_histogram;
+
+    fn conditions(busiest: f64, stalled_s: f64) -> Conditions {
+        let interface = Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 };
+        Conditions {
+            elapsed_s: 3.0,
+            window_s: 3.0,
+            start_unix_us: 0,
+            threads: 1,
+            cpu: Cpu::default(),
+            busiest,
+            interface,
+            interrupted: false,
+            stopped: false,
+            threads_left_behind: 0,
+            stalled_s,
+            longest_stall_s: stalled_s,
+        }
+    }
+
+    #[test]
+    fn a_closed_loop_that_was_stopped_for_a_while_did_not_keep_up() {
+        let response = Distribution::new(new_histogram(), None);
+        assert!(judge(None, &response, &conditions(0.2, 0.02), 0.0).kept_up);
+        let verdict = judge(None, &response, &conditions(0.2, 1.0), 0.0);
+        assert!(!verdict.kept_up && verdict.sentence.contains("1.00s"), "{}", verdict.sentence);
+    }
+
+    #[test]
+    fn waking_that_is_late_is_not_blamed_on_the_rate() {
+        let mut times = new_histogram();
+        times.record_n(100_000, 100).unwrap();
+        let response = Distribution::new(times, None);
+        let mut lag = new_histogram();
+        lag.record_n(60_000, 100).unwrap();
+        let remedy = |lag: &Histogram, busiest| judge(Some(lag), &response, &conditions(busiest, 0.0), 0.0).sentence;
+        assert!(remedy(&lag, 0.02).ends_with(WAKING) && remedy(&lag, 0.6).ends_with(OWN_CORE));
+        lag.record_n(900_000, 100).unwrap();
+        assert!(remedy(&lag, 0.02).ends_with(OWN_CORE), "that is no waking");
+    }
 
     #[test]
     fn lateness_is_held_against_the_response_time() {
@@ -299,6 +434,9 @@ mod tests {
         let quick = Distribution::new(of(&[(60, 980), (3_000, 20)]), None);
         let slow = Distribution::new(of(&[(4_000, 1000)]), None);
         let late = of(&[(1, 500), (900, 500)]);
+        let judge = |lag: Option<&Histogram>, response: &Distribution, busiest: f64, slack_us: f64| {
+            judge(lag, response, &conditions(busiest, 0.0), slack_us)
+        };
         assert!(judge(Some(&of(&[(1, 1000)])), &quick, 0.2, 0.0).kept_up);
         let verdict = judge(Some(&late), &quick, 0.2, 0.0);
         assert!(!verdict.kept_up && verdict.sentence.contains("core of its own"), "{}", verdict.sentence);

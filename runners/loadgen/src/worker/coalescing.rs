@@ -1,21 +1,31 @@
 //! Fewer sleeps: sends that are due close together leave together (interrupt coalescing, as network cards do it).
 //!
-//! Being woken costs more processor time than sending a request. Where a worker's intended starts follow each other
-//! within the slack of `--coalesce`, it sleeps until the last of those that lie within the slack of the first, and sends
-//! them all. None leaves before its intended start, none is held back for longer than the slack, and each still counts
-//! from its own intended start. A start that is so near that the worker would not sleep for it is not held back: that
-//! would save nothing.
+//! Being woken costs more processor time than sending a request. A worker that spends more than half a core on waking for
+//! each intended start sleeps now and then until the last of those that lie within the slack of `--coalesce` of the
+//! first, and sends them all: as often as it takes to spend half a core, so that there is no rate at which anything
+//! jumps; where the slack was asked for, at each sleep of a dense schedule. None leaves before its intended start, none is held back for longer than the slack, and each still counts from
+//! its own intended start. A start that is so near that the worker would not sleep for it is not held back: that would
+//! save nothing.
 
 use super::Worker;
 use super::connection::State;
 use crate::clock::monotonic_ns;
 use crate::io::ReceiveClock;
 use crate::timer::timer_price_ns;
+use crate::usage::Cpu;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The slack where none is asked for: at 40 000/s two sends share a waking. What it gains and costs: runners/docs/0017.
-const DEFAULT_SLACK_NS: u64 = 30_000;
+/// The slack where none is asked for: at 20 000/s two sends can share a waking, at 40 000/s three. What it gains and
+/// costs: runners/docs/0017.
+const DEFAULT_SLACK_NS: u64 = 60_000;
+/// The share of a core that a worker may spend before sends wait for each other.
+const CORE_SHARE: f64 = 0.5;
+/// How much of the difference to that share moves the share of sleeps that are prolonged, each time it is looked at: a
+/// few looks, or some tenths of a second, until it is right, and no swinging.
+const GAIN: f64 = 0.4;
+/// The weight of the newest in a running mean.
+const FADING: f64 = 0.01;
 
 /// Moment, connection, number of the connection's timer; the soonest is on top of a heap.
 pub(super) type Timer = Reverse<(u64, u32, u32)>;
@@ -33,18 +43,45 @@ pub(super) struct Next {
 #[derive(Debug, Default)]
 pub(super) struct Coalescing {
     slack_ns: u64,
-    /// The worker's schedule is dense enough: on average the next start lies within the slack.
-    dense: bool,
+    /// The share of sleeps that are prolonged, 0 to 1, and what is left over of it.
+    prolonged: f64,
+    remainder: f64,
+    /// Of the sleeps that were to be prolonged, the share that had a second start within the slack: a running mean.
+    shared: f64,
+    /// The start for which was decided last, and whether its sleep is prolonged.
+    decided: (u64, bool),
     /// Starts before this moment were held back for one at it.
     held_until_ns: u64,
     looked_at: Vec<Timer>,
 }
 
 impl Coalescing {
-    /// The worker's share of the schedule is so many requests per second now.
-    pub(super) fn paced(&mut self, rate_rps: f64, slack_ns: u64) {
+    /// Every sleep is prolonged: the slack was asked for, and on average the next start lies within it.
+    pub(super) fn always(&mut self, slack_ns: u64) {
+        (self.slack_ns, self.prolonged) = (slack_ns, 1.0);
+    }
+
+    /// The worker has used this share of a core since this was called last.
+    pub(super) fn spent(&mut self, core_share: f64, slack_ns: u64) {
         self.slack_ns = slack_ns;
-        self.dense = rate_rps * slack_ns as f64 >= 1e9;
+        self.prolonged = (self.prolonged + GAIN * (core_share - CORE_SHARE)).clamp(0.0, 1.0);
+    }
+
+    /// Whether the sleep for the start at this moment is prolonged: the same each time that it is asked.
+    #[inline]
+    fn prolongs(&mut self, first_ns: u64) -> bool {
+        if self.decided.0 != first_ns {
+            self.remainder += self.prolonged;
+            let prolong = self.remainder >= 1.0;
+            self.remainder -= f64::from(u8::from(prolong));
+            self.decided = (first_ns, prolong);
+        }
+        self.decided.1
+    }
+
+    /// The share of sleeps that several starts share because it costs too much to be on time for each.
+    pub(super) fn share_prolonged(&self) -> f64 {
+        self.prolonged * self.shared
     }
 
     /// Until when to wait. `free` tells of a timer whether it is the intended start of a free connection; `None`: it is
@@ -58,7 +95,7 @@ impl Coalescing {
     ) -> Option<Next> {
         let Reverse((first_ns, connection, number)) = *timers.peek()?;
         let mut next = Next { moment_ns: first_ns, free: free(connection, number) == Some(true) };
-        if !self.dense || !next.free || first_ns <= now_ns + timer_price_ns() {
+        if self.slack_ns == 0 || !next.free || first_ns <= now_ns + timer_price_ns() || !self.prolongs(first_ns) {
             return Some(next);
         }
         let last_ns = first_ns + self.slack_ns;
@@ -73,6 +110,7 @@ impl Coalescing {
             self.looked_at.push(timer);
         }
         timers.extend(self.looked_at.drain(..));
+        self.shared += (f64::from(u8::from(next.moment_ns > first_ns)) - self.shared) * FADING;
         if next.moment_ns > first_ns {
             self.held_until_ns = next.moment_ns;
         }
@@ -87,12 +125,19 @@ impl Coalescing {
 }
 
 impl Worker {
-    /// Looks at how dense the schedule is now.
+    /// Looks at how much processor time was spent.
     pub(super) fn pace(&mut self, now: u64) {
-        if let Some(profile) = &self.plan.profile {
-            let rate_rps = profile.rate_rps(now.saturating_sub(self.window.origin_ns));
-            let slack_ns = self.slack_ns();
-            self.coalescing.paced(rate_rps * self.plan.share, slack_ns);
+        let Some(profile) = self.plan.profile.as_ref().filter(|_| self.running) else { return };
+        let rate_rps = profile.rate_rps(now.saturating_sub(self.window.origin_ns)) * self.plan.share;
+        let slack_ns = self.slack_ns();
+        if self.plan.coalesce_ns.is_some() && rate_rps * slack_ns as f64 >= 1e9 {
+            return self.coalescing.always(slack_ns);
+        }
+        let cpu_s = Cpu::of_thread().total_s();
+        let (before_ns, before_s) = std::mem::replace(&mut self.cpu_looked_at, (now, cpu_s));
+        if before_ns > 0 && now > before_ns {
+            self.coalescing.spent((cpu_s - before_s) * 1e9 / (now - before_ns) as f64, slack_ns);
+            self.alarm.save(self.coalescing.share_prolonged());
         }
     }
 
@@ -121,35 +166,17 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Arrival, Arrivals, Place, Profile, RateSpec};
     use proptest::prelude::*;
 
     const SLACK_NS: u64 = 30_000;
 
-    fn dense() -> Coalescing {
-        let mut coalescing = Coalescing::default();
-        coalescing.paced(40_000.0, SLACK_NS);
-        coalescing
+    /// One that prolongs this share of its sleeps.
+    fn prolonging(share: f64, slack_ns: u64) -> Coalescing {
+        Coalescing { slack_ns, prolonged: share, ..Coalescing::default() }
     }
 
     fn heap(dues: &[u64]) -> BinaryHeap<Timer> {
         dues.iter().enumerate().map(|(index, due)| Reverse((*due, index as u32, 0))).collect()
-    }
-
-    /// The first intended starts of a run of even gaps, all connections together, from one millisecond on.
-    fn even(rate_rps: f64, connections: usize) -> Vec<u64> {
-        let profile = Profile::new(&RateSpec::Constant(rate_rps), 0.0, 1.0);
-        let mut dues = Vec::new();
-        for index in 0..connections {
-            let place = Place { target: 0, index, of: connections };
-            let mut arrivals = Arrivals::new(Arrival::Constant, place, Some(1_000), 0);
-            while let Some(due_ns) = arrivals.next_due_ns(&profile) {
-                dues.push(1_000_000 + due_ns);
-                arrivals.advance(&profile);
-            }
-        }
-        dues.sort_unstable();
-        dues
     }
 
     fn all_free(_: u32, _: u32) -> Option<bool> {
@@ -158,7 +185,7 @@ mod tests {
 
     #[test]
     fn starts_within_the_slack_of_the_first_wait_for_the_last_of_them() {
-        let mut coalescing = dense();
+        let mut coalescing = prolonging(1.0, SLACK_NS);
         let mut timers = heap(&[1_025_000, 1_000_000, 1_050_000]);
         let next = coalescing.next(0, &mut timers, all_free);
         assert_eq!(next, Some(Next { moment_ns: 1_025_000, free: true }));
@@ -168,71 +195,96 @@ mod tests {
 
     #[test]
     fn a_start_that_needs_no_sleep_is_not_held_back() {
-        let mut coalescing = dense();
+        let mut coalescing = prolonging(1.0, SLACK_NS);
         let next = coalescing.next(1_000_000 - timer_price_ns(), &mut heap(&[1_000_000, 1_025_000]), all_free);
         assert_eq!(next, Some(Next { moment_ns: 1_000_000, free: true }));
         assert!(!coalescing.held(1_000_000));
     }
 
     #[test]
-    fn a_thin_schedule_is_kept_to_the_moment_and_so_is_every_one_without_slack() {
-        for (slack_ns, rate_rps) in [(SLACK_NS, 33_333.0), (SLACK_NS, 5_000.0), (0, 40_000.0), (0, 10e6)] {
+    fn who_spends_little_keeps_to_the_moment_and_so_does_who_has_no_slack() {
+        for (slack_ns, core_share) in [(SLACK_NS, 0.1), (SLACK_NS, 0.49), (0, 1.0)] {
             let mut coalescing = Coalescing::default();
-            coalescing.paced(rate_rps, slack_ns);
+            (0..100).for_each(|_| coalescing.spent(core_share, slack_ns));
             let next = coalescing.next(0, &mut heap(&[1_000_000, 1_000_001]), all_free);
-            assert_eq!(next, Some(Next { moment_ns: 1_000_000, free: true }), "{slack_ns} {rate_rps}");
+            assert_eq!(next, Some(Next { moment_ns: 1_000_000, free: true }), "{slack_ns} {core_share}");
         }
     }
 
-    #[test]
-    fn on_even_gaps_a_slack_counts_in_whole_gaps() {
-        let dues = even(40_000.0, 64);
-        assert!(dues.windows(2).all(|pair| pair[1] - pair[0] == 25_000), "exact to the nanosecond");
-        for (slack_ns, last) in [(24_999, 0), (25_000, 1), (SLACK_NS, 1), (49_999, 1), (50_000, 2)] {
-            let mut coalescing = Coalescing::default();
-            coalescing.paced(40_000.0, slack_ns);
-            let next = coalescing.next(0, &mut heap(&dues), all_free);
-            assert_eq!(next, Some(Next { moment_ns: dues[last], free: true }), "{slack_ns}");
+    /// A worker whose sleep costs so much, and each request so much besides, on even gaps: the share of a core that it
+    /// settles at.
+    fn settled(rate_rps: f64, sleep_us: f64, request_us: f64) -> f64 {
+        let mut coalescing = Coalescing::default();
+        let gap_ns = 1e9 / rate_rps;
+        let (mut number, mut shares) = (0_u64, Vec::new());
+        for tick in 1..=200_u64 {
+            let (mut sleeps, begun) = (0.0, number);
+            while (number as f64) * gap_ns < tick as f64 * 50e6 {
+                let dues: Vec<u64> = (number..number + 8).map(|one| 1_000_000 + (one as f64 * gap_ns) as u64).collect();
+                let next = coalescing.next(dues[0] - 20_000, &mut heap(&dues), all_free).expect("a start");
+                number += dues.iter().filter(|due| **due <= next.moment_ns).count() as u64;
+                sleeps += 1.0;
+            }
+            let share = (sleeps * sleep_us + (number - begun) as f64 * request_us) / 50e3;
+            coalescing.spent(share, DEFAULT_SLACK_NS);
+            shares.push(share);
         }
+        shares[100..].iter().sum::<f64>() / 100.0
+    }
+
+    #[test]
+    fn as_many_sleeps_are_prolonged_as_it_takes_to_spend_half_a_core_and_nothing_jumps() {
+        for rate_rps in [25_000.0, 30_000.0, 33_000.0, 34_000.0, 40_000.0] {
+            let share = settled(rate_rps, 18.0, 7.0);
+            assert!((0.47..0.55).contains(&share), "{rate_rps}: {share}");
+        }
+        assert!((settled(10_000.0, 18.0, 7.0) - 0.25).abs() < 0.01, "nothing is held back where it is not needed");
+        let rates: Vec<f64> = (0..40).map(|step| 10_000.0 + 1_000.0 * f64::from(step)).collect();
+        let shares: Vec<f64> = rates.iter().map(|rate_rps| settled(*rate_rps, 18.0, 7.0)).collect();
+        assert!(shares.windows(2).all(|pair| (pair[1] - pair[0]).abs() < 0.08), "{shares:?}");
+    }
+
+    #[test]
+    fn who_has_no_starts_to_put_together_saves_nothing() {
+        let share = |dues: &[u64]| {
+            let mut coalescing = prolonging(1.0, SLACK_NS);
+            for _ in 0..1000 {
+                let _ = coalescing.next(0, &mut heap(dues), all_free);
+            }
+            coalescing.share_prolonged()
+        };
+        assert!(share(&[1_000_000, 1_200_000]) < 0.01 && share(&[1_000_000, 1_020_000]) > 0.99);
+    }
+
+    #[test]
+    fn a_sleep_is_decided_once_however_often_it_is_looked_at() {
+        let mut coalescing = prolonging(0.5, SLACK_NS);
+        let mut timers = heap(&[1_000_000, 1_010_000]);
+        let first = coalescing.next(0, &mut timers, all_free);
+        assert!((0..10).all(|_| coalescing.next(0, &mut timers, all_free) == first));
     }
 
     #[test]
     fn what_is_no_start_of_a_free_connection_is_not_waited_for() {
-        let busy_last = |index: u32, _| Some(index != 1);
-        let next = dense().next(0, &mut heap(&[1_000_000, 1_010_000]), busy_last);
-        assert_eq!(next, Some(Next { moment_ns: 1_000_000, free: false }));
-        let busy_first = |index: u32, _| Some(index != 0);
-        let next = dense().next(0, &mut heap(&[1_000_000, 1_010_000]), busy_first);
-        assert_eq!(next, Some(Next { moment_ns: 1_000_000, free: false }));
-        let void_last = |index: u32, _| (index != 1).then_some(true);
-        let next = dense().next(0, &mut heap(&[1_000_000, 1_010_000]), void_last);
-        assert_eq!(next, Some(Next { moment_ns: 1_000_000, free: true }));
-        assert_eq!(dense().next(0, &mut BinaryHeap::new(), all_free), None);
+        let next = |free: fn(u32, u32) -> Option<bool>| {
+            prolonging(1.0, SLACK_NS).next(0, &mut heap(&[1_000_000, 1_010_000]), free)
+        };
+        assert_eq!(next(|index, _| Some(index != 1)), Some(Next { moment_ns: 1_000_000, free: false }));
+        assert_eq!(next(|index, _| Some(index != 0)), Some(Next { moment_ns: 1_000_000, free: false }));
+        assert_eq!(next(|index, _| (index != 1).then_some(true)), Some(Next { moment_ns: 1_000_000, free: true }));
+        assert_eq!(prolonging(1.0, SLACK_NS).next(0, &mut BinaryHeap::new(), all_free), None);
     }
 
     proptest! {
-        /// Starts are rounded to nanoseconds; that never puts the next one out of reach.
-        #[test]
-        fn where_an_even_schedule_is_dense_the_next_start_lies_within_the_slack(
-            rate_rps in 2_000.0..1e6f64, connections in 1usize..70, more_ns in 0u64..2,
-        ) {
-            let slack_ns = (1e9 / rate_rps) as u64 + more_ns;
-            let mut coalescing = Coalescing::default();
-            coalescing.paced(rate_rps, slack_ns);
-            prop_assert!(coalescing.dense || more_ns == 0);
-            let within = even(rate_rps, connections).windows(2).all(|pair| pair[1] - pair[0] <= slack_ns);
-            prop_assert!(within || !coalescing.dense);
-        }
-
         /// A worker that is never kept from waking, on any schedule: what is due when it wakes leaves.
         #[test]
         fn none_leaves_early_none_is_held_longer_than_the_slack_and_none_is_lost(
             gaps in prop::collection::vec(0u64..80_000, 1..200), slack_ns in 0u64..60_000, work_ns in 0u64..20_000,
+            share in 0.0..1.0f64,
         ) {
             let dues: Vec<u64> = gaps.iter().scan(1_000_000, |due, gap| { *due += gap; Some(*due) }).collect();
             let mut timers = heap(&dues);
-            let mut coalescing = Coalescing::default();
-            coalescing.paced(10e6, slack_ns);
+            let mut coalescing = prolonging(share, slack_ns);
             let (mut now, mut sent, mut sleeps) = (0, 0, 0);
             while let Some(next) = coalescing.next(now, &mut timers, all_free) {
                 sleeps += 1;

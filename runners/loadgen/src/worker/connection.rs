@@ -3,12 +3,15 @@
 use super::source::RequestKind;
 use crate::clock::NS_PER_S;
 use crate::http::Parser;
+use crate::random::SplitMix64;
 use crate::schedule::Arrivals;
 
-/// First pause after a failure; each further failure in a row doubles it.
-const FIRST_BACKOFF_NS: u64 = NS_PER_S / 1000;
-/// Longest pause between attempts.
-const MAX_BACKOFF_NS: u64 = NS_PER_S;
+/// Shortest pause after an attempt to connect that failed, and the longest one after the first; each further failure in
+/// a row doubles the longest.
+const SHORTEST_PAUSE_NS: u64 = NS_PER_S / 1000;
+const FIRST_PAUSE_NS: u64 = 2 * SHORTEST_PAUSE_NS;
+/// Longest pause: an outage is read longer by no more than this.
+const LONGEST_PAUSE_NS: u64 = NS_PER_S / 100;
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +24,8 @@ pub(super) enum State {
     Idle,
     /// Connected; waits for a response.
     Busy,
-    /// Waits before it connects again.
-    Backoff,
+    /// Not connected (any more); connects when a request needs it.
+    Down,
 }
 
 /// wrk2's way to catch up: at no more than twice the rate.
@@ -59,10 +62,13 @@ pub(super) struct Connection {
     pub(super) ideal_sent_ns: u64,
     /// When, for that generator, the connection was free again; 0 on the first connection.
     pub(super) ideal_free_ns: u64,
-    /// When it was closed last.
-    lost_ns: u64,
-    /// The requests under way were counted as timed out.
-    pub(super) timed_out: bool,
+    /// When a request first needed the connection that is being made.
+    pub(super) needed_ns: u64,
+    /// When the last attempt to connect failed, and how many did in a row.
+    failed_ns: u64,
+    failures_in_a_row: u32,
+    /// No attempt to connect begins before this.
+    pub(super) retry_ns: u64,
     /// They were sent when the recorded window, or the schedule of a bounded number of requests, was over.
     pub(super) late: bool,
     /// Only a timer with this number is valid.
@@ -77,8 +83,7 @@ pub(super) struct Connection {
     /// How often the address had been set when it connected.
     pub(super) moves: u32,
     /// It stood at least once.
-    pub(super) stood: bool,
-    failures_in_a_row: u32,
+    pub(super) ever_connected: bool,
 }
 
 impl Connection {
@@ -98,8 +103,10 @@ impl Connection {
             received: 0,
             ideal_sent_ns: 0,
             ideal_free_ns: 0,
-            lost_ns: 0,
-            timed_out: false,
+            needed_ns: 0,
+            failed_ns: 0,
+            failures_in_a_row: 0,
+            retry_ns: 0,
             late: false,
             timer: 0,
             timer_due_ns: 0,
@@ -107,8 +114,7 @@ impl Connection {
             listed: false,
             catch_up: None,
             moves: 0,
-            stood: false,
-            failures_in_a_row: 0,
+            ever_connected: false,
         }
     }
 
@@ -124,35 +130,72 @@ impl Connection {
         self.since_ns.saturating_sub(self.ideal_sent_ns)
     }
 
+    /// Since when a generator that never sleeps would have it free; `None` where a response or a connect is awaited.
+    pub(super) fn ideally_free_ns(&self) -> Option<u64> {
+        (self.state == State::Idle).then_some(self.ideal_free_ns)
+    }
+
     /// It is closed. A generator that never sleeps loses it at the same time after its own send.
-    pub(super) fn lost(&mut self, now: u64) {
+    pub(super) fn on_close(&mut self, now: u64) {
         match self.state {
             State::Busy if self.outstanding() > 0 => {
                 self.ideal_free_ns = self.ideal_sent_ns + now.saturating_sub(self.since_ns);
             }
             State::Busy => {} // the response said when it was free
             State::Idle => self.ideal_free_ns = now,
-            _ => return,
-        }
-        self.lost_ns = now;
-    }
-
-    /// It stands, perhaps again: that generator waits as long for a new connection, so the time without one is no lag.
-    pub(super) fn stands(&mut self, now: u64) {
-        if std::mem::replace(&mut self.stood, true) {
-            self.ideal_free_ns += now.saturating_sub(self.lost_ns);
+            _ => {}
         }
     }
 
-    /// How long to wait before the next attempt, so that a server that refuses or resets is not hammered.
-    pub(super) fn next_backoff_ns(&mut self) -> u64 {
-        let pause = FIRST_BACKOFF_NS << self.failures_in_a_row.min(10);
-        self.failures_in_a_row += 1;
-        pause.min(MAX_BACKOFF_NS)
-    }
-
-    /// A response came whole: the server is well.
-    pub(super) fn succeeded(&mut self) {
+    /// It stands, perhaps again. A generator that never sleeps begins to connect when a request needs it, or where that
+    /// failed at once again, and takes as long: connecting is no lag, and the pause after a failed attempt is.
+    pub(super) fn on_connect(&mut self, now: u64) {
+        self.ever_connected = true;
         self.failures_in_a_row = 0;
+        let begun_ns = self.needed_ns.max(self.ideal_free_ns).max(self.failed_ns);
+        self.ideal_free_ns = begun_ns + now.saturating_sub(self.since_ns);
+        self.failed_ns = 0;
+    }
+
+    /// An attempt to connect failed; the next one waits a little. `chance` spreads the attempts of many connections.
+    pub(super) fn pause(&mut self, now: u64, chance: &mut SplitMix64) {
+        let longest_ns = (FIRST_PAUSE_NS << self.failures_in_a_row.min(8)).min(LONGEST_PAUSE_NS);
+        self.failures_in_a_row += 1;
+        self.failed_ns = now;
+        self.retry_ns = now + SHORTEST_PAUSE_NS + chance.below((longest_ns - SHORTEST_PAUSE_NS) as usize) as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_after_a_failed_attempt_is_short_and_counts_as_lag() {
+        let mut connection = Connection::new(0, false, None);
+        let mut chance = SplitMix64::new(7, 0);
+        connection.needed_ns = 1_000;
+        let mut now = 1_000;
+        for _ in 0..1000 {
+            connection.since_ns = now;
+            connection.pause(now + 50, &mut chance);
+            let pause_ns = connection.retry_ns - (now + 50);
+            assert!((SHORTEST_PAUSE_NS..=LONGEST_PAUSE_NS).contains(&pause_ns), "{pause_ns}");
+            now = connection.retry_ns;
+        }
+        let failed_ns = connection.failed_ns;
+        connection.since_ns = now;
+        connection.on_connect(now + 80);
+        assert_eq!(connection.ideal_free_ns, failed_ns + 80, "the outage is the server's, the last pause is not");
+    }
+
+    #[test]
+    fn a_connection_that_was_closed_while_idle_costs_the_connect() {
+        let mut connection = Connection::new(0, false, None);
+        connection.state = State::Idle;
+        connection.on_close(1_000);
+        (connection.needed_ns, connection.since_ns) = (500_000, 500_007);
+        connection.on_connect(500_107);
+        assert_eq!(connection.ideal_free_ns, 500_100, "it was needed from 500 us on, and waking is lag");
     }
 }

@@ -1,8 +1,9 @@
 //! Seconds that are over, and the end, where nothing may vanish.
 
-use super::connection::State;
+use super::connection::{Connection, State};
 use super::{Delivery, Ended, Worker};
 use crate::clock::{NS_PER_S, monotonic_ns};
+use crate::error::Result;
 use crate::io::Interface;
 use crate::record::{Fate, Request};
 use crate::schedule::{Arrivals, Profile};
@@ -10,6 +11,9 @@ use crate::usage::Cpu;
 
 /// After so many requests that were never sent, their ages are recorded in strides: a run at an absurd rate still ends.
 const EXACT_UNSENT: u64 = 1_000_000;
+
+/// So often at most is looked for responses that have come when the run is over.
+const LAST_LOOKS: u32 = 1_000;
 
 /// How long the last responses are awaited at most where a signal or a script stopped the run.
 const STOPPED_DRAIN_NS: u64 = NS_PER_S / 10;
@@ -20,6 +24,7 @@ impl Worker {
     pub(super) fn turn_seconds(&mut self, now: u64) {
         if self.cpu_at_start.is_none() && now >= self.window.start_ns {
             self.cpu_at_start = Some(Cpu::of_thread());
+            self.planned_ns = now;
         }
         let second = self.window.second_of(now);
         if second == self.second {
@@ -30,19 +35,14 @@ impl Worker {
         self.hand_over_chunk();
         if let Some(next) = self.shared.pool.take(second) {
             let intervals = std::mem::replace(&mut self.intervals, next);
-            self.deliver(Delivery::Second { intervals, last, whole: true });
+            self.lines.outbox.deliver(Delivery::Second { intervals, last, whole: true });
         }
-    }
-
-    fn deliver(&self, delivery: Delivery) {
-        // The collector lives as long as any worker; without it nobody wants results.
-        let _ = self.lines.deliveries.send(delivery);
     }
 
     /// Hands over the requests recorded so far.
     pub(super) fn hand_over_chunk(&mut self) {
         if let Some(chunk) = self.chunk.take() {
-            self.deliver(Delivery::Requests(chunk));
+            self.lines.outbox.deliver(Delivery::Requests(chunk));
         }
     }
 
@@ -62,8 +62,19 @@ impl Worker {
         self.plan.bounded && self.nothing_left_to_send() && !self.connections.iter().any(|one| one.state == State::Busy)
     }
 
+    /// Reads what has come already. Who was kept from the processor until after the end would otherwise take responses
+    /// that lie there for missing.
+    pub(super) fn read_what_came(&mut self) -> Result<()> {
+        for _ in 0..LAST_LOOKS {
+            if !self.connections.iter().any(|one| one.state == State::Busy) || self.look(0)? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn nothing_left_to_send(&self) -> bool {
-        match (self.plan.tickets, &self.plan.profile) {
+        match (self.plan.requests_left, &self.plan.profile) {
             (Some(left), _) => left == 0,
             (None, Some(profile)) => {
                 let shares = self.connections.iter().filter_map(|one| one.arrivals.as_ref());
@@ -81,27 +92,29 @@ impl Worker {
         self.turn_seconds(now);
         let interface =
             Interface { io: self.io.name(), receive_clock: self.io.receive_clock(), coalesce_ns: self.slack_ns() };
+        for target in 0..self.lanes.len() {
+            if let Some(queue) = self.lanes[target].queue.take() {
+                let of_target = self.connections.iter().filter(|one| one.target == target);
+                let free_ns = of_target.filter_map(Connection::ideally_free_ns).min();
+                self.count_unsent(target, queue.arrivals, free_ns, now);
+            }
+        }
         for index in 0..self.connections.len() {
             self.give_up_requests(index, Fate::Censored, now);
             let connection = &mut self.connections[index];
-            let target = connection.target;
-            self.intervals[target].counts.connects += u64::from(connection.stood);
+            let (target, free_ns) = (connection.target, connection.ideally_free_ns());
+            self.intervals[target].counts.connects += u64::from(connection.ever_connected);
             if let Some(left) = connection.arrivals.take() {
-                self.count_unsent(target, left, now);
+                self.count_unsent(target, left, free_ns, now);
             }
             self.io.close(index);
-        }
-        for target in 0..self.lanes.len() {
-            if let Some(queue) = self.lanes[target].queue.take() {
-                self.count_unsent(target, queue.arrivals, now);
-            }
         }
         self.hand_over_chunk();
         let intervals = std::mem::take(&mut self.intervals);
         let first = intervals.first().map_or(0, |interval| interval.index);
         let lasted_ns = now.saturating_sub(self.window.start_ns + u64::from(first) * NS_PER_S);
         let whole = lasted_ns >= u64::from(self.second + 1 - first) * NS_PER_S * 99 / 100;
-        self.deliver(Delivery::Second { intervals, last: self.second, whole });
+        self.lines.outbox.deliver(Delivery::Second { intervals, last: self.second, whole });
         Ended {
             window: self.window,
             finished_ns: now,
@@ -111,18 +124,29 @@ impl Worker {
             calibration_mean_us: (self.calibrated.0 > 0)
                 .then(|| self.calibrated.1 as f64 / self.calibrated.0 as f64 / 1e3),
             failure: self.failure,
+            stalls: self.stalls,
+            stopped: self.lanes.iter().any(|lane| lane.control.stopped()),
+            failures: self.lanes.iter_mut().map(|lane| std::mem::take(&mut lane.failures)).collect(),
             sources: self.lanes.into_iter().map(|lane| lane.source).collect(),
         }
     }
 
-    /// Requests whose intended start came but that were never sent.
-    fn count_unsent(&mut self, target: usize, mut arrivals: Arrivals, now: u64) {
+    /// Requests whose intended start came but that were never sent. `free_ns`: since when a generator that never sleeps
+    /// would have had a connection for them.
+    fn count_unsent(&mut self, target: usize, mut arrivals: Arrivals, free_ns: Option<u64>, now: u64) {
         let Some(profile) = self.plan.profile.take() else { return };
-        self.count_unsent_of(&profile, target, &mut arrivals, now);
+        self.count_unsent_of(&profile, target, &mut arrivals, free_ns, now);
         self.plan.profile = Some(profile);
     }
 
-    fn count_unsent_of(&mut self, profile: &Profile, target: usize, arrivals: &mut Arrivals, now: u64) {
+    fn count_unsent_of(
+        &mut self,
+        profile: &Profile,
+        target: usize,
+        arrivals: &mut Arrivals,
+        free_ns: Option<u64>,
+        now: u64,
+    ) {
         let (origin_ns, end_ns) = (self.window.origin_ns, self.window.end_ns);
         let mut stride = 1;
         let mut counted = 0;
@@ -140,6 +164,14 @@ impl Worker {
                 interval.counts.censored += stride;
                 interval.counts.unsent += stride;
                 interval.record_waiting(stride, waited_ns, None);
+                match free_ns.map(|free_ns| free_ns.max(due)).filter(|could_ns| *could_ns < end_ns) {
+                    // It was this generator that did not send it, up to the end and until it noticed that.
+                    Some(could_ns) => {
+                        let lag_ns = self.noticed_end_ns.saturating_sub(could_ns);
+                        interval.record_lag(stride, lag_ns, self.window.since_second(end_ns, interval.index));
+                    }
+                    None => interval.record_connection_wait(stride, waited_ns),
+                }
                 self.hand_over(Request {
                     slot: arrivals.slot(),
                     intended_ns: due - self.window.start_ns,

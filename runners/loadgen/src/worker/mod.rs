@@ -2,58 +2,64 @@
 //!
 //! The loop sleeps until the next intended start or the next response, whichever comes first; it looks again without a
 //! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when responses came, it
-//! may look for them a little later (see `resting`), and where sends are due close together, they may leave together (see
+//! may look for them a little later (see `deferred_reads`), and where sends are due close together, they may leave together (see
 //! `coalescing`). What is due is sent at once; a request that finds its connection busy is sent the moment
 //! the connection is free, and is measured from its intended start all the same.
 
 mod coalescing;
+mod connecting;
 mod connection;
+mod deferred_reads;
 mod ending;
-mod lane;
 mod plan;
 mod responses;
-mod resting;
 mod sending;
 mod source;
+mod stalls;
+mod target_share;
 mod window;
 
-pub use lane::LanePlan;
 pub use plan::{Delivery, Ended, Lines, Plan, Shared};
 pub use source::{RequestKind, Source};
+pub use stalls::Stalls;
+pub use target_share::TargetSharePlan;
 pub use window::Window;
 
 use crate::clock::{NS_PER_S, ask_for_exact_timers, monotonic_ns};
 use crate::error::{Error, Result};
 use crate::http::Response;
 use crate::io::{Io, Tls};
+use crate::random::SplitMix64;
 use crate::record::{Intervals, Request};
 use crate::timer::Alarm;
 use crate::usage::Cpu;
 use coalescing::{Coalescing, Timer};
 use connection::{Connection, State};
-use lane::Lane;
-use resting::Rest;
+use deferred_reads::DeferredReads;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering;
+use target_share::TargetShare;
 
 /// Time-outs, stops and signals are looked at this often.
 const TICK_NS: u64 = NS_PER_S / 20;
-/// Connects under way at the same time in one worker: fewer than the usual backlog of a server (128).
-const CONNECTS_AT_ONCE: usize = 32;
-/// One connect in so much time on average: on a loopback a connect costs nothing until the server's backlog is full, and
-/// then a second.
-const CONNECT_PACE_NS: u64 = 100_000;
-/// How much longer than one time-out all connections may take to stand, for each of them.
-const CONNECT_PATIENCE_NS: u64 = 2_000_000;
 
 /// A thread's load.
 pub struct Worker {
     plan: Plan,
     shared: Shared,
-    lanes: Vec<Lane>,
+    lanes: Vec<TargetShare>,
     io: Box<dyn Io>,
     connections: Vec<Connection>,
+    stalls: Stalls,
+    /// Until when it waited last.
+    planned_ns: u64,
+    /// When the window's end was noticed; 0 before.
+    noticed_end_ns: u64,
+    /// Connections that are down.
+    down: usize,
+    /// Spreads the pauses after attempts to connect that failed.
+    chance: SplitMix64,
     timers: BinaryHeap<Timer>,
     window: Window,
     /// What is recorded now, by target.
@@ -68,9 +74,11 @@ pub struct Worker {
     next_tick_ns: u64,
     last_response_ns: u64,
     cpu_at_start: Option<Cpu>,
-    rest: Rest,
+    deferred_reads: DeferredReads,
     alarm: Alarm,
     coalescing: Coalescing,
+    /// When the processor time was looked at last, and what it was, in seconds.
+    cpu_looked_at: (u64, f64),
     /// The slice of a closed loop that was looked up last, and its target.
     slice: Option<(u64, Option<usize>)>,
     /// Requests that are to be handed over one by one.
@@ -95,7 +103,7 @@ impl Worker {
         for (target, mut lane) in std::mem::take(&mut plan.lanes).into_iter().enumerate() {
             let shares = std::mem::take(&mut lane.connections);
             hosts.resize(hosts.len() + shares.len(), lane.tls_host.clone());
-            let lane = Lane::new(lane, open_loop);
+            let lane = TargetShare::new(lane, open_loop);
             connections.extend(shares.into_iter().map(|arrivals| Connection::new(target, lane.capture, arrivals)));
             lanes.push(lane);
         }
@@ -106,7 +114,13 @@ impl Worker {
             intervals,
             second: 0,
             timers: BinaryHeap::with_capacity((connections.len() + lanes.len()) * 2),
+            stalls: Stalls::default(),
+            planned_ns: 0,
+            noticed_end_ns: 0,
+            down: 0,
+            chance: SplitMix64::new(monotonic_ns(), 0),
             coalescing: Coalescing::default(),
+            cpu_looked_at: (0, 0.0),
             window: Window::new(0, 0, u64::MAX),
             captures: lanes.iter().any(|lane| lane.capture),
             slice: None,
@@ -121,7 +135,7 @@ impl Worker {
             running: false,
             next_tick_ns: 0,
             cpu_at_start: None,
-            rest: Rest::default(),
+            deferred_reads: DeferredReads::default(),
             alarm: Alarm::default(),
             requests_dropped: 0,
             calibrated: (0, 0),
@@ -160,7 +174,7 @@ impl Worker {
         for index in 0..self.connections.len() {
             match self.connections[index].state {
                 State::Idle => self.begin(index),
-                State::New => self.connect(index, now),
+                State::New | State::Down => self.reconnect(index, now),
                 _ => {}
             }
         }
@@ -168,41 +182,20 @@ impl Worker {
         self.load()
     }
 
-    /// Connects all, a few at a time. Who does not stand within the time-out goes on trying during the run.
-    fn connect_all(&mut self) -> Result<()> {
-        let patience_ns = CONNECT_PATIENCE_NS * self.connections.len() as u64;
-        let begun_ns = monotonic_ns();
-        let give_up_ns = begun_ns + self.plan.timeout_ns + patience_ns;
-        let mut next = 0;
-        loop {
-            let now = monotonic_ns();
-            let mut under_way = self.connections[..next].iter().filter(|one| one.state == State::Connecting).count();
-            let by_pace = CONNECTS_AT_ONCE + ((now - begun_ns) / CONNECT_PACE_NS) as usize;
-            while under_way < CONNECTS_AT_ONCE && next < self.connections.len().min(by_pace) {
-                self.connect(next, now);
-                next += 1;
-                under_way += 1;
-            }
-            let all_stand =
-                next == self.connections.len() && self.connections.iter().all(|one| one.state == State::Idle);
-            if all_stand || now >= give_up_ns || self.must_stop() {
-                return Ok(());
-            }
-            self.run_timers(now);
-            self.tick(now);
-            let next_connect_ns = if next < self.connections.len() { now + CONNECT_PACE_NS } else { give_up_ns };
-            self.wait_and_handle(next_connect_ns.min(give_up_ns))?;
-        }
-    }
-
     fn load(&mut self) -> Result<()> {
         loop {
             let now = monotonic_ns();
+            if self.cpu_at_start.is_some() {
+                self.stalls.went_on(self.planned_ns, now);
+            }
             self.turn_seconds(now);
             self.run_timers(now);
             self.tick(now);
+            if now >= self.window.end_ns && self.noticed_end_ns == 0 {
+                self.noticed_end_ns = now;
+            }
             if self.has_ended(now) {
-                return Ok(());
+                return self.read_what_came();
             }
             let next_second_ns = self.window.start_ns + u64::from(self.second + 1) * NS_PER_S;
             let boundary = if self.cpu_at_start.is_none() { self.window.start_ns } else { next_second_ns };
@@ -212,27 +205,39 @@ impl Worker {
     }
 
     fn wait_and_handle(&mut self, until_ns: u64) -> Result<()> {
-        let failed = |error| Error::CouldNotRun(format!("waiting for sockets failed: {error}; try --io portable"));
         let next = self.next();
         let until_ns = until_ns.min(self.next_tick_ns).min(next.map_or(u64::MAX, |next| next.moment_ns));
+        self.planned_ns = until_ns;
         if next.is_some_and(|next| next.free && next.moment_ns == until_ns) && self.may_rest(until_ns) {
-            self.rest.rested = true;
+            // To look in passing costs a tenth of what it costs to be woken by a response in the middle of a sleep.
+            if self.deferred_reads.is_long_ago(until_ns) {
+                self.look(0)?;
+                return Ok(());
+            }
+            self.deferred_reads.rested = true;
             self.alarm.sleep_until(until_ns);
             return Ok(());
         }
         let set_ns = self.alarm.set(monotonic_ns(), until_ns);
-        let events = self.io.wait(set_ns.unwrap_or(0)).map_err(failed)?;
-        let now = monotonic_ns();
-        if let Some(set_ns) = set_ns.filter(|moment| events == 0 && *moment <= now) {
-            self.alarm.rang(until_ns, set_ns, now);
+        let events = self.look(set_ns.unwrap_or(0))?;
+        if let Some(set_ns) = set_ns.filter(|moment| events == 0 && *moment <= self.deferred_reads.looked_ns) {
+            self.alarm.rang(until_ns, set_ns, self.deferred_reads.looked_ns);
         }
+        Ok(())
+    }
+
+    /// Waits for events until then and handles them; returns how many there were.
+    fn look(&mut self, until_ns: u64) -> Result<usize> {
+        let failed = |error| Error::CouldNotRun(format!("waiting for sockets failed: {error}; try --io portable"));
+        let events = self.io.wait(until_ns).map_err(failed)?;
+        let now = monotonic_ns();
         for index in 0..events {
             self.handle(index);
             // What became due meanwhile does not wait for the rest of the batch.
             self.run_timers(monotonic_ns());
         }
-        self.rest.looked(now);
-        Ok(())
+        self.deferred_reads.looked(now);
+        Ok(events)
     }
 
     /// Sends what is due and connects what has waited long enough.
@@ -257,12 +262,9 @@ impl Worker {
                 continue;
             }
             match connection.state {
-                State::Idle if self.running && self.was_moved(index) => {
-                    self.io.close(index);
-                    self.connect(index, now);
-                }
+                State::Idle if self.running && self.was_moved(index) => self.retire(index, now),
                 State::Idle if self.running => self.free(index, now),
-                State::Backoff => self.connect(index, now),
+                State::Down => self.reconnect(index, now),
                 State::Busy => self.overdue(index),
                 _ => {}
             }

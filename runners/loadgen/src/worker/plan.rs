@@ -1,15 +1,16 @@
 //! What a worker is given, and what it gives back.
 
-use super::{LanePlan, Source, Window};
+use super::{Source, Stalls, TargetSharePlan, Window};
 use crate::error::Error;
+use crate::handover::Outbox;
 use crate::io::{Backend, Interface, ReceiveClock};
-use crate::record::{Chunks, Intervals, Pool, Request};
+use crate::record::{Chunks, Failures, Intervals, Pool, Request};
 use crate::schedule::{Profile, Slices};
 use crate::signal::Interrupt;
 use crate::usage::Cpu;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::sync::mpsc::{Receiver, Sender};
 
 /// What a worker hands to the collector.
 pub enum Delivery {
@@ -34,8 +35,8 @@ pub struct Lines {
     pub ready: Option<Sender<()>>,
     /// The common start, as a moment of the monotonic clock.
     pub start: Receiver<u64>,
-    /// To the collector. There is room for all that can be under way, so that sending never waits.
-    pub deliveries: SyncSender<Delivery>,
+    /// To the collector.
+    pub outbox: Outbox,
 }
 
 /// What all workers share.
@@ -54,7 +55,7 @@ pub struct Shared {
 /// What a worker has to do.
 pub struct Plan {
     /// Its part of each target's load.
-    pub lanes: Vec<LanePlan>,
+    pub lanes: Vec<TargetSharePlan>,
     /// Offered rate over time; `None` in a closed loop.
     pub profile: Option<Profile>,
     /// Which target is loaded when, in a closed loop over several.
@@ -70,7 +71,7 @@ pub struct Plan {
     /// Requests of the first nanoseconds of the window are counted but not timed (`--wrk-compat`).
     pub calibration_ns: u64,
     /// Closed loop with `-n`: requests of this worker, whichever of its connections sends them.
-    pub tickets: Option<u64>,
+    pub requests_left: Option<u64>,
     /// Time-out of requests and connects.
     pub timeout_ns: u64,
     /// The number of requests is bounded (`-n`): a request that times out is given up, so that the run can end.
@@ -105,6 +106,12 @@ pub struct Ended {
     pub requests_dropped: u64,
     /// Mean response time of the calibration, in microseconds; `None` without one, or without a response in it.
     pub calibration_mean_us: Option<f64>,
+    /// Time in which the worker was kept from its work.
+    pub stalls: Stalls,
+    /// A script has ended the load.
+    pub stopped: bool,
+    /// What failed, by target.
+    pub failures: Vec<Failures>,
     /// Why the load ended early, if a script failed.
     pub failure: Option<Error>,
     /// The requests' sources: their Lua states live until `done` has asked for its values.

@@ -5,37 +5,30 @@ use super::{TICK_NS, Worker};
 use crate::clock::monotonic_ns;
 use crate::http::Response;
 use crate::io::{Arrived, Event, ReceiveClock};
-use crate::record::{CHUNK_REQUESTS, Fate, Measured, Request};
+use crate::record::{CHUNK_REQUESTS, Cause, Fate, Measured, Request, shown};
 
 /// With `-n`, which may have no other end: so many time-outs without any response end the run.
 const GIVE_UP_AFTER_TIMEOUTS: u64 = 10;
 
-/// How a request or a connection came to nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
-    Connect,
-    Read,
-    Write,
-    Parse,
-    /// Given up after the time-out (only with `-n`); it was already counted as timed out.
-    GivenUp,
-}
+/// Why a request or a connection came to nothing, and what is to be said of it.
+pub(super) type Failed = (Cause, String);
 
 /// What an event means, once the bytes are looked at.
 enum Meaning {
     Connected,
     /// Bytes came, and as many whole responses as are listed.
     Read {
-        surplus: bool,
-        failed: bool,
+        /// What followed the last of them.
+        surplus: Option<String>,
+        failed: Option<String>,
     },
     Closed,
-    Failed(Failure),
+    Failed(Failed),
 }
 
 /// When a response came, by each clock.
 #[derive(Debug, Clone, Copy)]
-struct Came {
+struct ReceiveTimes {
     clock: ReceiveClock,
     /// By the clock that the report is by.
     at_ns: u64,
@@ -65,7 +58,7 @@ impl Worker {
                     match connection.parser.feed_next(rest) {
                         Ok((taken, found)) => {
                             rest = &rest[taken..];
-                            let Some(response) = found else { break Meaning::Read { surplus: false, failed: false } };
+                            let Some(response) = found else { break Meaning::Read { surplus: None, failed: None } };
                             if lane.capture {
                                 let parser = &connection.parser;
                                 let looked =
@@ -74,13 +67,17 @@ impl Worker {
                             }
                             responses.push(response);
                             if responses.len() >= outstanding || !response.keep_alive {
-                                let surplus = response.keep_alive && !rest.is_empty();
-                                break Meaning::Read { surplus, failed: false };
+                                let surplus = (response.keep_alive && !rest.is_empty()).then(|| shown(rest));
+                                break Meaning::Read { surplus, failed: None };
                             }
                             let next = connection.requests[connection.responded + responses.len()];
                             connection.parser.expect_response(next.head);
                         }
-                        Err(_) => break Meaning::Read { surplus: false, failed: true },
+                        Err(error) => {
+                            let first = connection.parser.unfinished_head();
+                            let bytes = if first.is_empty() { rest } else { first };
+                            break Meaning::Read { surplus: None, failed: Some(format!("{error}; {}", shown(bytes))) };
+                        }
                     }
                 }
             }
@@ -94,13 +91,15 @@ impl Worker {
                         script_failure = looked.err();
                     }
                     responses.push(response);
-                    Meaning::Read { surplus: false, failed: false }
+                    Meaning::Read { surplus: None, failed: None }
                 }
                 None => Meaning::Closed,
             },
-            Event::ConnectFailed(_) => Meaning::Failed(Failure::Connect),
-            Event::ReadFailed(_) => Meaning::Failed(Failure::Read),
-            Event::WriteFailed(_) => Meaning::Failed(Failure::Write),
+            Event::ConnectFailed(error) => Meaning::Failed((Cause::of_connect(&error), error.to_string())),
+            // A reset of a connection that nothing was asked of is as good as a close.
+            Event::ReadFailed(_) if connection.state == State::Idle => Meaning::Closed,
+            Event::ReadFailed(error) => Meaning::Failed((Cause::of_read(&error), error.to_string())),
+            Event::WriteFailed(error) => Meaning::Failed((Cause::Write, error.to_string())),
         };
         let now = monotonic_ns();
         // A stamp from before the send or from the future means that the wall clock was set meanwhile.
@@ -108,10 +107,10 @@ impl Worker {
         let stamped_ns = stamp.unwrap_or(now);
         let clock = self.io.receive_clock();
         let at_ns = if clock == ReceiveClock::Kernel { stamped_ns } else { now };
-        let came = Came { clock, at_ns, stamped_ns, read_ns: now, stamped: stamp.is_some() };
+        let came = ReceiveTimes { clock, at_ns, stamped_ns, read_ns: now, stamped: stamp.is_some() };
         connection.received = connection.received.saturating_add(bytes as u32);
         let target = connection.target;
-        self.rest.seen(bytes);
+        self.deferred_reads.seen(bytes);
         if now >= self.window.start_ns {
             self.intervals[target].counts.bytes_read += bytes;
         }
@@ -120,34 +119,29 @@ impl Worker {
         }
         match meaning {
             Meaning::Read { surplus, failed } => self.read(index, came, surplus, failed),
-            Meaning::Connected => {
-                let connection = &mut self.connections[index];
-                self.intervals[target].counts.reconnects += u64::from(connection.stood);
-                connection.stands(now);
-                self.free(index, now);
+            Meaning::Connected => self.connected(index, now),
+            Meaning::Closed if self.connections[index].state == State::Busy => {
+                self.fail(index, (Cause::ClosedEarly, String::new()), now);
             }
+            // A server may close a connection on which nothing is due.
             Meaning::Closed => {
-                // A server may close a connection on which nothing is due.
-                if self.connections[index].state == State::Busy {
-                    self.fail(index, Failure::Read, now);
-                } else {
-                    self.retire(index, now);
-                }
+                self.intervals[target].counts.closed_idle += u64::from(!self.in_warmup(now));
+                self.retire(index, now);
             }
-            Meaning::Failed(failure) => self.fail(index, failure, now),
+            Meaning::Failed(failed) => self.fail(index, failed, now),
         }
     }
 
     /// Bytes were read, and responses with them.
     #[inline]
-    fn read(&mut self, index: usize, came: Came, surplus: bool, failed: bool) {
+    fn read(&mut self, index: usize, came: ReceiveTimes, surplus: Option<String>, failed: Option<String>) {
         let now = came.read_ns;
         for number in 0..self.responses.len() {
             let response = self.responses[number];
             self.record(index, response, came);
         }
-        if failed {
-            return self.fail(index, Failure::Parse, now);
+        if let Some(seen) = failed {
+            return self.fail(index, (Cause::BadResponse, seen), now);
         }
         let Some(last) = self.responses.last().copied() else { return };
         if self.connections[index].outstanding() > 0 && last.keep_alive {
@@ -157,28 +151,28 @@ impl Worker {
             self.window.end_ns = self.window.end_ns.min(now);
             self.running = false; // what is overdue is not sent either, as in wrk
         }
-        if surplus {
+        let spoiled = surplus.is_some();
+        if let Some(seen) = surplus {
             let connection = &self.connections[index];
-            let counted = self.window.records(connection.intended_ns);
-            self.intervals[connection.target].counts.errors.parse += u64::from(counted);
+            if self.window.records(connection.intended_ns) {
+                self.count_failure(connection.target, 1, (Cause::Surplus, seen), now);
+            }
         }
         if self.connections[index].outstanding() > 0 {
             // The server closes after this response, and those to the requests behind it will never come.
-            self.fail(index, Failure::Read, now);
-        } else if last.keep_alive && !surplus && !self.was_moved(index) {
+            self.fail(index, (Cause::ClosedEarly, String::new()), now);
+        } else if last.keep_alive && !spoiled && !self.was_moved(index) {
             self.free(index, now);
         } else {
-            self.io.close(index);
-            self.connect(index, now);
+            self.retire(index, now);
         }
     }
 
     /// Records one response.
     #[inline]
-    fn record(&mut self, index: usize, response: Response, came: Came) {
+    fn record(&mut self, index: usize, response: Response, came: ReceiveTimes) {
         self.last_response_ns = came.read_ns;
         let connection = &mut self.connections[index];
-        connection.succeeded();
         connection.responded += 1;
         let received = std::mem::take(&mut connection.received);
         let target = connection.target;
@@ -196,10 +190,9 @@ impl Worker {
         let counts = &mut interval.counts;
         counts.completed_late += u64::from(connection.late);
         counts.completed_after_slice += u64::from(after_slice);
-        counts.rested += u64::from(self.rest.rested);
+        counts.rested += u64::from(self.deferred_reads.rested);
         let unstamped = !came.stamped && came.clock == ReceiveClock::Kernel;
         counts.unstamped += u64::from(unstamped);
-        counts.errors.timeout += u64::from(service_ns > self.plan.timeout_ns && !connection.timed_out);
         let other_ns = match came.clock {
             ReceiveClock::Kernel => Some(came.read_ns),
             ReceiveClock::User => came.stamped.then_some(came.stamped_ns),
@@ -287,55 +280,35 @@ impl Worker {
         }
     }
 
-    /// A request (or a connect) came to nothing: count it, close, and try again after a pause.
-    pub(super) fn fail(&mut self, index: usize, failure: Failure, now: u64) {
+    /// Requests under way, or a connect, came to nothing: counts that and closes.
+    pub(super) fn fail(&mut self, index: usize, failed: Failed, now: u64) {
         let connection = &self.connections[index];
         let target = connection.target;
         let had_request = connection.state == State::Busy;
         let counted = if had_request { self.window.records(connection.intended_ns) } else { !self.in_warmup(now) };
+        // One cause ends all pipelined requests, but no response comes to any of them within the time-out.
+        let count = if failed.0 == Cause::Timeout { connection.outstanding() as u64 } else { 1 };
+        if connection.state == State::Connecting {
+            self.connections[index].pause(now, &mut self.chance);
+        }
         self.give_up_requests(index, Fate::Failed, now);
         if counted {
-            let errors = &mut self.intervals[target].counts.errors;
-            match failure {
-                Failure::Connect => errors.connect += 1,
-                Failure::Read => errors.read += 1,
-                Failure::Write => errors.write += 1,
-                Failure::Parse => errors.parse += 1,
-                Failure::GivenUp => {}
-            }
+            self.count_failure(target, count, failed, now);
         }
         self.retire(index, now);
     }
 
-    /// Closes and connects again after a pause.
-    fn retire(&mut self, index: usize, now: u64) {
-        self.settle(index);
-        self.io.close(index);
-        let connection = &mut self.connections[index];
-        connection.lost(now);
-        connection.state = State::Backoff;
-        let pause_ns = connection.next_backoff_ns();
-        self.set_timer(index, now + pause_ns);
-    }
-
-    pub(super) fn connect(&mut self, index: usize, now: u64) {
-        self.settle(index);
-        let connection = &mut self.connections[index];
-        let control = &self.lanes[connection.target].control;
-        connection.lost(now);
-        connection.state = State::Connecting;
-        connection.since_ns = now;
-        connection.moves = control.moves();
-        if self.io.connect(index, &control.address()).is_err() {
-            self.fail(index, Failure::Connect, now);
-        }
-    }
-
-    /// A script has set another address since this connection was made.
-    #[inline]
-    pub(super) fn was_moved(&self, index: usize) -> bool {
-        let connection = &self.connections[index];
-        connection.moves != self.lanes[connection.target].control.moves()
+    fn count_failure(&mut self, target: usize, count: u64, (cause, seen): Failed, now: u64) {
+        let errors = &mut self.intervals[target].counts.errors;
+        *match cause {
+            Cause::Refused | Cause::ConnectTimeout | Cause::Connect => &mut errors.connect,
+            Cause::Reset | Cause::ClosedEarly | Cause::Read => &mut errors.read,
+            Cause::Write => &mut errors.write,
+            Cause::BadResponse | Cause::Surplus => &mut errors.parse,
+            Cause::Timeout => &mut errors.timeout,
+        } += count;
+        let at_ns = now.saturating_sub(self.window.start_ns);
+        self.lanes[target].failures.count(cause, count, at_ns, || seen);
     }
 
     fn in_warmup(&self, now: u64) -> bool {
@@ -347,6 +320,8 @@ impl Worker {
         if now < self.next_tick_ns {
             return;
         }
+        // Who was kept from the processor reads what came meanwhile before it judges what did not.
+        let awake = now < self.next_tick_ns + TICK_NS;
         self.next_tick_ns = now + TICK_NS;
         self.pace(now);
         let given_up = self.plan.bounded
@@ -354,21 +329,14 @@ impl Worker {
         if self.running && (given_up || self.must_stop()) {
             self.window.end_ns = self.window.end_ns.min(now);
         }
-        for index in 0..self.connections.len() {
-            let connection = &mut self.connections[index];
-            let late = now.saturating_sub(connection.since_ns) > self.plan.timeout_ns;
+        for index in (0..self.connections.len()).filter(|_| awake) {
+            let connection = &self.connections[index];
+            if now.saturating_sub(connection.since_ns) <= self.plan.timeout_ns {
+                continue;
+            }
             match connection.state {
-                State::Connecting if late => self.fail(index, Failure::Connect, now),
-                State::Busy if late && !connection.timed_out => {
-                    connection.timed_out = true;
-                    if self.window.records(connection.intended_ns) {
-                        let count = connection.outstanding() as u64;
-                        self.intervals[connection.target].counts.errors.timeout += count;
-                    }
-                    if self.plan.bounded {
-                        self.fail(index, Failure::GivenUp, now);
-                    }
-                }
+                State::Connecting => self.fail(index, (Cause::ConnectTimeout, String::new()), now),
+                State::Busy => self.fail(index, (Cause::Timeout, String::new()), now),
                 _ => {}
             }
         }

@@ -2,8 +2,8 @@
 
 use super::Worker;
 use super::connection::{CatchUp, State};
-use super::responses::Failure;
 use crate::clock::{NS_PER_S, monotonic_ns};
+use crate::record::Cause;
 use std::cmp::Reverse;
 
 /// How long before its end requests of the window were due that are still sent after it.
@@ -35,7 +35,7 @@ impl Worker {
     /// The connection is free: what is next?
     #[inline]
     pub(super) fn free(&mut self, index: usize, now: u64) {
-        self.settle(index);
+        self.clear_overdue(index);
         let was_busy = std::mem::replace(&mut self.connections[index].state, State::Idle) != State::Idle;
         if !self.running {
             return;
@@ -75,7 +75,8 @@ impl Worker {
             return;
         }
         if !self.is_loaded(self.connections[index].target, now) {
-            return self.wait_for_slice(index, now);
+            let next_ns = self.next_loaded_ns(self.connections[index].target, now);
+            return next_ns.into_iter().for_each(|next_ns| self.set_timer(index, next_ns));
         }
         match if was_busy { self.delay_ns(index) } else { 0 } {
             0 => self.send(index, now, now),
@@ -96,14 +97,15 @@ impl Worker {
         loaded == Some(target) && now < self.window.end_ns
     }
 
-    /// The connection sends again when its target's next slice begins.
-    fn wait_for_slice(&mut self, index: usize, now: u64) {
-        let Some(slices) = &self.plan.slices else { return };
+    /// When a target is loaded next, in a closed loop: now, but for slices of others.
+    pub(super) fn next_loaded_ns(&self, target: usize, now: u64) -> Option<u64> {
+        let Some(slices) = &self.plan.slices else { return Some(now) };
         let at = slices.at(now.saturating_sub(self.window.origin_ns));
-        let next_ns = slices.begin_ns(slices.next_of(self.connections[index].target, at));
-        if let Some(due_ns) = next_ns.and_then(|next_ns| self.window.origin_ns.checked_add(next_ns)) {
-            self.set_timer(index, due_ns);
+        if slices.target(at) == Some(target) {
+            return Some(now);
         }
+        let next_ns = slices.begin_ns(slices.next_of(target, at))?;
+        self.window.origin_ns.checked_add(next_ns)
     }
 
     /// What the script's `delay()` asks for before the next request of a closed loop, the first of a connection included.
@@ -165,29 +167,40 @@ impl Worker {
             }
             let Some(index) = queue.take(&mut self.connections, |connection| connection.state == State::Idle) else {
                 if !std::mem::replace(&mut queue.overdue, true) {
-                    self.rest.begin_wait();
+                    self.deferred_reads.begin_wait();
                 }
-                return;
+                return self.connect_for_queue(target, now);
             };
             if std::mem::take(&mut queue.overdue) {
-                self.rest.end_wait();
+                self.deferred_reads.end_wait();
             }
             if self.was_moved(index) {
-                self.io.close(index);
-                self.connect(index, now);
+                self.retire(index, now);
             } else {
                 self.send(index, due, now);
             }
         }
     }
 
+    /// The moment at which the next request of a target's shared queue is intended.
+    pub(super) fn queue_due_ns(&self, target: usize) -> Option<u64> {
+        let (profile, queue) = (self.plan.profile.as_ref()?, self.lanes[target].queue.as_ref()?);
+        self.window.origin_ns.checked_add(queue.arrivals.next_due_ns(profile)?)
+    }
+
     /// Sets the timer of a shared queue to its next intended start.
     pub(super) fn set_queue_timer(&mut self, target: usize) {
-        let (Some(profile), Some(queue)) = (&self.plan.profile, &mut self.lanes[target].queue) else { return };
-        let due = queue.arrivals.next_due_ns(profile).and_then(|due| self.window.origin_ns.checked_add(due));
-        if let Some(due) = due.filter(|due| *due < self.window.end_ns) {
+        if let Some(due_ns) = self.queue_due_ns(target) {
+            self.set_queue_timer_at(target, due_ns);
+        }
+    }
+
+    /// Sets the timer of a shared queue.
+    pub(super) fn set_queue_timer_at(&mut self, target: usize, due_ns: u64) {
+        let Some(queue) = &mut self.lanes[target].queue else { return };
+        if due_ns < self.window.end_ns {
             queue.timer = queue.timer.wrapping_add(1);
-            self.timers.push(Reverse((due, (self.connections.len() + target) as u32, queue.timer)));
+            self.timers.push(Reverse((due_ns, (self.connections.len() + target) as u32, queue.timer)));
         }
     }
 
@@ -201,7 +214,7 @@ impl Worker {
         }
         let target = self.connections[index].target;
         let lane = &mut self.lanes[target];
-        if intended_ns >= self.window.end_ns || self.plan.tickets == Some(0) {
+        if intended_ns >= self.window.end_ns || self.plan.requests_left == Some(0) {
             return;
         }
         if let Err(error) = lane.source.advance() {
@@ -219,7 +232,7 @@ impl Worker {
         connection.requests.extend_from_slice(lane.source.requests());
         connection.responded = 0;
         let count = connection.requests.len() as u64;
-        if let Some(left) = &mut self.plan.tickets {
+        if let Some(left) = &mut self.plan.requests_left {
             *left = left.saturating_sub(count);
         }
         if let Some(profile) = &self.plan.profile
@@ -232,7 +245,6 @@ impl Worker {
         }
         connection.parser.expect_response(connection.requests[0].head);
         connection.state = State::Busy;
-        connection.timed_out = false;
         connection.late = self.window.is_late(intended_ns, now);
         connection.tag = lane.source.tag();
         connection.received = 0;
@@ -251,12 +263,16 @@ impl Worker {
             if self.plan.profile.is_some() {
                 interval.counts.held += count * u64::from(self.coalescing.held(intended_ns));
                 interval.record_lag(count, lag_ns, self.window.since_second(sent_ns, interval.index));
+                let waited_ns = connection.ideal_sent_ns - connection.intended_ns;
+                if waited_ns > 0 {
+                    interval.record_connection_wait(count, waited_ns);
+                }
             }
         } else {
             interval.counts.warmup_sent += count;
         }
-        if self.io.send(index, text).is_err() {
-            self.fail(index, Failure::Write, sent_ns);
+        if let Err(error) = self.io.send(index, text) {
+            self.fail(index, (Cause::Write, error.to_string()), sent_ns);
         } else if let Some(due) = self.next_due_ns(index).filter(|due| *due < self.window.end_ns) {
             self.set_timer(index, due);
         }

@@ -19,7 +19,7 @@ fn with_each(
             eprintln!("skipped: {}", run.stderr);
             continue;
         }
-        assert_eq!(run.code, Some(0), "{io}: {}", run.stderr);
+        assert!(matches!(run.code, Some(0 | 4)), "{io}: {}", run.stderr);
         run.assert_nothing_vanished();
         check(&run);
     }

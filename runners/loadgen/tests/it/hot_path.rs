@@ -101,7 +101,8 @@ fn measure() -> Vec<u64> {
         }
     });
     let line = LOAD.split(' ').map(str::to_owned).chain([url]).collect();
-    assert_eq!(run(&parse(line).unwrap()).unwrap(), 0);
+    let code = run(&parse(line).unwrap()).unwrap();
+    assert!([0, 4].contains(&code), "{code}");
     noted.lock().unwrap().clone()
 }
 

@@ -2,11 +2,15 @@
 
 mod accounting;
 mod backends;
+mod busy_machine;
+mod causes;
 mod coalescing;
 mod command_line;
+mod connections;
 mod documented;
 mod exact;
 mod faults;
+mod frozen;
 mod fuzz;
 #[cfg(target_os = "linux")]
 mod hot_path;

@@ -3,11 +3,12 @@
 use super::Source;
 use super::connection::Connection;
 use crate::lua::ThreadControl;
+use crate::record::Failures;
 use crate::schedule::Arrivals;
 use std::collections::VecDeque;
 
 /// A lane as planned.
-pub struct LanePlan {
+pub struct TargetSharePlan {
     /// Address and stop of this worker for this target, as scripts see them.
     pub control: ThreadControl,
     /// Where requests come from.
@@ -21,7 +22,7 @@ pub struct LanePlan {
 }
 
 /// A lane at work.
-pub(super) struct Lane {
+pub(super) struct TargetShare {
     pub(super) control: ThreadControl,
     pub(super) source: Source,
     /// The script looks at responses.
@@ -29,6 +30,8 @@ pub(super) struct Lane {
     /// The script delays requests.
     pub(super) delays: bool,
     pub(super) queue: Option<Queue>,
+    /// What failed, by cause.
+    pub(super) failures: Failures,
 }
 
 /// Requests that any free connection of the target takes.
@@ -42,13 +45,14 @@ pub(super) struct Queue {
     pub(super) timer: u32,
 }
 
-impl Lane {
-    pub(super) fn new(plan: LanePlan, open_loop: bool) -> Self {
+impl TargetShare {
+    pub(super) fn new(plan: TargetSharePlan, open_loop: bool) -> Self {
         let script = plan.source.script();
-        Lane {
+        TargetShare {
             capture: script.wants_response(),
             delays: !open_loop && script.wants_delay(),
             queue: plan.queue.map(|arrivals| Queue { arrivals, free: VecDeque::new(), overdue: false, timer: 0 }),
+            failures: Failures::default(),
             control: plan.control,
             source: plan.source,
         }

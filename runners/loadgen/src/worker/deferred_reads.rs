@@ -7,6 +7,7 @@
 //! responses, and responses are small, so that no sender waits for room.
 
 use super::Worker;
+use crate::clock::monotonic_ns;
 use crate::io::ReceiveClock;
 
 /// Responses lie unread for at most this long.
@@ -16,8 +17,9 @@ const SMALL_BYTES: u64 = 16 * 1024;
 
 /// When the worker may leave responses unread.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
-    looked_ns: u64,
+pub(super) struct DeferredReads {
+    /// When all sockets were looked at last.
+    pub(super) looked_ns: u64,
     /// It slept through arrivals since it looked last.
     pub(super) rested: bool,
     /// Connections whose next request waits for the response to the last, and queues that wait for a connection.
@@ -25,7 +27,7 @@ pub(super) struct Rest {
     large_responses: bool,
 }
 
-impl Rest {
+impl DeferredReads {
     /// So many bytes came in one read.
     #[inline]
     pub(super) fn seen(&mut self, bytes: u64) {
@@ -42,6 +44,12 @@ impl Rest {
         self.overdue = self.overdue.saturating_sub(1);
     }
 
+    /// By then what came could lie unread for too long.
+    #[inline]
+    pub(super) fn is_long_ago(&self, until_ns: u64) -> bool {
+        until_ns > self.looked_ns + REST_NS
+    }
+
     /// All sockets were looked at.
     #[inline]
     pub(super) fn looked(&mut self, now: u64) {
@@ -55,24 +63,24 @@ impl Worker {
     #[inline]
     pub(super) fn may_rest(&self, until_ns: u64) -> bool {
         !self.captures
-            && !self.rest.large_responses
-            && self.rest.overdue == 0
-            && until_ns <= self.rest.looked_ns + REST_NS
+            && !self.deferred_reads.large_responses
+            && self.deferred_reads.overdue == 0
+            && until_ns <= monotonic_ns() + REST_NS
             && self.io.receive_clock() == ReceiveClock::Kernel
     }
 
     /// A connection's next intended start has come while it is busy.
     pub(super) fn overdue(&mut self, index: usize) {
         if !std::mem::replace(&mut self.connections[index].overdue, true) {
-            self.rest.begin_wait();
+            self.deferred_reads.begin_wait();
         }
     }
 
     /// A connection is busy no more.
     #[inline]
-    pub(super) fn settle(&mut self, index: usize) {
+    pub(super) fn clear_overdue(&mut self, index: usize) {
         if std::mem::take(&mut self.connections[index].overdue) {
-            self.rest.end_wait();
+            self.deferred_reads.end_wait();
         }
     }
 }
