@@ -37,7 +37,7 @@ from runners.storage.schema import Ended, Spoken
 
 FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
 STEAL_LIMIT = 0.01  # of all cores
-LEAST_BESIDE_OTHERS = 0.5  # of its rate: what else runs on the machine takes no more than half of a core
+LEAST_NEXT_TO_OTHERS = 0.5  # of its rate: what else runs on the machine takes no more than half of a core
 GENERATOR_BUSY = 0.9  # of the cores that its threads can use, as the generator itself has it
 MEDIAN_LEVEL = 0.5
 
@@ -130,7 +130,7 @@ def _failed(step: Step, most: float) -> Cause | None:
 
 
 def _shortfall(step: Step) -> Cause:
-    if busy_elsewhere(step) and achieved_share(step) >= LEAST_BESIDE_OTHERS:
+    if busy_elsewhere(step) and achieved_share(step) >= LEAST_NEXT_TO_OTHERS:
         return Cause.DISTURBED
     seconds = per_second(step)["completed"]
     if len(seconds) > 1 and float(seconds.median()) >= LEAST_ACHIEVED * offered_rps(step):
@@ -144,10 +144,10 @@ def fell_short(step: Step) -> bool:
 
 
 def kept_up(step: Step) -> bool | None:
-    """Return whether the generator kept its own schedule, or in closed loop was not the limit; None if not told."""
+    """Return whether the generator kept its own schedule, or in closed loop was not the limit; None if not known."""
     summary = step.frames["summary"]
-    told = not summary.empty and "kept_up" in summary and not pd.isna(summary["kept_up"].iloc[0])
-    return bool(summary["kept_up"].iloc[0]) if told else None
+    known = not summary.empty and "kept_up" in summary and not pd.isna(summary["kept_up"].iloc[0])
+    return bool(summary["kept_up"].iloc[0]) if known else None
 
 
 def kept_up_to(step: Step) -> float:
@@ -269,8 +269,9 @@ def why_not(step: Step) -> str:
         text = ", ".join(step.record.invalid_reasons) or "the server died under load"
         return f"{text}; its log ends: {' | '.join(tail)}" if tail else text
     fixed = {
-        Cause.SATURATION: "saturated", Cause.HELD_UP: "held up", Cause.NO_RESPONSE: "no response was recorded",
-        Cause.LATE: NOT_KEPT_UP, Cause.GENERATOR: "the generator was at its limit",
+        Cause.SATURATION: f"saturated{_achieved(step)}", Cause.HELD_UP: f"held up for a while{_achieved(step)}",
+        Cause.NO_RESPONSE: "no response was recorded", Cause.LATE: NOT_KEPT_UP,
+        Cause.GENERATOR: f"the generator was at its limit{_achieved(step)}",
     }  # fmt: skip
     if seen in fixed:
         return fixed[seen]
@@ -281,12 +282,21 @@ def why_not(step: Step) -> str:
     return "no latencies recorded" if step.frames["percentiles"].empty else ""
 
 
+def _achieved(step: Step) -> str:
+    """Return the achieved next to the offered rate, in brackets; empty in a closed loop."""
+    offered = offered_rps(step)
+    return f" ({write.rate(number(step, 'achieved_rps'))} of {write.rate(offered)})" if write.known(offered) else ""
+
+
 def in_short(step: Step) -> str:
     """Return what speaks against a step in a word or two, for a table; empty where nothing does."""
     seen = cause(step)
     if seen in FAILED:
         return f"{write.percent(failures(step).share)} failed"
-    words = {Cause.DEATH: "server died", Cause.DISTURBED: "disturbed", Cause.LATE: "generator late"}
+    words = {
+        Cause.DEATH: "server died", Cause.DISTURBED: "disturbed", Cause.LATE: "generator late",
+        Cause.SATURATION: "saturated", Cause.HELD_UP: "held up", Cause.GENERATOR: "generator at its limit",
+    }  # fmt: skip
     return words.get(seen, why_not(step)) if seen is not None else why_not(step)
 
 

@@ -190,7 +190,7 @@ def _one(clients: Clients) -> Iterator[Row]:
 
 
 def _many(clients: Clients) -> Iterator[Row]:
-    """Yield 64 connections against a plain epoll loop, and beside wrk2 where that is found."""
+    """Yield 64 connections against a plain epoll loop, and next to wrk2 where that is found."""
     wrk2 = find_wrk2()
     for rate in (20_000, 40_000):
         for mark, pair in _against_client(clients, ROUNDS, "epoll", 64, rate).items():

@@ -67,6 +67,8 @@ def test_the_pages_have_commands() -> None:
 def test_the_commands_of_a_page_can_be_called(page: str, folder: Path) -> None:
     for name in ("old.yaml", "new.yaml"):
         shutil.copy("a.yaml", name)
+    for name in ("wrk2.txt", "notes.md"):
+        (folder / name).touch()
     for name, *words in CALLS[page]:
         options = {option for parameter in lab.commands[name].params for option in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= options, (name, words)

@@ -18,7 +18,7 @@ pub fn print(name: &str, text: impl AsRef<[u8]>) -> Result<()> {
     }
 }
 
-/// Writes a line to standard error. Where that fails nobody is left to be told.
+/// Writes a line to standard error. Where that fails nobody can be informed.
 pub fn complain(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

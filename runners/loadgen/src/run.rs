@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 /// Exit code of a run that missed an objective of `--slo`.
 const EXIT_OBJECTIVE_MISSED: u8 = 3;
-/// Exit code of a run in which not all that was scheduled was sent and answered, or nothing succeeded.
+/// Exit code of a run in which not all that was scheduled was sent and had its response, or nothing succeeded.
 const EXIT_FELL_SHORT: u8 = 4;
 /// Seconds that each worker may have under way to the collector, besides the one that it fills.
 const SECONDS_UNDER_WAY: usize = 3;

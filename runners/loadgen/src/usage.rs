@@ -80,7 +80,7 @@ const BACKGROUND_NICE: i32 = 10;
 
 /// A thread's place behind all others, and its way back.
 ///
-/// Under idle priority (`SCHED_IDLE`) adding up results never delays a request, but beside a busy process on each core
+/// Under idle priority (`SCHED_IDLE`) adding up results never delays a request, but next to a busy process on each core
 /// it gets a third of a per cent of one, so it must be raised when its work is waited for. An unprivileged process may
 /// not raise it (sched(7), `RLIMIT_NICE`); there the thread has a lower nice value instead, and needs no way back.
 #[derive(Debug, Default)]

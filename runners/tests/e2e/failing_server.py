@@ -1,6 +1,6 @@
 """Servers that fail in a known way, each by a word: `python failing_server.py PORT KIND`. Standard library alone.
 
-- `limited`: a hundred responses a second, after these 429.
+- `limited`: 100 responses/s, after these 429.
 - `absent`: 404 to everything.
 - `http2`: HTTP/2 with prior knowledge alone: SETTINGS, then GOAWAY, and the connection is closed.
 - `dies`: ends by itself after a thousand requests, and says why in its log.

@@ -55,11 +55,11 @@ def test_closed_loop_has_no_offered_rate() -> None:
     assert pd.isna(LoadReport(document).summary_frame()["offered_rps"].iloc[0])
 
 
-def test_what_failed_and_what_waited_for_connections_is_read_and_missing_where_it_is_not_told() -> None:
+def test_what_failed_and_what_waited_for_connections_is_read_and_missing_where_it_is_not_known() -> None:
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    told = ["closed_idle", "reconnect_p50_us", "reconnect_max_us", "waited", "waited_p50_us", "waited_max_us"]
+    columns = ["closed_idle", "reconnect_p50_us", "reconnect_max_us", "waited", "waited_p50_us", "waited_max_us"]
     before = LoadReport(document)
-    assert before.summary_frame()[told].isna().all(axis=None)
+    assert before.summary_frame()[columns].isna().all(axis=None)
     assert before.failures_frame().empty and before.shortfall is None
     times = {"count": 7, "p50": 120.0, "p90": 200.0, "p99": 300.0, "p99_9": 300.0, "max": 300.0}
     failure = {
@@ -71,7 +71,7 @@ def test_what_failed_and_what_waited_for_connections_is_read_and_missing_where_i
         | {"reconnects": 7, "closed_idle": 5, "reconnect_us": times, "waited_for_connection_us": None}
         | {"failures": [failure], "shortfall": "of 6000 requests 96 failed"}
     )
-    assert list(report.summary_frame()[["reconnects", *told[:4]]].iloc[0]) == [7, 5, 120, 300, 0]
+    assert list(report.summary_frame()[["reconnects", *columns[:4]]].iloc[0]) == [7, 5, 120, 300, 0]
     assert report.failures_frame().to_dict("records") == [failure]
     assert report.shortfall == "of 6000 requests 96 failed"
 

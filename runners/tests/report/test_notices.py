@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners.analysis import facts
+from runners.analysis import validity
+from runners.analysis.validity import Cause
 from runners.readers.run import Step
 from runners.report.notices import notices, reason
 from runners.tests.report import steps
 
 OFFERED_RPS = 12_600.0
 LSM = "LSM PUT at 12\u202f600/s"
-HELD_UP = "held up for a while, so it fell short of its rate"
+HELD_UP = "Held up for a while (9\u202f198/s of 12\u202f600/s)."
+SATURATED = "Saturated (8\u202f820/s of 12\u202f600/s)."
 
 
 def answering(folder: Path, shares: Sequence[float], name: str = "put-lsm", **meta: Any) -> Step:
@@ -36,22 +38,14 @@ def said(folder: Path, *measured: Step) -> list[str]:
     return [line for line in notices(steps.run(folder, measured)) if "no profile" not in line]
 
 
-def test_a_step_that_carried_its_rate_but_for_a_stall_was_held_up(tmp_path: Path) -> None:
-    step = answering(tmp_path, [1.0] * 7 + [0.1] * 3, saturated=True, invalid_reasons=["achieved 9198/s of 12600/s"])
-    assert reason(step) == f"{HELD_UP} (achieved 9198/s of 12600/s)."
-    assert said(tmp_path, step) == [f"{LSM}: {HELD_UP} (achieved 9198/s of 12600/s). Latency is not shown."]
-
-
-def test_a_step_that_never_carried_its_rate_was_saturated(tmp_path: Path) -> None:
-    step = answering(tmp_path, [0.7] * 10, saturated=True, invalid_reasons=["achieved 8820/s of 12600/s"])
-    assert said(tmp_path, step) == [f"{LSM}: saturated (achieved 8820/s of 12600/s). Latency is not shown."]
-
-
-@pytest.mark.parametrize(("shares", "reported"), [([1.0] * 7 + [0.1] * 3, HELD_UP), ([0.7] * 10, "saturated")])
-def test_a_step_that_does_not_know_it_fell_short_is_known_by_its_figures(
-    shares: list[float], reported: str, tmp_path: Path
+@pytest.mark.parametrize(("shares", "expected"), [([1.0] * 7 + [0.1] * 3, HELD_UP), ([0.7] * 10, SATURATED)])
+@pytest.mark.parametrize("recorded", [{}, {"saturated": True, "invalid_reasons": ["achieved less than offered"]}])
+def test_a_step_that_kept_its_rate_half_of_the_time_was_held_up_and_one_that_never_did_saturated(
+    shares: list[float], expected: str, recorded: dict[str, Any], tmp_path: Path
 ) -> None:
-    assert said(tmp_path, answering(tmp_path, shares)) == [f"{LSM}: {reported}. Latency is not shown."]
+    step = answering(tmp_path, shares, **recorded)
+    assert reason(step) == expected
+    assert said(tmp_path, step) == [f"{LSM}: {expected} Latency is not shown."]
 
 
 def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path: Path) -> None:
@@ -59,9 +53,9 @@ def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path
     full = answering(tmp_path, [0.5] * 10, "get-lsm", workload="get")
     dead = answering(tmp_path, [1.0] * 10, "get-rocksdb", workload="get", valid=False, invalid_reasons=["server died"])
     assert said(tmp_path, *held, full, dead) == [
-        f"{LSM}, RocksDB PUT at 12\u202f600/s: {HELD_UP}. Latency is not shown.",
-        "LSM GET at 12\u202f600/s: saturated. Latency is not shown.",
-        "RocksDB GET at 12\u202f600/s: invalid (server died). Latency is not shown.",
+        f"{LSM}, RocksDB PUT at 12\u202f600/s: {HELD_UP} Latency is not shown.",
+        "LSM GET at 12\u202f600/s: Saturated (6\u202f300/s of 12\u202f600/s). Latency is not shown.",
+        "RocksDB GET at 12\u202f600/s: Server died. Latency is not shown.",
     ]
 
 
@@ -71,11 +65,11 @@ def test_a_step_at_its_rate_needs_no_notice(tmp_path: Path) -> None:
 
 @given(shares=st.lists(st.floats(0.01, 1.0), min_size=4, max_size=20))
 @settings(deadline=None)
-def test_the_notice_and_the_short_reason_agree_for_any_course(shares: list[float]) -> None:
+def test_a_notice_stands_where_a_cause_does_for_any_course(shares: list[float]) -> None:
     step = answering(Path("run"), shares)
-    short = facts.why_not(step)
+    cause = validity.cause(step)
     (head, *more) = [*said(Path("run"), step), ""]
-    assert head.startswith(f"{LSM}: {short}") if short else head == ""
+    assert head == (f"{LSM}: {reason(step)} Latency is not shown." if cause else "")
     assert not more or more == [""]
-    if short == "held up":
+    if cause is Cause.HELD_UP:
         assert sorted(shares)[len(shares) // 2] > 0.9  # at least half of its seconds achieved the rate

@@ -57,7 +57,7 @@ const OUTPUT: [(&str, &str); 10] = [
 
 /// Exit codes, each with its meaning.
 const EXIT_CODES: [(u8, &str); 6] = [
-    (0, "All that was scheduled was sent and answered"),
+    (0, "All that was scheduled was sent and had its response"),
     (1, "A flag, the URL or the script is wrong, or the script failed during the run (reports are written)"),
     (2, "The run could not be done: nothing listens, a file cannot be written, the system refuses a resource"),
     (3, "An objective of --slo was missed"),

@@ -20,7 +20,7 @@ pub struct Tls {
     /// By connection; `None` is plain http.
     names: Vec<Option<ServerName<'static>>>,
     sessions: Vec<Option<Box<Session>>>,
-    /// Connections whose session ended with the bytes of an event; told as an event of the next wait.
+    /// Connections whose session ended with the bytes of an event; reported as an event of the next wait.
     ended: Vec<usize>,
     /// The same of the last wait, and how many events of the inner layer come before them.
     closing: Vec<usize>,

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn protocols_are_told_by_their_first_bytes() {
+    fn protocols_are_recognised_by_their_first_bytes() {
         assert_eq!(
             shown(b"\0\0\x12\x04\0\0\0\0\0rest"),
             r#"it looks like HTTP/2: "\x00\x00\x12\x04\x00\x00\x00\x00\x00rest""#

@@ -90,7 +90,7 @@ pub struct Outcome {
     pub achieved_rps: f64,
     /// Did the generator keep up?
     pub verdict: Verdict,
-    /// Why not all that was scheduled was sent and answered, or that nothing succeeded; `None` where all was.
+    /// Why not all that was scheduled was sent and had its response, or that nothing succeeded; `None` where all was.
     pub shortfall: Option<String>,
     /// What failed, by cause.
     pub failures: Failures,
@@ -206,7 +206,7 @@ impl Outcome {
         Some(&self.collected.total.connection_wait).filter(|waits| !waits.is_empty())
     }
 
-    /// Says why not all that was scheduled was sent and answered. `drained`: the last responses were awaited. What a
+    /// Says why not all that was scheduled was sent and had its response. `drained`: the last responses were awaited. What a
     /// script that ended the load left is as it wanted.
     fn fell_short(&self, drained: bool) -> Option<String> {
         let counts = &self.collected.total.counts;

@@ -1,4 +1,4 @@
-//! Beside a busy process on each core a run ends when its load does.
+//! With a busy process on each core a run ends when its load does.
 
 use crate::support::{Server, run_within};
 use std::sync::Arc;

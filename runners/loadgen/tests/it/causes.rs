@@ -40,7 +40,7 @@ fn what_is_no_http_1_is_shown_with_the_protocol_that_it_looks_like() {
 }
 
 #[test]
-fn resets_early_closes_and_time_outs_are_told_apart() {
+fn resets_early_closes_and_time_outs_are_distinguished() {
     let server = Server::start(|stream, seen| match seen.number % 3 {
         0 => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");

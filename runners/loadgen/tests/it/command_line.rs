@@ -60,9 +60,9 @@ fn a_full_disk_is_reported() {
         let sentence = format!("cannot write {what} /dev/full: No space left on device");
         refused(&["-c1", "-R100", "-d200ms", flag, "/dev/full", &server.url("/")], 2, &[&sentence, flag]);
     }
-    let beside = std::fs::read_dir("/dev").unwrap().flatten().map(|file| file.file_name());
-    let beside: Vec<_> = beside.filter(|name| name.to_string_lossy().starts_with("full")).collect();
-    assert_eq!(beside, ["full"], "nothing is made next to a device");
+    let near = std::fs::read_dir("/dev").unwrap().flatten().map(|file| file.file_name());
+    let near: Vec<_> = near.filter(|name| name.to_string_lossy().starts_with("full")).collect();
+    assert_eq!(near, ["full"], "nothing is made next to a device");
 }
 
 fn run_into(stdout: Stdio, arguments: &[&str], json: &Path) -> Run {

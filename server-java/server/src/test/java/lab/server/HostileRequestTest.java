@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /**
  * Requests that two readers could understand differently, with every front and execution mode: each is refused, the
  * connection ends, and neither its body nor what follows it is executed as a request. Sections are those of RFC 9112; some
- * are from the lists of what the parsers llhttp and netty let pass only if told to be lenient.
+ * are from the lists of what the parsers llhttp and netty let pass only if configured to be lenient.
  */
 @ParameterizedClass
 @MethodSource("lab.server.Mode#onMemory")

@@ -9,7 +9,7 @@ import lab.server.api.Status;
  * Reads the heads of the requests of one connection, line by line (RFC 9112, sections 2, 3, 5 and 6). What two readers could
  * understand differently, so that one of them takes a body for a request, is refused and ends the connection: a line that does
  * not end with CR LF, white space before a colon, a control character, a value on two lines, a second length, a coding
- * beside or after chunked. Makes no text of header fields, for the server needs only six of them.
+ * next to or after chunked. Makes no text of header fields, for the server needs only six of them.
  */
 public final class HeadParser {
 

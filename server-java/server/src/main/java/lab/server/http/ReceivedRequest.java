@@ -68,7 +68,7 @@ public final class ReceivedRequest {
         lastOnConnection = true;
     }
 
-    /** Whether the client waits to be told that its body is wanted. */
+    /** Whether the client waits for the word that its body is wanted. */
     public boolean expectsContinue() {
         return expectsContinue;
     }

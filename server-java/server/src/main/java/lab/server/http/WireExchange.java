@@ -46,7 +46,7 @@ public interface WireExchange extends Exchange, Job {
     void deliver(byte[] response) throws IOException;
 
     /** The request to respond to. */
-    default ReceivedRequest unanswered() {
+    default ReceivedRequest pending() {
         if (hasResponse()) {
             throw new IllegalStateException("This request already has a response.");
         }
@@ -75,26 +75,26 @@ public interface WireExchange extends Exchange, Job {
 
     @Override
     default void respond(Status status) throws IOException {
-        deliver(Heads.empty(status, unanswered().keepAlive()));
+        deliver(Heads.empty(status, pending().keepAlive()));
     }
 
     @Override
     default void respond(Status status, String text) throws IOException {
-        deliver(Heads.response(unanswered(), status, Heads.TEXT, (text + "\n").getBytes(StandardCharsets.UTF_8)));
+        deliver(Heads.response(pending(), status, Heads.TEXT, (text + "\n").getBytes(StandardCharsets.UTF_8)));
     }
 
     @Override
     default void respondMethodNotAllowed(String allow) throws IOException {
-        deliver(Heads.response(unanswered(), Status.METHOD_NOT_ALLOWED, "Allow: " + allow + "\r\n", new byte[0]));
+        deliver(Heads.response(pending(), Status.METHOD_NOT_ALLOWED, "Allow: " + allow + "\r\n", new byte[0]));
     }
 
     @Override
     default void respondJson(String json) throws IOException {
-        deliver(Heads.response(unanswered(), Status.OK, Heads.JSON, json.getBytes(StandardCharsets.UTF_8)));
+        deliver(Heads.response(pending(), Status.OK, Heads.JSON, json.getBytes(StandardCharsets.UTF_8)));
     }
 
     @Override
     default void respondValue(MemorySegment value) throws IOException {
-        deliver(Heads.ok(unanswered(), value));
+        deliver(Heads.ok(pending(), value));
     }
 }

@@ -87,7 +87,7 @@ final class JdkExchange implements WireExchange {
     public void respondStream(Body body) {
         if (hasResponse() || request.isHead()) {
             try (body) {
-                deliver(Heads.ofStream(unanswered(), body));
+                deliver(Heads.ofStream(pending(), body));
             }
             return;
         }

@@ -154,7 +154,7 @@ class KeyValueSession extends SendingSession implements WireExchange {
 
     @Override
     public void respondValue(MemorySegment value) throws IOException {
-        ReceivedRequest request = unanswered();
+        ReceivedRequest request = pending();
         int bytes = Heads.okBytes(request, value);
         if (!handsOver()) {
             synchronized (this) {
@@ -174,7 +174,7 @@ class KeyValueSession extends SendingSession implements WireExchange {
     public void respondStream(Body body) throws IOException {
         if (hasResponse() || request().isHead()) {
             try (body) {
-                deliver(Heads.ofStream(unanswered(), body));
+                deliver(Heads.ofStream(pending(), body));
             }
             return;
         }

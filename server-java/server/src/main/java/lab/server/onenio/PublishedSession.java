@@ -47,7 +47,7 @@ final class PublishedSession extends KeyValueSession {
     }
 
     private void send(Response response) throws IOException {
-        response.addHeader(unanswered().keepAlive() ? "Connection: Keep-Alive" : "Connection: close");
+        response.addHeader(pending().keepAlive() ? "Connection: Keep-Alive" : "Connection: close");
         deliver(response.toBytes(!request().isHead()));
     }
 

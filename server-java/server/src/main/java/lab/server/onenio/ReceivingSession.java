@@ -198,7 +198,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     private void useReservedRoom() throws IOException {
         body.grantRoom();
         if (body instanceof FixedBody) {
-            // Its client was not told yet that it may send.
+            // Its client does not know yet that it may send.
             askForBody();
         }
         giveBackMemory();
