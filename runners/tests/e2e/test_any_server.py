@@ -172,7 +172,7 @@ def test_a_load_finds_the_keys_that_its_target_was_filled_with(keys: int, tmp_pa
     path.write_text(path.read_text(encoding="utf-8").replace("put, keys: 1000", f"put, keys: {keys}"), encoding="utf-8")
     short = ("--size", "smoke", "--rate", "200")
     done = lab("load", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == (0 if keys == 1000 else 1), done.stderr  # a load of which a tenth failed is none
     run = read_run(RunFolder.open(Path(json.loads(done.stdout)["run"])))
     fill = next(step for step in run.steps if step.kind == "fill")
     assert fill.record.fill.keys == keys == fill.frames["summary"]["completed"].iloc[0]
@@ -223,7 +223,7 @@ def _knee(name: str, path: Path, runs: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {load["treatment"] for load in found["loads"] if load["role"] != "sentinel"} == {name}
-    assert found["conclusions"]["answer"]
+    assert found["conclusions"]["answers"]
     assert "<svg" in RunFolder.open(Path(found["run"])).report_html.read_text(encoding="utf-8")
 
 

@@ -23,6 +23,7 @@ from runners.toolchain.build import Workshop, prepare
 
 pytestmark = pytest.mark.e2e
 RATE_RPS = 200
+FAILED = 4  # exit code of a run of which requests failed
 #: Under which name ours counts each.
 NAMES = {
     "garbage": "parse",
@@ -116,12 +117,12 @@ def met(request: pytest.FixtureRequest, shop: Workshop, tmp_path_factory: pytest
 @pytest.mark.parametrize("name", GENERATORS)
 def test_no_generator_crashes_or_hangs(name: str, met: Met) -> None:
     ended = met.by(name)
-    assert ended.exit_code in (0, 2), f"{ended.exit_code}: {ended.errors}"  # negative: ended by a signal
+    assert ended.exit_code in (0, 2, FAILED), f"{ended.exit_code}: {ended.errors}"  # negative: ended by a signal
 
 
 def test_ours_counts_each_under_its_name_and_loses_none(met: Met) -> None:
     ended = met.by("truepace")
-    assert ended.exit_code == 0, ended.errors
+    assert ended.exit_code == FAILED, ended.errors
     report = ended.report
     spoilt = RATE_RPS // EVERY
     requests, errors = report["requests"], report["errors"]

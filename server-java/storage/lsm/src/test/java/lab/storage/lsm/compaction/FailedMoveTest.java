@@ -1,24 +1,30 @@
 package lab.storage.lsm.compaction;
 
+import static lab.storage.Bytes.utf8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.net.URISyntaxException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.StorageException;
+import lab.storage.lsm.LsmStorage;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.options.LsmOptions;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** A move to another level that could not be recorded holds no table, and is tried ever later, whoever asks for it. */
 class FailedMoveTest {
+
+    @TempDir
+    private Path folder;
 
     /** A policy that moves the only table to level 1. */
     private static final class Moving implements CompactionPolicy {
@@ -61,8 +67,15 @@ class FailedMoveTest {
         }
     }
 
-    private static Table table(AtomicInteger disposed) throws IOException, URISyntaxException {
-        Path file = Path.of(FailedMoveTest.class.getResource("/first_log/000003.table").toURI());
+    private Table table(AtomicInteger disposed) throws IOException {
+        try (LsmStorage storage = new LsmStorage(folder, LsmOptions.defaults())) {
+            storage.put(utf8("key"), utf8("value"));
+            storage.flush();
+        }
+        Path file;
+        try (var files = Files.list(folder)) {
+            file = files.filter(one -> one.toString().endsWith(".table")).findFirst().orElseThrow();
+        }
         return Table.open(3, file, Disk.REAL, task -> {
             task.run();
             disposed.incrementAndGet();
@@ -79,7 +92,7 @@ class FailedMoveTest {
 
     /** A pause that only grows longer on a slow machine, so that there are fewer tries, never more. */
     @Test
-    void isTriedEverLaterWhoeverAsksForIt() throws IOException, URISyntaxException, InterruptedException {
+    void isTriedEverLaterWhoeverAsksForIt() throws IOException, InterruptedException {
         Table table = table(new AtomicInteger());
         Unchangeable store = store(table);
         long from = System.nanoTime();
@@ -98,7 +111,7 @@ class FailedMoveTest {
     }
 
     @Test
-    void givesTheTableBack() throws IOException, URISyntaxException, InterruptedException {
+    void givesTheTableBack() throws IOException, InterruptedException {
         AtomicInteger disposed = new AtomicInteger();
         Table table = table(disposed);
         Unchangeable store = store(table);
