@@ -20,7 +20,7 @@ from runners.report.fixed_rate import (
     where_section,
 )
 from runners.report.flamegraph import FlameGraph
-from runners.report.ladder import knee_sections, ladder_section
+from runners.report.ladder import knee_sections, ladder_section, title
 from runners.report.notices import notices
 from runners.report.sections import (
     client_lock_section,
@@ -131,7 +131,8 @@ def document(conclusion: Conclusion) -> Document:
     results = conclusion.results
     pool = [*latency_and_tail(conclusion), *own_sections(results.run), where_section(results)]
     questions, pool = _questions(conclusion, pool)
-    whole = {"latency", "where"}
+    whole = {"latency", "where"} if questions else {part.anchor for part in pool} - {"tail"}
+    measured = any(part.anchor not in {"latency", "where"} and not part.empty for part in pool)
     main = [part for part in pool if part.anchor in whole and not part.empty]
     rest = [part for part in pool if part.anchor not in {*whole, "tail"} and not part.empty]
     published = published_section(results)
@@ -147,7 +148,7 @@ def document(conclusion: Conclusion) -> Document:
         tuple(_limits(results.run, conclusion)),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
-        tuple(notices(results.run, has_sections=bool(rest) or bool(questions))),
+        tuple(notices(results.run, has_sections=measured or bool(questions))),
     )
 
 
@@ -206,9 +207,15 @@ def _summary(conclusion: Conclusion) -> Iterator[str]:
     machine = run.manifest.get("machine") or {}
     counted = [one.answer.verdict for one in conclusion.answers]
     parts = [f"{counted.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in counted]
-    asked = f"{write.several(len(counted), 'question')}: {write.listed(parts)}" if counted else "No question is asked"
-    where = f", on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
+    asked = f"{write.several(len(counted), 'question')}: {write.listed(parts)}" if counted else "Measured"
+    where = (
+        f"{',' if counted else ''} on {machine['cpu_model']}, {machine['cores']} cores"
+        if machine.get("cpu_model")
+        else ""
+    )
     yield write.sentence(f"{asked}{where}")
+    if not counted:
+        yield from (f"{title(one)}." for one in conclusion.results.ladders[:MOST_SUMMARY])
     decided = [one for one in conclusion.answers if one.answer.verdict != Verdict.INCONCLUSIVE]
     for one in decided[:MOST_SUMMARY]:
         yield f"{one.question.text} {sentences.verdict_words(one)} {sentences.effect_words(one)}."

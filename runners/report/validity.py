@@ -69,7 +69,7 @@ def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
             if touched:
                 which = f"touches question{'s' if len(touched) > 1 else ''} {write.listed(map(str, touched))}"
             else:
-                which = "touches no answer"
+                which = "touches no answer" if conclusion.answers else "counts for all of this report"
             yield check_words(check), which
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -223,8 +224,10 @@ def _knee(name: str, path: Path, runs: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {load["treatment"] for load in found["loads"] if load["role"] != "sentinel"} == {name}
-    assert found["conclusions"]["answers"]
-    assert "<svg" in RunFolder.open(Path(found["run"])).report_html.read_text(encoding="utf-8")
+    folder = RunFolder.open(Path(found["run"]))
+    assert "<svg" in folder.report_html.read_text(encoding="utf-8")
+    summary = folder.report_md.read_text(encoding="utf-8").partition("\n## ")[0]
+    assert re.search(rf"{name} GET on \d+ connections: \w", summary), summary
 
 
 def test_a_knee_is_found(tmp_path: Path) -> None:

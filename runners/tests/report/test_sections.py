@@ -37,7 +37,7 @@ def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.Mo
     assert '\n## <a id="ladder"></a>The ladder\n' in text
     assert "| rate | p99 |" in text
     assert "(figures/ladder-put.svg)" in text
-    assert html.index("<h2>Latency</h2>") < html.index("The ladder</summary>")
+    assert html.index("<h2>Latency</h2>") < html.index("<h2>The ladder</h2>")
     assert html.count('id="ladder"') == 1
     for name in ("ladder-put.png", "ladder-put.svg", "ladder-put.csv"):
         assert (run.folder.figures_path / name).stat().st_size
