@@ -198,7 +198,8 @@ def _claim(answered: Answered) -> str:
     question = answered.question
     if not question.claim:
         return ""
-    return f"The report (line {question.line}): {question.claim}" if question.line else f"The report: {question.claim}"
+    line = f", line {question.line}" if question.line else ""
+    return f"The original report{line}: {question.claim}"
 
 
 def _summary(conclusion: Conclusion) -> Iterator[str]:

@@ -29,8 +29,9 @@ LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 5
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
-PUBLISHED_NOTE = f"{UNRESOLVED} too fast for this instrument. The published machine is not named."
-NOTE = f"Response time counts from the intended start of a request. {UNRESOLVED} too fast for this instrument."
+UPPER_LIMIT = f"{UNRESOLVED} A server that does nothing shows about as much here: at most this, maybe less."
+PUBLISHED_NOTE = f"{UPPER_LIMIT} The published machine is not named."
+NOTE = f"Response time counts from the intended start of a request. {UPPER_LIMIT}"
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
 
@@ -100,7 +101,7 @@ def _heading(own: Sequence[Step], run: Run) -> str:
     at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = f"{style.plain(own[0].workload.upper(), 12)}{at}"
     if level is None:
-        return f"{heading}: response time by percentile, too fast for this instrument"
+        return f"{heading}: response time by percentile, about as on a server that does nothing"
     values = [(step, value) for step in own if (value := facts.at(step, level)) is not None]
     parts = [f"{style.engine_name(step.subject)} {facts.written(value)}" for step, value in values]
     return f"{heading}: {write.level(level)} {', '.join(parts)}"

@@ -216,7 +216,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
     longest_us = max(max(latencies_us(output), default=0.0) for output in queues.values())
     measures = (
         Measure("rates beyond the knee", len(queues), Unit.COUNT).out_of(len(outputs)),
-        Measure("longest wait in a queue", longest_us, Unit.LATENCY_US),
+        Measure("longest published mean, median or p99", longest_us, Unit.LATENCY_US),
     )
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(queues), steps=tuple(queues))
 
