@@ -17,20 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runners.analysis import facts
 from runners.analysis.instrument import late
-from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness
-from runners.analysis.tail_attribution import P99, made
+from runners.analysis.tail_attribution import made
 from runners.design.objective import CPU
 from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord, to_document
-
-MACHINE, UNSTEADY = "W05", "S03"
-QUIETER = "Measure again on a quieter machine, in interleaved rounds: lab compare."
-LONGER = "Warm up longer, or run a larger size."
 
 #: A side of a comparison: what it is called, and its measurements.
 Side = tuple[str, Sequence[Step]]
@@ -41,26 +35,6 @@ def why(level: float, *sides: Side) -> str:
     be.
     """
     return _listed(_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)
-
-
-def unbounded(change: Bounded) -> str:
-    """Return why a difference is not given that is not known to lie on one side of zero, nor to hold it; empty where
-    it is.
-    """
-    return "" if change.bounded or change.sign else "too few of the slowest requests to bound it"
-
-
-def refusals(refused: Mapping[float, str]) -> list[str]:
-    """Return parts of a sentence on the levels that are not compared, each with its reason; those of one reason
-    together.
-    """
-    levels = {why: [write.level(level) for level in refused if refused[level] == why] for why in refused.values()}
-    return [f"{write.listed(named)} not compared ({why})" for why, named in levels.items()]
-
-
-def why_of_steps(first: Step, second: Step, level: float = P99) -> str:
-    """As `why`, of one measurement on each side."""
-    return why(level, *_sides(first, second))
 
 
 def marked(row: Row, *sides: Side) -> Row:
@@ -86,10 +60,6 @@ def _listed(reasons: Iterable[Reason | None]) -> str:
     for text, name in filter(None, reasons):
         names.setdefault(text, []).append(name)
     return write.listed(text.replace("{}", write.listed(each)) for text, each in names.items())
-
-
-def _sides(first: Step, second: Step) -> tuple[Side, Side]:
-    return (facts.title(first), (first,)), (facts.title(second), (second,))
 
 
 def _unsteady(side: Side) -> Reason | None:

@@ -56,13 +56,6 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     return found
 
 
-def receive_clock(step: Step) -> str | None:
-    """Whose clock said when a response came, `kernel` or `user`; None where the generator does not tell."""
-    column = step.frames["summary"].get("receive_clock")
-    value = None if column is None or column.empty else column.iloc[0]
-    return value if isinstance(value, str) else None
-
-
 @dataclass(frozen=True, slots=True)
 class Held:
     """Sends that the generator held back so that they left with the next: their share, and for how long at most."""
@@ -78,16 +71,6 @@ def held(step: Step) -> Held | None:
         return None
     count, sent, most_us = (number(step, column) for column in ("held", "sent", "coalesce_us"))
     return Held(count / sent, most_us) if count > 0 and sent > 0 and write.known(most_us) else None
-
-
-def was_held_up(step: Step) -> bool:
-    """Return whether the step fell short although at least half of its seconds kept the rate."""
-    return cause(step) is Cause.HELD_UP
-
-
-def is_saturated(step: Step) -> bool:
-    """Return whether the step was offered more than its server can serve."""
-    return cause(step) is Cause.SATURATION
 
 
 def quotable(step: Step) -> bool:
@@ -176,13 +159,6 @@ def thin_levels(step: Step) -> list[float]:
     rows = step.frames["percentiles"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
     return [float(level) for level in rows["percentile"]]
-
-
-def how_it_ended(run: Run) -> str:
-    """Return the run's status in words."""
-    status = str(run.manifest.get("status") or "")
-    known = {"complete": "the run is complete", "running": "the run has not ended", "failed": "the run failed"}
-    return known.get(status, f"the run was {status}" if status else "nothing tells how the run ended")
 
 
 def engines(steps: Iterable[Step]) -> list[str]:

@@ -31,7 +31,6 @@ from scipy.stats import median_abs_deviation
 
 from runners.analysis import machine_stalls
 from runners.analysis.machine_stalls import SLICE_S
-from runners.readers.activity import PROCESS
 from runners.readers.run import Step
 from runners.storage.schema import OWN_BACKGROUND
 
@@ -230,22 +229,6 @@ def cause(name: str, events: list[tuple[float, float, float]], stops: bool = Fal
 def causes_of(step: Step) -> list[Cause]:
     """Return every cause that the step's raw files tell of, those with no event left out."""
     return [one for one in (*_stops(step), *_contention(step)) if len(one)]
-
-
-def other_processes(step: Step) -> dict[str, float]:
-    """Return CPU time in milliseconds by name of each process that ran during the load, while others held it up.
-
-    The largest first; empty where nothing held it up, or where an older record knows no names.
-    """
-    activity = step.frames["activity"]
-    rows = activity[activity["kind"].str.startswith(PROCESS)]
-    events = next((one for one in causes_of(step) if one.name == FOREIGN), None)
-    if events is None or rows.empty:
-        return {}
-    middle_s = (rows["t_s"] + rows["length_s"] / 2).to_numpy(float)[:, None]
-    during = ((events.begin_s <= middle_s) & (middle_s <= events.end_s)).any(axis=1)
-    used = rows[during].groupby("kind")["busy_ms"].sum().sort_values(ascending=False, kind="stable")
-    return {str(kind).removeprefix(PROCESS): float(ms) for kind, ms in used.items()}
 
 
 def _stops(step: Step) -> Iterator[Cause]:

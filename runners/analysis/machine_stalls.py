@@ -48,8 +48,6 @@ SHORT_MS, BURST_S = 0.2, 0.05
 LEVELS = (0.99, 0.999)
 SLICE_S = 0.1  # as response times are kept
 BLOCKS_A_SECOND = round(1 / SLICE_S)
-#: Shares of time left out of two loads disagree when they differ by so much and by so many standard deviations.
-UNEQUAL, UNEQUAL_DEVIATIONS = 0.05, 3.0
 REMEDY = "Give the stall witness the right to real-time priority (sudo setcap cap_sys_nice+ep) and run again."
 
 #: A sample in which the disk worked for this share of the time: what stalled in it, or in the one before or after,
@@ -171,14 +169,6 @@ def of(step: Step) -> Undisturbed | None:
     if not watched(step) or slices.empty or not facts.quotable(step):
         return None
     return undisturbed(stalls_of(step), {step.name: slices})[step.name]
-
-
-def agree(one: Undisturbed, other: Undisturbed) -> bool:
-    """Return whether about the same share of time is left out of two loads; else their percentiles may differ for
-    that.
-    """
-    apart = abs(one.left_out - other.left_out)
-    return apart < UNEQUAL or apart < UNEQUAL_DEVIATIONS * float(np.hypot(one.deviation, other.deviation))
 
 
 def watched(step: Step) -> bool:

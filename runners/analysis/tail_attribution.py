@@ -38,7 +38,6 @@ from runners.readers.run import Step
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
 LEAST_SHARE = 0.005
-MOST_EVENTS = 3
 
 
 def attribution(step: Step) -> Attribution | None:
@@ -261,24 +260,3 @@ def made(step: Step, level: float = P99) -> Made | None:
     shares = {each.cause.name: each.share.value for each in seen.named} if seen is not None else {}
     own = {name: share for name, share in shares.items() if name in latency_spikes.MACHINE}
     return Made(own) if sum(own.values()) >= MACHINE_SHARE else None
-
-
-def made_first(step: Step, until_s: float) -> Made | None:
-    """Return what made the spikes that begin within the first seconds of a step, where that was the machine; else
-    None.
-    """
-    seen = attribution(step)
-    if seen is None:
-        return None
-    spikes = [
-        (each.excess_ms, credit)
-        for each, credit in zip(seen.tail.spikes, seen.credited, strict=True)
-        if each.begin_s < until_s
-    ]
-    whole_ms = sum(excess_ms for excess_ms, _ in spikes)
-    shares = {
-        name: sum(excess_ms * credit.get(name, 0.0) for excess_ms, credit in spikes) / whole_ms
-        for name in latency_spikes.MACHINE
-        if any(credit.get(name) for _, credit in spikes)
-    }
-    return Made(shares) if sum(shares.values()) >= MACHINE_SHARE else None

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runners.audit.rule import Group, Remark, Rule
+from runners.audit.rule import Group, Remark, Rule, Severity
 from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
 from runners.errors import LabError
 from runners.readers import write
 from runners.readers.documents import Problem
-from runners.readers.finding import Severity
 from runners.readers.output import Found, Output
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"

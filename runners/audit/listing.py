@@ -15,6 +15,7 @@ from runners.audit.rule import (
     FEW_ERRORS,
     Group,
     Remark,
+    Severity,
     achieved_rps,
     failed_share,
     fell_short,
@@ -23,13 +24,12 @@ from runners.audit.rule import (
     samples,
 )
 from runners.readers import write
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.write import Value
 
 SCHEMA = "audit/1"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note", Severity.GOOD: "none"}
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})

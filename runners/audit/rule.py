@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from runners.readers import tools
 from runners.readers.console_report import ConsoleReport
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts
 from runners.readers.write import Value
@@ -34,6 +34,14 @@ FASTEST_RPS = 1e8  # no machine has more
 #: The outputs of one report, in order. Most rules look at each alone.
 Group = Sequence[Output]
 Remedy = str | Callable[[Output], str]
+
+
+class Severity(StrEnum):
+    """How much a finding should worry: something to know, to doubt, or to distrust."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)

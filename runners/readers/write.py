@@ -93,13 +93,6 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
     return f"{_bare(value_us, scale)}{NBSP}{unit} ({between.join(sides)})"
 
 
-def changed_by(value_us: float, low_us: float, high_us: float) -> str:
-    """Return a difference that lies on one side of zero, with its bounds: higher by 8 us (1-14)."""
-    if value_us > 0:
-        return f"higher by {latency_interval(value_us, low_us, high_us)}"
-    return f"lower by {latency_interval(-value_us, -high_us, -low_us)}"
-
-
 def _hundredths(share: float) -> str:
     """Return a share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
     value = share * 100
@@ -125,13 +118,6 @@ def given_latency(value_us: float) -> str:
     """Return a duration that somebody chose, with the digits that it was given: 10 ms."""
     scale, unit = _time_unit(value_us)
     return f"{value_us / scale:.6g}{NBSP}{unit}"
-
-
-def growth(share: float | None) -> str:
-    """Return a relative change: by 12.0 %; of more than fivefold the factor: to 609 times its value."""
-    if not known(share):
-        return f"by {UNKNOWN}"
-    return f"to {count(1 + share)} times its value" if share > 4 else f"by {percent(share)}"
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:

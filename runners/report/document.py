@@ -203,23 +203,24 @@ def _claim(answered: Answered) -> str:
 
 
 def _summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield what was measured on what, then the answers that matter most: the first that are decided."""
+    """Yield what was measured on what, then the first decided answers: those touched by a failed check come last."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     counted = [one.answer.verdict for one in conclusion.answers]
     parts = [f"{counted.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in counted]
     asked = f"{write.several(len(counted), 'question')}: {write.listed(parts)}" if counted else "Measured"
-    where = (
-        f"{',' if counted else ''} on {machine['cpu_model']}, {machine['cores']} cores"
-        if machine.get("cpu_model")
-        else ""
-    )
-    yield write.sentence(f"{asked}{where}")
+    where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
+    yield write.sentence(f"{asked}{',' if counted and where else ''}{where}")
     if not counted:
         yield from (f"{title(one)}." for one in conclusion.results.ladders[:MOST_SUMMARY])
-    decided = [one for one in conclusion.answers if one.answer.verdict != Verdict.INCONCLUSIVE]
-    for one in decided[:MOST_SUMMARY]:
-        yield f"{one.question.text} {sentences.verdict_words(one)} {sentences.effect_words(one)}."
+    decided = [
+        (marks_of(number, conclusion), number, one)
+        for number, one in enumerate(conclusion.answers, 1)
+        if one.answer.verdict != Verdict.INCONCLUSIVE
+    ]
+    for marks, number, one in sorted(decided, key=lambda answered: bool(answered[0]))[:MOST_SUMMARY]:
+        mark = f" ⚠ A failed check touches this answer: see question {number}." if marks else ""
+        yield f"{one.question.text} {sentences.verdict_words(one)} {sentences.effect_words(one)}.{mark}"
 
 
 def _short(part: Section) -> Section:

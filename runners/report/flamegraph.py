@@ -21,8 +21,6 @@ from importlib import resources
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.collections import PolyCollection
-from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts
@@ -210,7 +208,7 @@ class FlameGraph:
 
     def drawing(self) -> str:
         """Return the graph as an SVG file, read without scripts: full depth, frames under STILL_SHARE left out."""
-        return self.still().replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
+        return str(self.still()).replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
 
     @property
     def towers(self) -> list[Tower]:
@@ -224,6 +222,17 @@ class FlameGraph:
         parts = [f"{short(tower.frame)} ({tower.category}) {write.percent(tower.share)}" for tower in self.towers]
         left_out = f"Frames under {write.given_share(STILL_SHARE)} are left out."
         return f"Widest towers of the {event}: {', '.join(parts)}. {left_out}"
+
+    @property
+    def pages(self) -> list[tuple[str, str]]:
+        """Title and path of the profiler's own pages of this profile in the run folder; an archive holds none.
+
+        A heat map shows when the samples were taken, a difference the same frames in another load's profile.
+        """
+        folder = self.step.folder
+        heat, others = folder.heat_map(self.event), folder.differences(self.event)
+        pages = {"over time": heat} | {f"against {other}": page for other, page in others.items()}
+        return [(title, f"steps/{folder.name}/{page.name}") for title, page in pages.items() if page.exists()]
 
     def _repr_html_(self) -> str:
         return str(self.iframe())
@@ -312,45 +321,6 @@ def _fits(name: str, width_in: float) -> str:
     if len(name) <= letters:
         return name
     return name[: letters - 1] + "…" if letters >= 4 else ""
-
-
-@style.styled
-def picture(stacks: pd.DataFrame, event: str, label: str) -> style.Picture:
-    """Draw the stacks of one event. `label` says whose they are, e.g. "RocksDB PUT"."""
-    root = tree(stacks[stacks["event"] == event] if not stacks.empty else stacks)
-    drawn = boxes(root)
-    depth = 1 + max((box.level for box in drawn), default=0)
-    width_in, height_in = 8.4, 0.82 + 0.17 * depth
-    figure = style.Picture(width_in, height_in, arranged=True)
-    axes = figure.add_axes((0.006, 0.42 / height_in, 0.988, 0.17 * depth / height_in))
-    axes.set_axis_off()
-    heading = f"{style.plain(label, 60)}, {style.plain(event, 12)}: no samples"
-    if drawn:
-        name, most = max(root.categories.items(), key=lambda item: (item[1], item[0]))
-        heading = heading.replace("no samples", f"{name} takes {tables.share(most)}")
-    figure.text(0.008, 1 - 0.09 / height_in, heading, fontsize=11, fontweight="bold", va="top")
-    figure.alt = f"Flame graph, root on top. {heading}."
-    if not drawn:
-        return figure
-    corners = []
-    for box in drawn:
-        right, bottom = box.left + box.width, box.level + 0.94
-        corners.append([(box.left, box.level), (right, box.level), (right, bottom), (box.left, bottom)])
-    colours = [style.category_colour(box.node.category) if box.node.category else TRUNK for box in drawn]
-    axes.add_collection(PolyCollection(corners, facecolors=colours, edgecolors=style.CARD, linewidths=0.4))
-    for box, colour in zip(drawn, colours, strict=True):
-        if name := _fits(short(box.node.name), box.width * (width_in - 0.2)):
-            ink = style.CARD if style.is_dark(colour) else style.INK
-            axes.text(box.left + 0.003, box.level + 0.5, name, fontsize=7, va="center", color=ink, clip_on=True)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(depth, 0)
-    seen = {box.node.category for box in drawn if box.node.category}
-    ordered = sorted(seen, key=lambda name: -root.categories.get(name, 0.0))
-    handles = [Patch(color=style.category_colour(name), label=name) for name in ordered]
-    if handles:
-        handles.append(Patch(color=TRUNK, label="several"))
-        figure.legend(handles=handles, loc="lower left", ncols=9, fontsize=7.5, handlelength=1)
-    return figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from runners.design.session import RATE_STEP
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import tables
+from runners.results.generators import HostNetwork, host_networks
 
 
 def notices(run: Run, has_sections: bool = False) -> list[str]:
@@ -18,22 +19,23 @@ def notices(run: Run, has_sections: bool = False) -> list[str]:
 
     `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
     """
-    found = []
+    lines = []
     status = str(run.manifest.get("status", "not known"))
     if status != "complete":
         count = tables.count(len(run.steps))
-        found.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
-    found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
+        lines.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
+    lines += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
+    lines += _grouped((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
-    found += _grouped((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
+    lines += _grouped((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
     others = [step for step in run.steps if step not in measured and not step.record.own_section]
-    found += _grouped((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
-    found += _grouped(
+    lines += _grouped((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
+    lines += _grouped(
         (step, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
         for step in run.steps
         for problem in step.unreadable
     )
-    found += _grouped(
+    lines += _grouped(
         (step, "there is no profile of this load.")
         for step in run.find(kind="load", profiled=False)
         if all(
@@ -42,8 +44,8 @@ def notices(run: Run, has_sections: bool = False) -> list[str]:
         )
     )
     if not run.find(kind="load") and not has_sections:
-        found.append("No load step is in this run, so there is no latency to show.")
-    return found
+        lines.append("No load step is in this run, so there is no latency to show.")
+    return lines
 
 
 def _grouped(said: Iterable[tuple[Step, str]]) -> list[str]:
@@ -60,6 +62,20 @@ def _called(step: Step) -> str:
     at = f" at {write.rate(rate_rps)}" if write.known(rate_rps) else ""
     title = facts.title(step)
     return f"{title}{at}{', profiled' if step.profiled else kind}" if title else step.name  # of one that can't be read
+
+
+def _network(seen: HostNetwork) -> str:
+    """Return what a host adds to the figures of a load that its generator shared in."""
+    parts = []
+    if seen.round_trip_us is not None:
+        parts.append(f"its round trip to the server, in every response time, takes {write.latency(seen.round_trip_us)}")
+    if seen.repeated_share is not None:
+        parts.append(f"TCP sent {write.percent(seen.repeated_share)} of its segments again")
+    if seen.off_us is not None:
+        parts.append(f"its clock or its begin was off by {write.latency(abs(seen.off_us))}")
+    if seen.stalled_share is not None:
+        parts.append(f"its cores stalled {write.percent(seen.stalled_share)} of the time")
+    return f"of the host {seen.host}, {write.listed(parts)}."
 
 
 def reason(step: Step) -> str:

@@ -39,6 +39,8 @@ _VALUE: dict[Unit, Callable[[float], str]] = {
     Unit.SIZE_BYTES: write.size,
     Unit.TIME_S: write.seconds,
     Unit.FACTOR: _factor,
+    Unit.TIMES: lambda value: f"{_factor(value)}{write.NBSP}times",
+    Unit.CORES: lambda value: f"{_factor(value)}{write.NBSP}cores",
 }
 
 

@@ -54,6 +54,8 @@ class Unit(StrEnum):
     SIZE_BYTES = "bytes"
     TIME_S = "s"
     FACTOR = "factor"
+    TIMES = "times"
+    CORES = "cores"
 
 
 class Bound(StrEnum):

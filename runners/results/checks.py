@@ -219,7 +219,7 @@ def _warm(step: Step) -> Judged:
     cores = compiling_cores(step)
     if cores is None:
         return None, None
-    return cores <= SETTLED_CORES, Measure(label_of(step), cores, Unit.FACTOR)
+    return cores <= SETTLED_CORES, Measure(label_of(step), cores, Unit.CORES)
 
 
 def _transport(step: Step) -> Judged:
@@ -251,7 +251,7 @@ def _quiet(step: Step) -> Judged:
         return None, None
     steal, foreign = (float(telemetry[column].mean()) for column in ("steal_share", "foreign_cpu_cores"))
     if foreign > FOREIGN_LIMIT_CORES:
-        return False, Measure(f"{label_of(step)}: cores used by others", foreign, Unit.FACTOR)
+        return False, Measure(f"{label_of(step)}: used by others", foreign, Unit.CORES)
     if steal > STEAL_LIMIT:
         return False, Measure(f"{label_of(step)}: steal", steal, Unit.SHARE)
     return True, None

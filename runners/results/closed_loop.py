@@ -25,7 +25,7 @@ def one_flag(results: Results) -> Answer | None:
         pairs = [(slow, fast) for slow, fast in loops.pairs(results.loops, FLAG_PAIR, name) if slow.waits]
         if pairs:
             ratios = [loops.times_as_many(slow, fast) for slow, fast in pairs]
-            measures.append(Measure(name.upper(), ratios[0], Unit.FACTOR, min(ratios), max(ratios)))
+            measures.append(Measure(f"{name.upper()} throughput", ratios[0], Unit.TIMES, min(ratios), max(ratios)))
             steps += [loop.step.name for pair in pairs for loop in pair]
     if not measures:
         return None
@@ -130,7 +130,7 @@ def waits_idle(results: Results) -> Answer | None:
         samples = facts.profile_samples(step, facts.CPU)
         clean = loops.find(results.loops, step.record.loop.stage, step.workload, step.record.connections)
         if samples and clean and clean[0].waits and math.isfinite(clean[0].server_cores):
-            measures.append(Measure(f"of a core is busy ({clean[0].title})", clean[0].server_cores, Unit.SHARE))
+            measures.append(Measure(f"busy ({clean[0].title})", clean[0].server_cores, Unit.CORES))
             steps.append(step.name)
     if not measures:
         return None

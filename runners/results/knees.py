@@ -188,7 +188,7 @@ def longer_queue(results: Results) -> Answer | None:
     if len(pools) < 2:
         return None
     filled = [pool for pool in pools if pool.can_fill]
-    evidence = tuple(Measure(pool.name, pool.share, Unit.SHARE) for pool in filled)
+    evidence = tuple(Measure(f"refused by {pool.name}", pool.share, Unit.SHARE) for pool in filled)
     steps = tuple(pool.step.name for pool in filled)
     figure = f"ladder-{pools[0].step.record.ladder.name}" if pools[0].step.record.ladder else None
     if len(filled) < 2:

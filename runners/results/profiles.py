@@ -155,7 +155,7 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
         if store is None:
             return None
         above = Bounded(store.value - MOST, store.low - MOST, store.high - MOST)
-        return above, share_measure(step.workload.upper(), store)
+        return above, share_measure(f"store in {step.workload.upper()}", store)
 
     return _of_profiles(workloads, subject, effect)
 

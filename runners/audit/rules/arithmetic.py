@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from runners.audit.rule import (
     Group,
     Seen,
+    Severity,
     achieved_rps,
     dead_connections,
     fell_short,
@@ -24,7 +25,6 @@ from runners.audit.rule import (
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.summaries import NEGATIVE
 from runners.readers.tools import WRK, facts

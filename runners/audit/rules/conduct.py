@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from runners.audit.rule import (
     WRK2_WARM_UP_S,
     Seen,
+    Severity,
     achieved_rps,
     finite,
     is_of_no_run,
@@ -19,7 +20,6 @@ from runners.audit.rule import (
 )
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK2, is_like_wrk
 

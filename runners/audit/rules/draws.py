@@ -27,9 +27,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from runners.audit.rule import Group, Seen, rule, rule_of_group
+from runners.audit.rule import Group, Seen, Severity, rule, rule_of_group
 from runners.readers import write
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 
 Words = npt.NDArray[np.uint64]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from runners.audit.rule import (
     Group,
     Seen,
+    Severity,
     fell_short,
     has_queue,
     is_of_no_run,
@@ -18,7 +19,6 @@ from runners.audit.rule import (
 )
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.tools import facts, is_like_wrk
 

@@ -10,6 +10,7 @@ from runners.audit.rule import (
     LEAST_ACHIEVED,
     Group,
     Seen,
+    Severity,
     achieved_rps,
     at,
     dead_connections,
@@ -30,7 +31,6 @@ from runners.audit.rule import (
     rule_of_group,
 )
 from runners.readers import write
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2
 

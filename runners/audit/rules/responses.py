@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, dead_connections, finite, rule, rule_of_group
+from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, Severity, dead_connections, finite, rule, rule_of_group
 from runners.readers import write
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 

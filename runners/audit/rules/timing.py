@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from runners.audit.rule import TICK_US, Seen, at, central_us, finite, rule
+from runners.audit.rule import TICK_US, Seen, Severity, at, central_us, finite, rule
 from runners.readers import write
-from runners.readers.finding import Severity
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runners.analysis.comparable import why_of_steps
 from runners.analysis.runs import compare_runs
 from runners.readers.run import Step, frame
 from runners.results.checks import About, checks
 from runners.results.results import Results
+from runners.tests.analysis.sides import why_of_steps
 from runners.tests.report import steps
 
 SECONDS, ANSWERS = 20, 40_000

@@ -129,17 +129,6 @@ def bursts(seed: int, share: float) -> pd.DataFrame:
     )
 
 
-def test_loads_of_one_machine_agree_in_the_time_left_out_and_a_burst_in_one_of_them_is_seen() -> None:
-    rows = slices([])
-
-    def left_out(seed: int, share: float) -> machine_stalls.Undisturbed:
-        return undisturbed(bursts(seed, share), {"a": rows})["a"]
-
-    alike = sum(machine_stalls.agree(left_out(seed, 0.3), left_out(1000 + seed, 0.3)) for seed in range(100))
-    apart = sum(machine_stalls.agree(left_out(seed, 0.05), left_out(1000 + seed, 0.7)) for seed in range(100))
-    assert alike >= 98 and apart <= 2, (alike, apart)
-
-
 def of_activity(**busy_ms: float) -> pd.DataFrame:
     """Samples of 20 s in which the serving threads run, and one at 3 s with these shares of its tenth of a second."""
     usual = [{"t_s": at / 10, "length_s": 0.1, "kind": "serving", "busy_ms": 20.0} for at in range(200)]
@@ -187,16 +176,6 @@ def test_without_names_of_serving_threads_other_processes_count_with_what_they_r
     assert {one.name: float(one.capacity_ms.sum()) for one in latency_spikes.causes_of(step)} == {
         latency_spikes.FOREIGN: 80.0
     }
-
-
-def test_processes_that_ran_while_others_held_up_the_load_are_named_the_busiest_first(tmp_path: Path) -> None:
-    step = load(tmp_path, STOOD, seen([]), None)
-    rows = of_activity(**{"foreign": 80.0, "wait": 50.0, "sending wait": 0.0, "process a": 20.0, "process b": 60.0})
-    elsewhere = pd.DataFrame([{"t_s": 9.0, "length_s": 0.1, "kind": "process c", "busy_ms": 90.0}])
-    step.frames["activity"] = pd.concat([rows, elsewhere], ignore_index=True)
-    assert latency_spikes.other_processes(step) == {"b": 60.0, "a": 20.0}
-    step.frames["activity"] = of_activity(**{"foreign": 80.0, "wait": 0.0, "sending wait": 0.0, "process a": 80.0})
-    assert latency_spikes.other_processes(step) == {}, "nobody waited for it"
 
 
 def test_a_stall_while_the_disk_is_busy_may_be_the_server_s_and_stays_in() -> None:

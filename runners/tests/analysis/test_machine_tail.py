@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analysis import tail_attribution
-from runners.analysis.comparable import why_of_steps
 from runners.analysis.latency_spikes import explains
 from runners.analysis.runs import compare_runs
 from runners.readers.run import Step, frame
+from runners.tests.analysis.sides import why_of_steps
 from runners.tests.fixtures.history import Span, history
 from runners.tests.report import steps
 
@@ -58,16 +57,6 @@ def test_a_p99_that_steal_made_is_compared_with_none(tmp_path: Path) -> None:
 )
 def test_a_p99_that_the_machine_did_not_make_is_compared(tmp_path: Path, cause: str, at: list[Span] | None) -> None:
     assert why_of_steps(load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", STALLS, cause, at, seed=2)) == ""
-
-
-def test_what_the_machine_made_of_a_cold_start_is_known_by_its_first_spikes(tmp_path: Path) -> None:
-    first = [(0.3, 0.2), *STALLS]
-    stolen = load(tmp_path, "lsm", first, seed=2)
-    made = tail_attribution.made_first(stolen, 1.0)
-    assert made is not None and "CPU steal explains" in made.written
-    assert tail_attribution.made_first(load(tmp_path, "rocksdb", STALLS, seed=2), 1.0) is None, "it began calm"
-    own = load(tmp_path, "noop", first, FLUSH, seed=2)
-    assert tail_attribution.made_first(own, 1.0) is None
 
 
 def test_causes_agree_with_their_verb() -> None:

@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from runners.audit.audit import audit
-from runners.audit.rule import Remark
-from runners.readers.finding import Severity
+from runners.audit.rule import Remark, Severity
 from runners.readers.outputs import find_in
 from runners.readers.published import ROOT
 

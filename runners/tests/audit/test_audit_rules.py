@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runners.audit.audit import PAGES, RULES, UnknownRuleError, audit, chosen, examine, page
+from runners.audit.rule import Severity
 from runners.readers.documents import text_document
-from runners.readers.finding import Severity
 from runners.readers.outputs import find_in, outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.readers.finding import Severity
+from runners.audit.rule import Severity
 from runners.tests.audit.planted import remarks
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
 

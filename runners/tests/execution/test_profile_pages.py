@@ -1,4 +1,4 @@
-"""The profiler's own pages: differences in both directions lie in the run folder and fail no run."""
+"""The profiler's own pages: differences in both directions lie in the run folder, are linked to, and fail no run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 from runners.design.setting import Setting
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
+from runners.readers.reading import read_run
+from runners.report import render
+from runners.results.conclusion import conclude
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.base import Target
 from runners.tests.execution.test_progress import Memory
@@ -46,6 +49,11 @@ def _compared(folder: RunFolder, profiler: Profiler | None, monkeypatch: pytest.
     return shown_in.lines
 
 
+def _reports(folder: RunFolder) -> tuple[str, str]:
+    render(conclude(read_run(folder), {}))
+    return folder.report_html.read_text(encoding="utf-8"), folder.report_md.read_text(encoding="utf-8")
+
+
 @pytest.mark.e2e
 def test_what_one_profile_alone_has_is_in_one_of_both_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, low, high = _run(tmp_path)
@@ -57,6 +65,11 @@ def test_what_one_profile_alone_has_is_in_one_of_both_pages(tmp_path: Path, monk
             assert f"lonely_{own}" in text and f"lonely_{other}" not in text
             assert re.findall(r"^d=.*", text, re.M) == ["d=U", "d=0"], "neither threads nor numbers of samples differ"
     assert not list(folder.path.rglob("*.new"))
+    low.heat_map("cpu").write_text("a heat map", encoding="utf-8")
+    for report in _reports(folder):
+        for page in (*pages, low.heat_map("cpu")):
+            assert re.search(rf'[("]{page.relative_to(folder.path)}[)"]', report)
+        assert high.heat_map("cpu").name not in report.replace(f"{low.name}/{low.heat_map('cpu').name}", "")
 
 
 def test_a_converter_that_fails_is_said_and_leaves_the_run_and_no_page(
@@ -72,6 +85,7 @@ def test_a_converter_that_fails_is_said_and_leaves_the_run_and_no_page(
     (said,) = _compared(folder, Profiler(Jdk(tmp_path, "25", "none"), tmp_path), monkeypatch)
     assert said.startswith("No differences of profiles") and "out of luck" in said
     assert not stale.exists()
+    assert all("-against-" not in report for report in _reports(folder))
 
 
 def test_without_a_jdk_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.readers import write
-from runners.readers.finding import Finding, Severity
 from runners.readers.write import DASH, MINUS, NBSP, THIN
 
 SCALES = {"us": 1.0, "ms": 1e3, "s": 1e6}
@@ -99,9 +98,3 @@ def test_lists_and_sentences() -> None:
     assert write.listed([]) == ""
     assert write.sentence("it holds") == "It holds."
     assert write.sentence("Said.") == "Said."
-
-
-def test_a_finding_is_plain_json() -> None:
-    finding = Finding("X01", Severity.NOTE, "A.", {"a": math.nan, "b": 1.5, "c": None}, ("s",), "checks", None)
-    assert finding.as_json()["evidence"] == {"a": None, "b": 1.5, "c": None}
-    assert finding.as_json()["severity"] == "note"

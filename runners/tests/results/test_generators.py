@@ -13,6 +13,7 @@ from runners.analysis import facts, instrument
 from runners.analysis.instrument import stall
 from runners.readers.reading import read_run
 from runners.readers.run import Run
+from runners.report.notices import notices
 from runners.results import generators
 from runners.results.answer import Verdict
 from runners.results.checks import About, checks
@@ -139,3 +140,5 @@ def test_what_a_host_adds_is_seen_of_it_alone(run: Run, field: str, of: dict[str
     assert not near.matters and far.matters and getattr(far, field) is not None
     (check,) = [check for check in checks(Results(far_run)) if check.about == About.TOGETHER]
     assert check.ok is (field != "off_us")
+    (line,) = [line for line in notices(far_run) if "of the host far," in line]
+    assert "of the host near" not in line

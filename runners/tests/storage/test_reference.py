@@ -6,6 +6,7 @@ import dataclasses
 import re
 import shutil
 from pathlib import Path
+from xml.dom import minidom
 
 import pytest
 
@@ -53,6 +54,12 @@ def test_no_sentence_that_introduces_a_section_of_a_kept_report_stands_twice(num
     texts = re.findall(r"(?m)^## .+\n\n((?!The original report)[A-Z].+)$", report)
     sentences = [sentence for text in texts for sentence in re.split(r"(?<=\.) ", text)]
     assert texts and len(sentences) == len(set(sentences))
+
+
+@pytest.mark.parametrize("number", KEPT)
+def test_every_kept_figure_is_a_picture(number: str) -> None:
+    for path in (REFERENCE / number / "figures").glob("*.svg"):
+        assert minidom.parse(str(path)).getElementsByTagName("svg"), path
 
 
 @pytest.mark.parametrize("number", KEPT)

@@ -1,0 +1,13 @@
+"""Two loads as the sides of a comparison."""
+
+from __future__ import annotations
+
+from runners.analysis.comparable import why
+from runners.analysis.facts import title
+from runners.analysis.tail_attribution import P99
+from runners.readers.run import Step
+
+
+def why_of_steps(first: Step, second: Step, level: float = P99) -> str:
+    """Why a percentile of two loads is not compared; empty where it can be."""
+    return why(level, (title(first), (first,)), (title(second), (second,)))
