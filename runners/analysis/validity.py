@@ -85,6 +85,8 @@ _ENDED = {
 FAILED = frozenset({Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED})
 #: Not the server's doing: a load that it spoilt is worth another try.
 OF_THE_MACHINE = frozenset({Cause.DISTURBED, Cause.HELD_UP, Cause.LATE})
+#: What no quiet machine changes.
+_OF_THE_SERVER = frozenset({Cause.PROTOCOL, Cause.REFUSED})
 #: A load with one of these is not what was asked for, and the machine is not the cause.
 NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
 _NOTHING: frozenset[Aspect] = frozenset()
@@ -210,7 +212,8 @@ def succeeded(step: Step) -> bool:
 
 def worth_another_try(step: Step) -> bool:
     """Return whether a load was disturbed by the machine, so that the same load again may say more."""
-    return cause(step) in OF_THE_MACHINE or (busy_elsewhere(step) and not unusable(step))
+    seen = cause(step)
+    return seen in OF_THE_MACHINE or (seen not in _OF_THE_SERVER and busy_elsewhere(step) and not unusable(step))
 
 
 @dataclass(frozen=True, slots=True)

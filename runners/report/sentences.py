@@ -182,6 +182,7 @@ _NEEDED: dict[Needed, str] = {
     Needed.EVENTS: "a load long enough to hold such events",
     Needed.WARM_SERVER: "a longer warm-up, until JIT compilation is done",
     Needed.MORE_RUNS: "{count} undisturbed runs",
+    Needed.SUCCESSES: "treatments whose responses succeed",
 }
 _BASIS: dict[Basis, str] = {
     Basis.STARTS_BY_REQUEST: "{count} fresh starts of each, one schedule shared request by request",

@@ -135,6 +135,7 @@ class Needed(StrEnum):
     EVENTS = "load long enough for its events"
     WARM_SERVER = "warm server"
     MORE_RUNS = "more runs"
+    SUCCESSES = "responses that succeed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,9 @@ def answer_of(
     needed, count = None, 0
     if direction == Direction.INCONCLUSIVE:
         verdict, needed = Verdict.INCONCLUSIVE, Needed.QUIETER_MACHINE
-        if row.refused == NO_REFERENCE:
+        if not comparison.failing.keys().isdisjoint((row.treatment, row.baseline)):
+            needed = Needed.SUCCESSES
+        elif row.refused == NO_REFERENCE:
             needed = Needed.REFERENCE_TARGET
         elif row.starts_needed is not None and not row.refused:
             needed, count = Needed.STARTS, row.starts_needed
