@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts, instrument
-from runners.analysis.knee import Kind, Knee, Limit, rate_interval
+from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
 from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
 from runners.design.objective import Objective
 from runners.readers import write
@@ -66,6 +66,19 @@ def missed_words(point: Point) -> str:
     return write.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
 
 
+def support_words(ladder: Ladder, knee: Knee) -> str:
+    """Return what confirms a knee, else what bounds it."""
+    if knee.confirmed:
+        step = next((step for step in (*ladder.steps, *ladder.beside) if step.name == knee.confirmed_by), None)
+        return f"confirmed for {write.seconds(step.record.duration_s if step else None)}"
+    if knee.limit == Limit.LONGER_STEP:
+        return "a longer step missed"
+    if knee.limit == Limit.CLOSED_LOOP:
+        reached = f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
+        return f"{reached}, before JIT compilation was done" if ladder.compiling else reached
+    return "not confirmed"
+
+
 def title(ladder: Ladder) -> str:
     """Return the result."""
     knee = ladder.knee
@@ -83,9 +96,8 @@ def title(ladder: Ladder) -> str:
         return f"{ladder.title}: no knee up to {tables.rate(knee.low_rps)}"
     if not knee.known:
         return f"{ladder.title}: no knee found, {sides_of(knee)}"
-    bound = {Limit.CLOSED_LOOP: ", as much as its closed loop reaches", Limit.LONGER_STEP: ", a longer step missed"}
     at = "knee at" if knee.kind == Kind.FOUND else "knee"
-    return f"{ladder.title}: {at} {rate_interval(knee)}{bound.get(knee.limit, '')}"
+    return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
 
 def data(ladder: Ladder) -> pd.DataFrame:
@@ -264,12 +276,21 @@ def _knee(axes: Axes, knee: Knee | None, legend: bool) -> None:
         axes.axvspan(knee.ceiling_rps, right, facecolor="none", edgecolor=style.GRID, hatch="///", label=label)
 
 
-HEAD = ("", "knee (95 %)", "interval (wanted)", "missed just above", "probes judged", "generator", "fixed rates")
+HEAD = (
+    "",
+    "knee (95 %)",
+    "confirmed or bounded",
+    "interval (wanted)",
+    "missed just above",
+    "probes judged",
+    "generator",
+    "fixed rates",
+)
 NOTE = (
-    "Interval: its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, "
-    "and how many of them. Where the generator was late and the objective was met all the same, the latencies are "
-    "upper bounds; where it was missed, the probe says nothing, and a knee is known from below only. "
-    "Fixed rates: the rate steps offered besides a search."
+    "A knee is confirmed by a step of ten seconds or more that met the objective. Interval: its width, and the one "
+    "that was wanted. Missed just above: what the probes just above the knee missed, and how many of them. Where the "
+    "generator was late and the objective was met all the same, the latencies are upper bounds; where it was missed, "
+    "the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps offered besides a search."
 )
 
 
@@ -313,6 +334,7 @@ def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
         _knee_cell(ladder),
+        support_words(ladder, ladder.knee) if ladder.knee and ladder.knee.known else tables.NONE,
         _width(ladder),
         _missed(ladder),
         _judging(ladder),
@@ -324,7 +346,7 @@ def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
 def _fixed(ladder: Ladder) -> tuple[str, ...]:
     name = Linked(facts.title(ladder.steps[0]), ladder.anchor)
     none = tables.NONE
-    return (name, none, none, none, _judging(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
+    return (name, none, none, none, none, _judging(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
 
 
 def _knee_cell(ladder: Ladder) -> str:

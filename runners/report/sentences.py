@@ -12,7 +12,7 @@ from functools import singledispatch
 
 from runners.analysis import facts
 from runners.analysis.intervals import Direction
-from runners.analysis.knee import Knee, rate_interval
+from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.quantities import Row, absolute, changed, signed
 from runners.readers import write
 from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
@@ -117,7 +117,10 @@ def _(ratio: KneeRatio) -> str:
     text = f"{first} against {second}"
     if change is not None:
         text = f"knee {changed(change.value, change.low, change.high)}: {text}"
-    for name, knee in zip(ratio.names, ratio.knees, strict=True):
+    pairs = list(zip(ratio.names, ratio.knees, strict=True))
+    unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
+    text += f"; no longer step confirms {write.listed(unconfirmed)}" if unconfirmed else ""
+    for name, knee in pairs:
         if write.known(knee.repeated_rps):
             text += f"; repeated at {write.rate(knee.repeated_rps)}, below the interval of its search, {name} missed"
     return text

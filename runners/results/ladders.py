@@ -14,6 +14,7 @@ from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Aim, Kind, Knee, Search
 from runners.analysis.knee_curve import Curve, pooled, ratio
 from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, rates, served_rps
+from runners.analysis.steady_state import SETTLED_CORES, compiling_cores
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ACHIEVED_ALONE, Objective
 from runners.design.session import FILL, RATE_STEP
@@ -46,7 +47,7 @@ class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
     `beside`: of a search, the steps at one rate that other blocks offered to the same server over as many connections.
-    `closed_loop_rps`: the most that as many connections reached in a closed loop, infinite where none was measured.
+    `closed_loop`: the closed loop over as many connections that reached most; None where none was measured.
     """
 
     name: str
@@ -56,7 +57,18 @@ class Ladder:
     published: tuple[str, ...] = ()
     base: Base | None = None
     beside: tuple[Step, ...] = ()
-    closed_loop_rps: float = math.inf
+    closed_loop: Step | None = None
+
+    @property
+    def closed_loop_rps(self) -> float:
+        """The good responses a second of that closed loop, infinite without one."""
+        return served_rps(self.closed_loop) if self.closed_loop else math.inf
+
+    @property
+    def compiling(self) -> bool:
+        """Whether that closed loop ended before JIT compilation was done, so that a warm server may reach more."""
+        cores = compiling_cores(self.closed_loop) if self.closed_loop else None
+        return cores is not None and cores > SETTLED_CORES
 
     @property
     def rate_steps(self) -> list[Step]:
@@ -183,29 +195,30 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
     that other blocks offered. What the searches found is known of the knees that rate steps are shares of.
     """
     unbounded = ladders_of(run.find(kind=RATE_STEP))
-    reached_rps = _in_closed_loops(run)
-    bounded = [_bounded(ladder, unbounded, reached_rps.get(ladder.same, math.inf)) for ladder in unbounded]
+    closed_loops = _closed_loops(run)
+    bounded = [_bounded(ladder, unbounded, closed_loops.get(ladder.same)) for ladder in unbounded]
     searched = {ladder.same: ladder for ladder in bounded if ladder.search is not None}
     return tuple(_on_its_search(ladder, searched.get(ladder.same)) for ladder in bounded)
 
 
-def _in_closed_loops(run: Run) -> dict[tuple[str, str, int | None], float]:
-    """Return the most good responses a second in a closed loop, by server, load and connections."""
-    most_rps: dict[tuple[str, str, int | None], float] = {}
-    for step in run.steps:
-        closed = step.record.offered_rps is None and step.kind not in (FILL, RATE_STEP) and not step.profiled
-        if closed and may_quote(step, Aspect.RATE) and (rps := served_rps(step)) > 0:
-            key = step.subject, step.workload, step.record.connections
-            most_rps[key] = max(rps, most_rps.get(key, 0.0))
-    return most_rps
+def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
+    """Return the closed loop with most good responses a second, by server, load and connections."""
+    loops = [
+        step
+        for step in run.steps
+        if step.record.offered_rps is None and step.kind not in (FILL, RATE_STEP) and not step.profiled
+    ]
+    loops = [step for step in loops if may_quote(step, Aspect.RATE) and served_rps(step) > 0]
+    by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
+    return {key: max(own, key=served_rps) for key, own in by_key.items()}
 
 
-def _bounded(ladder: Ladder, all_ladders: Sequence[Ladder], closed_loop_rps: float) -> Ladder:
+def _bounded(ladder: Ladder, all_ladders: Sequence[Ladder], closed_loop: Step | None) -> Ladder:
     beside: tuple[Step, ...] = ()
     if ladder.search is not None:
         others = [other for other in all_ladders if other.search is None and other.same == ladder.same]
         beside = tuple(step for other in others for step in other.steps if step.record.sweep is None)
-    return dataclasses.replace(ladder, beside=beside, closed_loop_rps=closed_loop_rps)
+    return dataclasses.replace(ladder, beside=beside, closed_loop=closed_loop)
 
 
 def _on_its_search(ladder: Ladder, search: Ladder | None) -> Ladder:

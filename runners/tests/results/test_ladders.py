@@ -11,7 +11,12 @@ import pytest
 
 from runners.analysis.knee import Kind, Knee, Limit
 from runners.analysis.rate_steps import ERRORS, StepOutcome
+from runners.design.experiment import validate
+from runners.design.ladder import KneeSearch
+from runners.design.ladder import Ladder as RateLadder
+from runners.design.objective import Objective
 from runners.experiments.references import readme_findings
+from runners.experiments.registry import EXPERIMENTS
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report.ladder import search_table, title
@@ -129,6 +134,35 @@ def test_no_knee_of_a_kept_reference_lies_above_a_closed_loop_or_above_all_that_
         assert knee is not None and knee.closed_loop_rps == ladder.closed_loop_rps
         assert not knee.rps > ladder.closed_loop_rps and not knee.low_rps > ladder.closed_loop_rps
         assert not knee.rps > max(met)
+
+
+def test_a_knee_above_a_closed_loop_is_at_most_that_and_what_differs_is_said() -> None:
+    """Of report 5: the search put it at 39 100/s, the closed loops of the same run reached 21 620/s."""
+    ladder = searches(reference("05"))["put-all-new"]
+    assert ladder.known is not None and ladder.known.estimate.rps == pytest.approx(39_128, rel=1e-3)
+    assert ladder.knee is not None and ladder.knee.limit == Limit.CLOSED_LOOP and ladder.knee.high_rps == 21_620
+    assert ladder.compiling and "at most 21\u202f600/s" in title(ladder) and "JIT compilation" in title(ladder)
+
+
+@pytest.mark.parametrize("size", ["smoke", "quick", "full"])
+def test_a_pool_under_overload_has_more_connections_than_places(size: str) -> None:
+    plan = EXPERIMENTS["03"]
+    blocks = plan.blocks_of(validate(plan.parameters, {"size": size}))
+    pools = [block for block in blocks if "queue" in block.questions]
+    assert pools
+    for block in pools:
+        assert isinstance(block, RateLadder) and max(block.shares) >= 2
+        assert block.shape.connections > int(block.name.rpartition("-")[2])
+
+
+def test_a_step_that_confirms_a_knee_lasts_ten_seconds_or_ten_times_the_longest_response_allowed() -> None:
+    assert Objective.parse("p99<=10ms").sustained_s == 10 and Objective.parse("p50<=10ms,p99<=3s").sustained_s == 30
+    plan = EXPERIMENTS["06"]
+    for size, confirm_s in (("quick", 10.0), ("full", 10.0)):
+        blocks = plan.blocks_of(validate(plan.parameters, {"size": size}))
+        searched = [block for block in blocks if isinstance(block, KneeSearch)]
+        assert searched and {block.confirm_s for block in searched} == {confirm_s}
+        assert all(block.least_s <= 60 * block.minutes for block in searched), "and two of them fit"
 
 
 @pytest.mark.parametrize("number", SEARCHED)
