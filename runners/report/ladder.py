@@ -290,7 +290,8 @@ NOTE = (
     "A knee is confirmed by a step of ten seconds or more that met the objective. Interval: its width, and the one "
     "that was wanted. Missed just above: what the probes just above the knee missed, and how many of them. Where the "
     "generator was late and the objective was met all the same, the latencies are upper bounds; where it was missed, "
-    "the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps offered besides a search."
+    "the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps offered besides a "
+    "search; those of no search are met where 99 % of the rate has a response and at most 0.1 % of the responses fail."
 )
 
 
@@ -326,8 +327,10 @@ def _caption(found: Sequence[Ladder]) -> str:
     over = {ladder.steps[0].record.connections for ladder in found}
     if len(over) == 1:
         text += f" on {write.connections(over.pop())}"
-    objectives = {ladder.judged_by for ladder in found}
-    return f"{text}; objective: {objective_words(objectives.pop())}" if len(objectives) == 1 else text
+    searched = [ladder for ladder in found if ladder.search is not None]
+    objectives = {ladder.judged_by for ladder in searched or found}
+    what = "objective of the searches" if searched else "objective"
+    return f"{text}; {what}: {objective_words(objectives.pop())}" if len(objectives) == 1 else text
 
 
 def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:

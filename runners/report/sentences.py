@@ -119,7 +119,7 @@ def _(ratio: KneeRatio) -> str:
         text = f"knee {changed(change.value, change.low, change.high)}: {text}"
     pairs = list(zip(ratio.names, ratio.knees, strict=True))
     unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
-    text += f"; no longer step confirms {write.listed(unconfirmed)}" if unconfirmed else ""
+    text += f"; not confirmed by a longer step: {write.listed(unconfirmed)}" if unconfirmed else ""
     for name, knee in pairs:
         if write.known(knee.repeated_rps):
             text += f"; repeated at {write.rate(knee.repeated_rps)}, below the interval of its search, {name} missed"

@@ -33,7 +33,7 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.UTILISATION: ("the servers were near their limits while compared", "one server's requests delay the other's"),
     About.CARRY_OVER: ("a request's time depends on the one before it", "the order is balanced, so the ratios hold"),
     About.PROBES: ("probes do not count, for the generator was late", "knees are lower limits"),
-    About.KNEE_AGAIN: ("repeated for longer below the interval of a knee, a rate missed", "that rate bounds the knee"),
+    About.KNEE_AGAIN: ("repeated for longer, a rate below the interval of its search missed", "it bounds the knee"),
     About.FASTER: ("loads are faster than a server that does nothing", "that is not the server's latency"),
     About.GENERATORS: ("generators were not found", "nothing is said of them"),
     About.JDK: ("no JDK 17 was found", "the published stages were not measured"),
