@@ -180,7 +180,7 @@ class KneeSearch:
         if self.minutes * 60 < self.least_s:
             short = f"{max(FEWEST_BATCHES, self.starts) * BATCH} steps of {self.step_s:g} s with their rests"
             cause = f"too short for {short}, and for {FEWEST_CONFIRMING} of {self.confirm_s:g} s that confirm a knee"
-            remedy = f"give {self.least_s / 60 + 0.005:.2f} minutes or more, or shorter steps (-p probe_s=0.3)"
+            remedy = f"give {self.least_s / 60 + 0.005:.2f} minutes or more, or shorter steps (-p probe_s={self.step_s / 2:g})"
             raise PlanError(f"{self.minutes:g} minutes", cause, remedy)
         if self.low_rps >= self.high_rps:
             raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")

@@ -287,11 +287,12 @@ HEAD = (
     "fixed rates",
 )
 NOTE = (
-    "A knee is confirmed by a step of ten seconds or more that met the objective. Interval: its width, and the one "
-    "that was wanted. Missed just above: what the probes just above the knee missed, and how many of them. Where the "
-    "generator was late and the objective was met all the same, the latencies are upper bounds; where it was missed, "
-    "the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps offered besides a "
-    "search; those of no search are met where 99 % of the rate has a response and at most 0.1 % of the responses fail."
+    "A knee is confirmed by a step of ten seconds or more (smoke: a tenth) that met the objective. Interval: its "
+    "width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how many "
+    "of them. Where the generator was late and the objective was met all the same, the latencies are upper bounds; "
+    "where it was missed, the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps "
+    "offered besides a search; those of no search are met where 99 % of the rate has a response and at most 0.1 % of "
+    "the responses fail."
 )
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Knee
-from runners.analysis.rate_steps import refused_share
+from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
+from runners.design.objective import ACHIEVED_ALONE
 from runners.readers.run import Run, Step
 from runners.results.answer import (
     ALL_PARTS,
@@ -34,6 +35,8 @@ __all__ = ["KneeRatio", "beyond_the_knee", "knees_apart", "longer_queue", "publi
 
 #: By how much a closed loop may reach less than it could, as the machine varies.
 SPREAD = 0.1
+#: By how much less a longer queue has to refuse, as a share of all requests.
+REFUSED_MARGIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +125,22 @@ def published_rates(results: Results) -> Answer | None:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A pool under more than fits: the share of its requests that were refused, and whether its queue could fill."""
+    """A pool that was to be offered more than fits: the share of its requests that were refused.
+
+    `overloaded`: whether it was more than fits: some were refused, or the rate was not achieved.
+    """
 
     name: str
     step: Step = field(repr=False)
     queue_length: int
     connections: int
     share: float
+    overloaded: bool
 
     @property
-    def can_fill(self) -> bool:
-        """Whether more connections than places wait, each with one request at a time."""
-        return self.connections > self.queue_length
+    def filled(self) -> bool:
+        """Whether its queue was filled: more connections than places wait, each with one request at a time."""
+        return self.overloaded and self.connections > self.queue_length
 
 
 def refusals(run: Run) -> list[Refused]:
@@ -142,22 +149,22 @@ def refusals(run: Run) -> list[Refused]:
     return [
         Refused(
             facts.engine_name(high.subject), high, queue_length(high), high.record.connections or 0,
-            refused_share(high),
+            refused_share(high), points(high, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED,
         )
         for _, high in pairs
     ]  # fmt: skip
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse less of what does not fit? Only queues that can fill say anything of it."""
+    """Answer: does a longer queue refuse less of what does not fit? Only queues that were filled tell."""
     pools: Sequence[Refused] = refusals(results.run)
     if len(pools) < 2:
         return None
-    filled = [pool for pool in pools if pool.can_fill]
+    filled = [pool for pool in pools if pool.filled]
     evidence = tuple(Measure(f"refused by {pool.name}", pool.share, Unit.SHARE) for pool in filled)
     steps = tuple(pool.step.name for pool in filled)
     figure = f"ladder-{pools[0].step.record.ladder.name}" if pools[0].step.record.ladder else None
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.LARGER_SIZE, figure=figure)
-    verdict = Verdict.YES if filled[-1].share < filled[0].share else Verdict.NO
+    verdict = Verdict.YES if filled[-1].share < filled[0].share - REFUSED_MARGIN else Verdict.NO
     return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)

@@ -24,7 +24,7 @@ from runners.report.sentences import evidence_of
 from runners.report.validity import check_words
 from runners.results.answer import Bound, Verdict
 from runners.results.checks import About, Consequence, checks
-from runners.results.knees import knees_apart
+from runners.results.knees import knees_apart, longer_queue
 from runners.results.ladders import Ladder, between, ladders, missed_above
 from runners.results.results import Results
 from runners.tests.fixtures.ladder_run import make_ladder
@@ -101,6 +101,25 @@ def test_a_rate_whose_requests_were_refused_is_missed_and_never_stands_under_no_
     assert table.rows[-1][-1] == "1\u202f000/s, not 4\u202f000/s"
     alone = search_table([found["queue-array-16"]]).caption
     assert "no errors" not in alone and "errors up to 0.1\u00a0%" in alone
+
+
+@pytest.mark.parametrize(
+    ("refused", "verdict"), [((380, 60), Verdict.YES), ((380, 375), Verdict.NO), ((380, 0), Verdict.INCONCLUSIVE)]
+)
+def test_queues_are_compared_where_more_was_offered_than_fits(
+    refused: tuple[int, int], verdict: Verdict, tmp_path: Path
+) -> None:
+    folder = None
+    for length, count in zip((16, 32), refused, strict=True):
+        name = f"queue-array-{length}"
+        knee_rps = 2_000.0 if count else 9_000.0
+        folder = make_ladder(
+            tmp_path, (1_000.0, 4_000.0), searched=False, name=name, subject=name, refused=count, knee_rps=knee_rps,
+            into=folder,
+        )  # fmt: skip
+    assert folder is not None
+    answer = longer_queue(Results(read_run(folder)))
+    assert answer is not None and answer.verdict == verdict
 
 
 def test_probes_of_a_late_generator_are_counted_and_bound_the_knees(tmp_path: Path) -> None:
