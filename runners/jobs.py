@@ -21,7 +21,7 @@ from runners.design.experiment import REPORT_S, Value
 from runners.design.load import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, Outcome, outcome_of
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome, outcome_of
 from runners.execution.progress import Sink, sink
 from runners.experiments.registry import plan_of
 from runners.lab import Lab, circumstances
@@ -84,15 +84,15 @@ class LocalRunner:
         self._shown_in, self._say = shown_in, say
         self._found: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
-    def run(self, job: Job, folder: Path) -> Outcome:
+    def run(self, job: Job, folder: Path) -> JobOutcome:
         """Measure into `folder`, resuming what an attempt that did not end has left there."""
         begun_s = time.monotonic()
 
-        def failed(error: Exception, stop: bool) -> Outcome:
+        def failed(error: Exception, stop: bool) -> JobOutcome:
             cause = str(error) or repr(error)
             with contextlib.suppress(OSError, LabError):
                 RunFolder.open(folder).update_manifest(cause=cause)
-            return Outcome(
+            return JobOutcome(
                 address=job.address, status="failed", cause=cause, stop=stop, took_s=time.monotonic() - begun_s,
                 host=socket.gethostname(),
             )  # fmt: skip
@@ -105,7 +105,7 @@ class LocalRunner:
             cause = error.__cause__
             return failed(error, isinstance(cause, OSError) and cause.errno in UNWRITABLE)
 
-    def _measured(self, job: Job, folder: Path, begun_s: float) -> Outcome:
+    def _measured(self, job: Job, folder: Path, begun_s: float) -> JobOutcome:
         run, resume = self._opened(job, folder)
         kept = {(step.name, read_record(step).started_unix_us) for step in run.steps()}
         try:
@@ -129,7 +129,7 @@ class LocalRunner:
                     lab.finish(outcome=outcome)
             finally:
                 lab.close()
-        return msgspec.convert(outcome, Outcome)
+        return msgspec.convert(outcome, JobOutcome)
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
         """Give the job's run folder, and whether it is resumed: who began it is gone, as this lab holds the results."""

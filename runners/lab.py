@@ -20,7 +20,6 @@ from runners import report
 from runners.analysis import instrument
 from runners.analysis.facts import offered_rps
 from runners.analysis.steady_state import judge as judge_sentinel
-from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed
 from runners.design.ladder import KneeSearch, Ladder
@@ -47,6 +46,7 @@ from runners.report.concluded import Concluded
 from runners.report.flamegraph import flamegraphs
 from runners.report.tables import draw, in_notebook
 from runners.results.conclusion import Conclusion
+from runners.results.ladders import ladder_of
 from runners.results.published import outputs_named
 from runners.results.trends import Trend, trends
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder

@@ -15,17 +15,19 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Answer, Kind, Outcome, RateStep, curve, estimate, points, ratio
+from runners.analysis.knee import Aim, Kind, Knee, Search
+from runners.analysis.knee_curve import ratio
+from runners.analysis.rate_steps import StepOutcome, points, served_rps
 from runners.bench.fixture import DURATION_S, WARMUP_S, Fixture, NoFigure, Result, Row, Say
 from runners.design.block import FixedRate
 from runners.design.ladder import KneeSearch, WarmServer
 from runners.design.load import FIXED_GET, PUT, SIZES, Rate, Shape, Workload
 from runners.design.objective import Objective
-from runners.design.session import ROUND, Session, Trial, in_random_order, step_name
+from runners.design.session import PROBE, RATE_STEP, ROUND, Session, Trial, in_random_order, step_name
 from runners.design.setting import Setting
 from runners.targets.lab_server import RunningServer
 
@@ -36,14 +38,6 @@ LIMITS_RPS = (100.0, 1_000_000.0)
 #: The closed loop on each server before a search is twice as long.
 CLOSED_S = 2.0
 WIDTH_LIMIT, WITHIN = 0.2, 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """What one search saw of a server: its short steps, and its knee."""
-
-    steps: tuple[RateStep, ...]
-    answer: Answer
 
 
 def search_block(
@@ -73,7 +67,7 @@ def search(
     connections: int = CONNECTIONS,
     objective: Objective = OBJECTIVE,
     limits_rps: tuple[float, float] = LIMITS_RPS,
-) -> dict[str, Searched]:
+) -> dict[str, Search]:
     """Search the knees of servers that are up, in one block of the lab."""
     up = {name.lower(): server for name, server in servers.items()}
     engines = {name: server.engine for name, server in servers.items()}
@@ -81,24 +75,32 @@ def search(
     measured = on.measured(block, lambda setting, keep_data=False, keep_others=False: up[setting.name])
     found = {}
     for name, server in zip(servers, block.servers, strict=True):
-        loads = [step for step in measured if step.record.ladder and step.record.ladder.name == server.name]
+        own = [step for step in measured if step.subject == server.treatment.name]
+        loads = [step for step in own if step.kind == RATE_STEP]
         steps = tuple(point.rate_step for load in loads for point in points(load, objective))
-        found[name] = Searched(steps, estimate(steps, objective, limits_rps=limits_rps))
+        closed_rps = max(served_rps(step) for step in own if step.kind == PROBE)
+        aim = Aim(objective, low_rps=limits_rps[0], high_rps=limits_rps[1], confirm_s=block.confirm_s)
+        found[name] = Search(aim, steps, closed_loop_rps=closed_rps)
     return found
 
 
-def line(found: Mapping[str, Searched]) -> str:
+def knees(searched: Mapping[str, Search]) -> dict[str, Knee]:
+    """Return the knees that one search found, by server."""
+    return {who: search.knee for who, search in searched.items()}
+
+
+def line(found: Mapping[str, Knee]) -> str:
     """Say what one search found."""
-    return "  " + ", ".join(f"{who} {each.answer.rps:,.0f}/s ({each.answer.kind})" for who, each in found.items())
+    return "  " + ", ".join(f"{who} {knee.rps:,.0f}/s ({knee.kind})" for who, knee in found.items())
 
 
-def row(name: str, found: Sequence[Mapping[str, Searched]], ours: str, peer: str, goal: float) -> Row:
+def row(name: str, found: Sequence[Mapping[str, Knee]], ours: str, peer: str, goal: float) -> Row:
     """Compare two knees over the rounds that found both."""
-    both = [of for of in found if of[ours].answer.kind == of[peer].answer.kind == Kind.FOUND]
+    both = [of for of in found if of[ours].kind == of[peer].kind == Kind.FOUND]
     if not both:
         return NoFigure(name, ">=", goal, "in no round were both knees found; is the machine calm?")
     note = f"in {len(found) - len(both)} rounds no knee of both" if len(both) < len(found) else ""
-    mine, others = (tuple(of[who].answer.rps for of in both) for who in (ours, peer))
+    mine, others = (tuple(of[who].rps for of in both) for who in (ours, peer))
     return Row(name, "/s", mine, others, ">=", goal, note)
 
 
@@ -114,14 +116,16 @@ def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]
         }
         while more(len(paired)):
             began, number = time.monotonic(), len(paired) + 1
-            searched = search(on, servers, workload, SEARCH_S, number).values()
-            answers, steps = [each.answer for each in searched], [each.steps for each in searched]
-            found += [Bounded(each.rps, each.low_rps, each.high_rps) for each in answers if each.kind == Kind.FOUND]
-            paired.append(ratio(*(curve(each, OBJECTIVE) for each in steps)))
+            searched = list(search(on, servers, workload, SEARCH_S, number).values())
+            seen = [search.knee for search in searched]
+            found += [Bounded(knee.rps, knee.low_rps, knee.high_rps) for knee in seen if knee.kind == Kind.FOUND]
+            paired.append(ratio(*(search.curve for search in searched if search.curve is not None)))
             if len(found) > 1:
                 apart.append(found[-1].value / found[0].value)
-            stalled = sum(step.outcome(OBJECTIVE) == Outcome.STALLED for each in steps for step in each)
-            knees = ", ".join(f"{each.rps:,.0f}/s ({each.low_rps:,.0f} to {each.high_rps:,.0f})" for each in answers)
+            stalled = sum(
+                step.outcome(OBJECTIVE) == StepOutcome.STALLED for search in searched for step in search.steps
+            )
+            knees = ", ".join(f"{knee.rps:,.0f}/s ({knee.low_rps:,.0f} to {knee.high_rps:,.0f})" for knee in seen)
             print(
                 f"  {engine} {number}: {knees}, ratio {paired[-1].value:.3f} ({paired[-1].low:.3f} to "
                 f"{paired[-1].high:.3f}), {stalled} steps undecided by stalls, {time.monotonic() - began:.0f} s",
@@ -249,14 +253,13 @@ def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
     probes = loads([(step_name("capacity", number), FILLING, None) for number in range(TRIES)])
     capacity_rps = int(max(accepted(probe) / probe["elapsed_s"] for probe in probes))
     limits_rps = (LOWEST * capacity_rps, HIGHEST * capacity_rps)
-    found = search(
-        on, {"overload": server}, FIXED_GET, OVERLOAD_SEARCH_S, 1, OVERLOAD_CONNECTIONS, SERVED, limits_rps
-    )  # fmt: skip
+    servers = {"overload": server}
+    found = knees(search(on, servers, FIXED_GET, OVERLOAD_SEARCH_S, 1, OVERLOAD_CONNECTIONS, SERVED, limits_rps))
     say(f"overload: capacity {capacity_rps}/s, knee{line(found)}")
-    return overload_rows(capacity_rps, found["overload"].answer, offer, say)
+    return overload_rows(capacity_rps, found["overload"], offer, say)
 
 
-def overload_rows(capacity_rps: int, knee: Answer, offer: Offer, say: Say) -> list[Row]:
+def overload_rows(capacity_rps: int, knee: Knee, offer: Offer, say: Say) -> list[Row]:
     """Return two rows: p99 of what is let in, and that all the others are refused."""
     name = f"server/noop-1ms/{OVERLOAD_CONNECTIONS}conn/overload-{ABOVE:g}x-vs-{BELOW:g}x-knee"
     goals: tuple[tuple[str, Literal["<=", ">="], float], ...] = (

@@ -359,7 +359,7 @@ def knees(work: str, on: Fixture, say: Say) -> Rows:
         }
         found = []
         for number in range(KNEE_ROUNDS):
-            found.append(knee.search(on, servers, sent, KNEE_SEARCH_S, number, CONNECTIONS))
+            found.append(knee.knees(knee.search(on, servers, sent, KNEE_SEARCH_S, number, CONNECTIONS)))
             say(knee.line(found[-1]))
     return [knee.row(f"cluster/3nodes/from1/{work}/64conn/knee-vs-single", found, "cluster", "single", SHARE)]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.analysis.instrument import ENOUGH_ROUNDS
+from runners.analysis.knee import Knee
 from runners.bench import knee
 from runners.bench.fixture import (
     CONNECTIONS,
@@ -34,7 +35,6 @@ from runners.bench.fixture import (
     say,
     scratch,
 )
-from runners.bench.knee import Searched
 from runners.bench.programs import FLAGS, Programs, find_witness
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
 from runners.design.load import SCRIPTS, Workload, random_gets
@@ -66,13 +66,13 @@ WORKS = {"get": "get_random.lua", "put": "put_random.lua"}
 #: Loads a server of this name in closed loop.
 Load = Callable[[str], Result]
 #: Searches the knees of servers of these names in one search, with a seed.
-Seek = Callable[[Sequence[str], int], dict[str, Searched]]
+Seek = Callable[[Sequence[str], int], dict[str, Knee]]
 
 
 def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row]:
     """Make the rows of one kind of request: the knee, and the rate in a closed loop."""
     servers = (OURS, *PEERS[work])
-    knees: list[dict[str, Searched]] = []
+    knees: list[dict[str, Knee]] = []
     rates: dict[str, list[float]] = {who: [] for who in servers}
     for number in range(rounds):
         say(f"  {work}, round {number + 1} of {rounds}")
@@ -128,8 +128,9 @@ def http(on: Fixture, course: Course) -> Iterator[Row]:
             flags = ["-s", str(SCRIPTS / WORKS[work]), f"{servers[who].url}/v0/entity", "--", str(KEYS), "1"]
             return on.load(flags, CLOSED_S, CONNECTIONS)
 
-        def seek(work: str, names: Sequence[str], seed: int) -> dict[str, Searched]:
-            return knee.search(on, {who: servers[who] for who in names}, sent(work), SEARCH_S, seed, CONNECTIONS)
+        def seek(work: str, names: Sequence[str], seed: int) -> dict[str, Knee]:
+            up = {who: servers[who] for who in names}
+            return knee.knees(knee.search(on, up, sent(work), SEARCH_S, seed, CONNECTIONS))
 
         for number, work in enumerate(WORKS):
             with course.part("http", f"{work} through HTTP, {CONNECTIONS} connections"):

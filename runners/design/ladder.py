@@ -27,12 +27,15 @@ from runners.errors import PlanError
 #: Seconds of a short step of a search where nothing else is said, and how many of them are one load.
 SEARCH_STEP_S, BATCH = 0.5, 8
 FEWEST_BATCHES = 2
+#: Longer steps that confirm a knee: so many fit at least, and this share of a larger budget is kept for them.
+FEWEST_CONFIRMING, CONFIRMING_SHARE, SMOKE_SHARE = 2, 0.2, 0.1
 #: Between its short steps a server rests at this share of what it reached in a closed loop.
 REST_SHARE = 0.2
 #: Published rates up to here above the knee are offered too; further up a step only tells the length of its queue.
 MOST_SHARE = 1.3
 _SAME = 0.02  # rates this close are one rate step
 WARM_S = 5.0
+CLOSED_S = 2.0  # of a closed loop on a warm server
 LIKELY_PUBLISHED = 2  # rates within reach; how many there are is only known when the knee is
 
 
@@ -73,7 +76,7 @@ def most_again(steps: int) -> int:
 
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
-    "quick": LadderSize(0.4, 0.5, 0.5, (0.3, 0.6, 1.2), (0.3, 0.6), 2.2, precision=0.15, published=1, profiled_s=11.0),
+    "quick": LadderSize(0.57, 0.4, 0.5, (0.3, 0.6), (0.3, 0.6), 2.2, precision=0.15, published=1, profiled_s=11.0),
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
 }
 
@@ -102,18 +105,6 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
     return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))
 
 
-def seconds_of_a_batch(minutes: float, shape: Shape, low_rps: float, high_rps: float) -> float:
-    """Give how long one load of a search takes. Raises PlanError for a search that can't find anything in that time."""
-    step_s = shape.duration_s or SEARCH_STEP_S
-    batch_s = Sweep((1.0,) * BATCH, 1.0, step_s).length_s + AROUND_A_RATE_STEP_S
-    if minutes * 60 < FEWEST_BATCHES * batch_s:
-        cause = f"too short for {FEWEST_BATCHES * BATCH} steps of {step_s:g} s with their rests"
-        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter steps (-p probe_s=0.3)")
-    if low_rps >= high_rps:
-        raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
-    return batch_s
-
-
 @dataclass(frozen=True, slots=True)
 class WarmServer:
     """The one server of a search or a ladder: what is filled and sent before its first rate step.
@@ -140,6 +131,14 @@ class WarmServer:
         """Return a trial on this server when it is warm."""
         return Session(self.treatment, (trial,), self.workload.fill, warm_up=self._trial(trial.shape))
 
+    def closed_loop(self, shape: Shape) -> Session:
+        """Return the same closed loop once more, on the server when it is warm."""
+        first = self._trial(shape)
+        own_s = min(CLOSED_S, first.shape.duration_s or CLOSED_S)
+        return self.session(
+            replace(first, name=step_name(first.name, "warm"), shape=replace(first.shape, duration_s=own_s))
+        )
+
     def _trial(self, shape: Shape) -> Trial:
         whole_s = max(min(WARM_S, 2 * self.size.probe_s), self.size.probe_s)
         closed = Shape(shape.connections, shape.threads, whole_s, 0.0)
@@ -155,7 +154,8 @@ class KneeSearch:
     duration, the seconds of one step. With `others`, loads go to all servers in random order while the others idle, so
     that the knees of all are of the same minutes; a server has `minutes` of loads. The search ends when each 95 %
     interval is narrower than `precision`. With `starts`, all servers are started anew so many times, and the minutes
-    are divided among the starts. Raises PlanError for a budget in which nothing can be found.
+    are divided among the starts. Then, on the last start, the knee of each server is confirmed: a closed loop, and
+    steps of `confirm_s` just below and just above it. Raises PlanError for a budget that has no time for that.
     """
 
     name: str
@@ -177,7 +177,13 @@ class KneeSearch:
             cause = f"a short step has no {', '.join(f'p{level * 100:g}' for level in unknown)}"
             levels = ", ".join(f"p{level * 100:g}" for level in LEVELS)
             raise PlanError(f"objective {self.objective.text}", cause, f"limit one of {levels}")
-        seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
+        if self.minutes * 60 < self.least_s:
+            short = f"{max(FEWEST_BATCHES, self.starts) * BATCH} steps of {self.step_s:g} s with their rests"
+            cause = f"too short for {short}, and for {FEWEST_CONFIRMING} of {self.confirm_s:g} s that confirm a knee"
+            remedy = f"give {self.least_s / 60 + 0.005:.2f} minutes or more, or shorter steps (-p probe_s={self.step_s / 2:g})"
+            raise PlanError(f"{self.minutes:g} minutes", cause, remedy)
+        if self.low_rps >= self.high_rps:
+            raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
 
     @property
     def servers(self) -> tuple[WarmServer, ...]:
@@ -186,11 +192,7 @@ class KneeSearch:
 
     def started(self, start: int) -> tuple[WarmServer, ...]:
         """Return a fresh start of all servers, counted from 1."""
-        return tuple(replace(each, start=start) for each in self.servers)
-
-    def until_s(self, start: int) -> float:
-        """Return the seconds of loads on one server that may be over when a start ends; the first has one load more."""
-        return self.batch_s + (self.minutes * 60 - self.batch_s) * start / self.starts
+        return tuple(replace(server, start=start) for server in self.servers)
 
     @property
     def workload(self) -> Workload:
@@ -198,24 +200,66 @@ class KneeSearch:
         return self.server.workload
 
     @property
+    def step_s(self) -> float:
+        """The seconds of one short step."""
+        return self.shape.duration_s or SEARCH_STEP_S
+
+    @property
     def batch_s(self) -> float:
         """The seconds that one load is planned to take."""
-        return seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
+        return Sweep((1.0,) * BATCH, 1.0, self.step_s).length_s + AROUND_A_RATE_STEP_S
+
+    @property
+    def confirm_s(self) -> float:
+        """The seconds of a step that confirms a knee; a tenth in the smoke size, which shows that all runs."""
+        return self.objective.sustained_s * (SMOKE_SHARE if self.server.size.name == "smoke" else 1.0)
+
+    @property
+    def confirming_s(self) -> float:
+        """The seconds of the budget that the short steps leave: for the closed loop and two longer steps at least."""
+        longer_s = self.confirming(self.server, 1, 1.0).planned_s
+        closed_s = self.closed_loop(self.server).planned_s
+        return closed_s + max(FEWEST_CONFIRMING * longer_s, CONFIRMING_SHARE * self.minutes * 60)
+
+    @property
+    def least_s(self) -> float:
+        """The seconds below which a search can't find and confirm anything."""
+        longer_s = self.confirming(self.server, 1, 1.0).planned_s
+        batches = max(FEWEST_BATCHES, self.starts)
+        return batches * self.batch_s + self.closed_loop(self.server).planned_s + FEWEST_CONFIRMING * longer_s
+
+    def until_s(self, start: int) -> float:
+        """Return the seconds of loads on one server that may be over when a start ends; the first has one load more."""
+        return self.batch_s + (self.minutes * 60 - self.confirming_s - self.batch_s) * start / self.starts
 
     def warm_up(self, server: WarmServer) -> Session:
         """Return the closed loop on a server; the others' follow the first with it up."""
-        return replace(server.warm_up(self.shape), keep_others=server.name != self.server.name)
+        return self._beside_others(server.warm_up(self.shape), server)
+
+    def closed_loop(self, server: WarmServer) -> Session:
+        """Return the closed loop on a warm server, more than which no load over as many connections achieves."""
+        return self._beside_others(server.closed_loop(self.shape), server)
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
         """Return the load of that number, with its rates in an order that the seed and the number give."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
-        sweep = Sweep(order, rest_rps, self.shape.duration_s or SEARCH_STEP_S)
+        sweep = Sweep(order, rest_rps, self.step_s)
         mean_rps = sum(sweep.parts_rps) / len(sweep.parts_rps)
         rate = Rate(mean_rps, f"the mean of {len(order)} short steps and their rests")
         shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)
         name = step_name(RATE_STEP, server.name, f"{index:03d}")
-        session = server.session(Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep))
+        trial = Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep)
+        return self._beside_others(server.session(trial), server)
+
+    def confirming(self, server: WarmServer, index: int, rps: float) -> Session:
+        """Return the longer step of that number, at a rate below or above a knee."""
+        name = step_name(RATE_STEP, server.name, "confirming", f"{index:02d}")
+        shape = replace(self.shape, duration_s=self.confirm_s, warmup_s=0.0)
+        rate = Rate(rps, "a longer step, to confirm a knee")
+        return self._beside_others(server.session(Trial(name, RATE_STEP, server.workload, rate, shape)), server)
+
+    def _beside_others(self, session: Session, server: WarmServer) -> Session:
         return replace(session, keep_others=server.name != self.server.name)
 
     @property

@@ -17,6 +17,8 @@ _ACHIEVED = re.compile(r"achieved>=(?P<percent>\d{1,3}(?:\.\d+)?)%")
 _ERRORS = re.compile(r"errors(?:<=|=)(?P<percent>\d{1,3}(?:\.\d+)?)(?P<unit>%?)")
 #: Percentiles that short rate steps are kept by.
 SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
+#: What is met for less has not been sustained: a flush, a collection of garbage or a queue takes seconds to show.
+LEAST_SUSTAINED_S, PERIODS = 10.0, 10
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
@@ -57,11 +59,20 @@ class Objective:
         return 0.99
 
     @property
+    def sustained_s(self) -> float:
+        """The seconds for which a rate must meet it to be confirmed: many times the longest response time allowed."""
+        return max(LEAST_SUSTAINED_S, PERIODS * max((us for _, us in self.latencies), default=0.0) / 1e6)
+
+    @property
     def text(self) -> str:
         """The short form again."""
         parts = [f"p{level * 100:.6g}<={_limit(limit)}" for level, limit in self.latencies]
         errors = f"errors<={self.errors * 100:.6g}%" if self.errors else "errors=0"
         return ",".join([*parts, f"achieved>={self.achieved * 100:.6g}%", errors])
+
+
+#: A rate alone: what is achieved of it by good responses, whatever they take. A refusal is a failed response.
+ACHIEVED_ALONE = Objective(latencies=(), errors=0.001)
 
 
 def _limit(value_us: float) -> str:

@@ -13,7 +13,8 @@ from itertools import count
 from runners.analysis import facts
 from runners.analysis import knee as knees
 from runners.analysis.interleaved import comparison
-from runners.analysis.knee import Answer, Kind, Outcome, Point, meets, points, rate_interval
+from runners.analysis.knee import Aim, Kind, Knee, Search, rate_interval
+from runners.analysis.rate_steps import RateStep, StepOutcome, points, served_rps
 from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.ladder import (
     BATCH,
@@ -25,8 +26,8 @@ from runners.design.ladder import (
     nearest_to_shares,
     step_rates,
 )
-from runners.design.objective import Objective
-from runners.design.session import AROUND_A_RATE_STEP_S, Session, SharedSession, in_random_order
+from runners.design.objective import ACHIEVED_ALONE
+from runners.design.session import AROUND_A_RATE_STEP_S, PROBE, RATE_STEP, Session, SharedSession, in_random_order
 from runners.errors import MeasureError
 from runners.readers import write
 from runners.readers.run import Step
@@ -83,13 +84,17 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
 
 
 def search(block: KneeSearch, say: Say) -> Requests:
-    """Ask for the closed loop on each server, then for the loads of the search, in each start of all servers."""
-    sought = [_Sought(each, block) for each in block.servers]
+    """Ask for the closed loop on each server, then for the loads of the search, in each start of all servers; at the
+    end for the steps that confirm the knee of each.
+    """
+    searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
-        for each, server in zip(sought, block.started(start), strict=True):
+        for server_search, server in zip(searches, block.started(start), strict=True):
             (closed,) = yield Request(block.warm_up(server))
-            each.begin(facts.achieved_rps(closed))
-        yield from _search(block, sought, start, say)
+            server_search.begin(closed)
+        yield from _search(block, searches, start, say)
+    for server_search, server in zip(searches, block.started(block.starts), strict=True):
+        yield from _confirm(block, server_search, server, say)
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
@@ -101,17 +106,18 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     if base is None:  # else the search has measured the closed loop
         (closed,) = yield Request(block.server.warm_up(block.search.shape if block.search else block.shape))
     names = tuple(name for name, _ in block.published)
-    objective = block.objective or Objective(latencies=(), errors=1.0)
+    objective = block.objective or ACHIEVED_ALONE
     about = LadderRecord(name=block.ladder, published=names)
     rates, base_rps = list(block.rates), max(block.rates, default=0.0)
     if block.shares:
         if closed is not None:
             knee = None
             if block.search:
-                sought = _Sought(block.server, block.search)
-                sought.begin(facts.achieved_rps(closed))
-                yield from _search(block.search, [sought], 1, say)
-                knee = sought.answer or knees.estimate((), block.search.objective)
+                server_search = _ServerSearch(block.server, block.search)
+                server_search.begin(closed)
+                yield from _search(block.search, [server_search], 1, say)
+                yield from _confirm(block.search, server_search, block.server, say)
+                knee = server_search.known.knee
             base = _base(knee, closed)
         assert base is not None
         base_rps = base.rps
@@ -123,7 +129,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     silent = []
     for index, rps in enumerate(rates, 1):
         (step,) = yield Request(block.session(index, rps), about)
-        if meets(step, objective).outcome in (Outcome.GENERATOR, Outcome.INVALID):
+        if points(step, objective)[0].outcome in (StepOutcome.GENERATOR, StepOutcome.INVALID):
             silent.append((index, rps))
     # which are chosen does not depend on what the server did: a step that misses its objective is not repeated
     for index, rps in silent[: most_again(len(rates))]:
@@ -133,24 +139,29 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 
 @dataclass(slots=True)
-class _Sought:
+class _ServerSearch:
     """One server of a search, in all its starts: what was measured on it, and the rates of its next load.
 
-    `closed_rps`: what its last start reached in a closed loop.
+    `closed`: the closed loops of its starts; `steps`: its short and longer rate steps.
     """
 
     server: WarmServer
     block: KneeSearch
-    closed_rps: float = 0.0
+    closed: list[Step] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
     loads: list[Step] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
-    answer: Answer | None = None
+    steps: list[RateStep] = field(default_factory=list)
 
-    def begin(self, closed_rps: float) -> None:
+    @property
+    def known(self) -> Search:
+        """What is known of its knee."""
+        aim = _aim(self.block)
+        return Search(aim, tuple(self.steps), closed_loop_rps=max(map(served_rps, self.closed)))
+
+    def begin(self, closed: Step) -> None:
         """Begin a start. It goes on with the rates of the one before, unless this one reaches far more or far less."""
-        self.closed_rps = closed_rps
-        first = knees.first_rates(closed_rps, BATCH)
+        self.closed.append(closed)
+        first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
@@ -158,56 +169,92 @@ class _Sought:
         """Return whether a start has had no load, or its knee is not known yet and the budget has time for one more."""
         if not self.loads or _start_of(self.loads[-1]) != start:
             return True
-        known = self.answer is not None and self.answer.precise
+        known = bool(self.steps) and self.known.estimate.precise
         return not known and _spent_s(self.loads) + self.block.batch_s <= self.block.until_s(start)
 
     def take(self, load: Step) -> None:
-        """Take in a load, estimate the knee, and choose the next rates by it."""
+        """Take in a load, and choose the rates of the next by the knee so far."""
         block = self.block
         self.loads.append(load)
-        self.points += points(load, block.objective)
-        if not self.points:
-            return
-        steps = [each.rate_step for each in self.points]
-        limits_rps = (block.low_rps, block.high_rps, self.closed_rps)
-        self.rates = knees.next_rates(steps, block.objective, BATCH, *limits_rps)
-        self.answer = _found(block, self.points)
+        self.steps += _rate_steps(load, block)
+        if self.steps:
+            limits_rps = (block.low_rps, block.high_rps, facts.achieved_rps(self.closed[-1]))
+            self.rates = knees.next_rates(self.steps, block.objective, BATCH, *limits_rps)
 
 
-def _found(block: KneeSearch, judged: Sequence[Point]) -> Answer:
-    """Return the knee of one server by its judged steps."""
-    measured = [each.rate_step for each in judged if each.outcome != Outcome.INVALID]
-    return knees.estimate(measured, block.objective, block.precision, (block.low_rps, block.high_rps))
+def _aim(block: KneeSearch) -> Aim:
+    return Aim(block.objective, block.precision, block.low_rps, block.high_rps, block.confirm_s)
+
+
+def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
+    """Return the rate steps of a load that are a measurement."""
+    judged = points(load, block.objective)
+    return [point.rate_step for point in judged if point.outcome != StepOutcome.INVALID]
 
 
 def _start_of(load: Step) -> int:
     return load.record.ladder.start if load.record.ladder is not None else 1
 
 
-def _search(block: KneeSearch, sought: Sequence[_Sought], start: int, say: Say) -> Requests:
+def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
     """Ask for loads on each server in random order, round by round, until each knee is known or the budget spent."""
-    record = SearchRecord(low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision)
     for number in count():
-        under_way = [each for each in sought if each.next_load_fits(start)]
+        under_way = [unfinished for unfinished in searches if unfinished.next_load_fits(start)]
         if not under_way:
             return
-        for each in in_random_order(under_way, block.seed, start, number):
-            about = LadderRecord(
-                name=each.server.name, objective=block.objective.text, search=record, minutes=block.minutes, start=start
-            )  # fmt: skip
-            index, server = len(each.loads) + 1, replace(each.server, start=start)
-            (load,) = yield Request(block.session(server, index, each.rates, each.closed_rps), about)
-            each.take(load)
-            found = each.answer
-            text = rate_interval(found) if found is not None and found.known_below else "no knee yet"
-            say(f"  load {index} of {each.server.name}: {text}")
+        for current in in_random_order(under_way, block.seed, start, number):
+            index, server = len(current.loads) + 1, replace(current.server, start=start)
+            session = block.session(server, index, current.rates, facts.achieved_rps(current.closed[-1]))
+            (load,) = yield Request(session, _record(block, current.server, start))
+            current.take(load)
+            say(
+                f"  load {index} of {current.server.name}: {_so_far(current.known.estimate if current.steps else None)}"
+            )
+
+
+def _confirm(block: KneeSearch, server_search: _ServerSearch, server: WarmServer, say: Say) -> Requests:
+    """Ask for a closed loop, then for longer steps below and above the knee, as long as the budget has time for one."""
+    (closed,) = yield Request(block.closed_loop(server))
+    server_search.closed.append(closed)
+    measured, tried = [closed], list[tuple[float, StepOutcome]]()
+    longer_s = block.confirming(server, 1, 1.0).planned_s
+    while _spent_s([*server_search.loads, *measured]) + longer_s <= block.minutes * 60:
+        rps = knees.next_longer_rps(server_search.known, tried)
+        if rps is None:
+            break
+        session = block.confirming(server, len(measured), rps)
+        (step,) = yield Request(session, _record(block, server, block.starts))
+        measured.append(step)
+        outcome = points(step, block.objective)[0].outcome
+        server_search.steps += _rate_steps(step, block)
+        tried.append((rps, outcome))
+        say(
+            f"  {rps:,.0f}/s for {block.confirm_s:g} s on {server.name}: {outcome}; {_so_far(server_search.known.knee)}"
+        )
+
+
+def _record(block: KneeSearch, server: WarmServer, start: int) -> LadderRecord:
+    search = SearchRecord(
+        low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision, confirm_s=block.confirm_s
+    )
+    return LadderRecord(
+        name=server.name, objective=block.objective.text, search=search, minutes=block.minutes, start=start
+    )
+
+
+def _so_far(knee: Knee | None) -> str:
+    return rate_interval(knee) if knee is not None and knee.known else "no knee yet"
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """Return what a search found of one of its servers, by the loads that it measured; None without any."""
-    own = [step for step in steps if step.record.ladder is not None and step.record.ladder.name == server.name]
-    judged = [each for step in own for each in points(step, block.objective)]
-    return _base(_found(block, judged), own[-1]) if judged else None
+    """Return what a search found of one of its servers, by the steps that it measured; None without any."""
+    own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
+    loads = [step for step in own if step.kind == RATE_STEP]
+    rate_steps = tuple(rate_step for load in loads for rate_step in _rate_steps(load, block))
+    closed = [step for step in own if step.kind == PROBE]
+    if not rate_steps or not closed:
+        return None
+    return _base(Search(_aim(block), rate_steps, closed_loop_rps=max(map(served_rps, closed))).knee, closed[-1])
 
 
 def _spent_s(steps: Sequence[Step]) -> float:
@@ -215,10 +262,10 @@ def _spent_s(steps: Sequence[Step]) -> float:
     return us / 1e6 + AROUND_A_RATE_STEP_S * len(steps)
 
 
-def _base(knee: Answer | None, closed: Step) -> LadderBase:
+def _base(knee: Knee | None, closed: Step) -> LadderBase:
     """Return what the rates are shares of: the knee, a bound of it, or where no step said anything the closed loop."""
     sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # NaN is not
     if knee is None or not sides:
-        return LadderBase(what="closed loop", rps=facts.achieved_rps(closed))
+        return LadderBase(what="closed loop", rps=served_rps(closed))
     interval = (knee.rps, knee.low_rps, knee.high_rps) if knee.kind == Kind.FOUND else None
     return LadderBase(what="knee", rps=sides[0], knee=interval)

@@ -60,7 +60,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return f"{self.kind}-{self.address}"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a job ended. `stop`: every later one would end so too.
 
     `loaded_s` is the time in which a load ran, of the `took_s` in all; `invalid` of its `trials` may not be quoted.
@@ -88,7 +88,7 @@ class Runner(Protocol):
     ends the campaign.
     """
 
-    def run(self, job: Job, folder: Path) -> Outcome: ...
+    def run(self, job: Job, folder: Path) -> JobOutcome: ...
 
 
 class Watch(Protocol):
@@ -99,7 +99,7 @@ class Watch(Protocol):
 
     def begin(self, job: Job) -> None: ...
     def lose(self, job: Job, cause: str) -> None: ...
-    def end(self, job: Job, outcome: Outcome, there: bool) -> None: ...
+    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Results:
         """Where the result of a job is, or will be."""
         return self.root / job.folder
 
-    def outcome(self, job: Job) -> Outcome | None:
+    def outcome(self, job: Job) -> JobOutcome | None:
         """Return how a job ended that is complete; None for one that is to be measured."""
         try:
             manifest = RunFolder.open(self.folder(job)).manifest()
@@ -120,7 +120,7 @@ class Results:
             return None
         if manifest.get("status") != "complete" or manifest.get("address") != job.address:
             return None
-        return msgspec.convert(manifest.get("outcome") or outcome_of(job), Outcome)
+        return msgspec.convert(manifest.get("outcome") or outcome_of(job), JobOutcome)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -156,7 +156,7 @@ def outcome_of(job: Job, **fields: Any) -> dict[str, Any]:
 class Ended:
     """How a campaign ended: the results that there are, the jobs that failed, and those left for want of time."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[JobOutcome, ...]
     left: tuple[Job, ...]
 
     @property
@@ -177,7 +177,7 @@ def carry_out(
     Call it within `results.held()`. Raises MeasureError where the folder can no longer be written to.
     """
     begun_s = clock_s()
-    outcomes: list[Outcome] = []
+    outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
         there = results.outcome(job)
         if there is not None:
@@ -231,7 +231,7 @@ def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ord
     yield f"{len(jobs)} runs, {len(there)} there already; planned length {duration(left_s)}{budget}"
 
 
-def _cells(job: Job, state: str, outcome: Outcome | None = None) -> list[str]:
+def _cells(job: Job, state: str, outcome: JobOutcome | None = None) -> list[str]:
     took, trials, sentinel, stalled = "", "", "", ""
     if outcome is not None and outcome.status == "complete":
         took = duration(outcome.took_s)
@@ -272,7 +272,7 @@ class LiveTable(_OfOneRun):
         self._waiting = {job.folder: job, **self._waiting}
         self._row(_cells(job, cause))
 
-    def end(self, job: Job, outcome: Outcome, there: bool) -> None:
+    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
         state = "there already" if there else "done" if outcome.status == "complete" else f"failed: {outcome.cause}"
         self._waiting.pop(job.folder, None)
         self._under_way.pop(job.folder, None)
@@ -326,7 +326,7 @@ class Lines(_OfOneRun):
         at = f"[{self._whole - len(self._left) + len(self._under_way)}/{self._whole}]"
         self.note(f"{at} {job.name} {settings(job)}, repeat {job.repeat}: planned {duration(job.planned_s)}")
 
-    def end(self, job: Job, outcome: Outcome, there: bool) -> None:
+    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
         del self._left[job.folder]
         self._under_way.discard(job.folder)
         if there:

@@ -132,13 +132,14 @@ class Executor:
         if block.like is None:
             return adaptive.ladder(block, say)
         steps = [read_step(folder) for folder in self._folder.steps()]
-        steps = [step for step in steps if step.kind == RATE_STEP and step.record.block == block.like.name]
+        steps = [step for step in steps if step.record.block == block.like.name]
         if block.shares and isinstance(block.like, KneeSearch):
             if (base := adaptive.base_of(block.like, steps, block.server)) is None:
                 cause = f"block {block.like.name} has measured none on this server"
                 raise MeasureError(f"rates of {block.name}", cause, f"run {block.like.name} before")
             return adaptive.ladder(block, say, base)
-        return adaptive.ladder(self._at_rates_of(block, block.like.name, steps), say)
+        rate_steps = [step for step in steps if step.kind == RATE_STEP]
+        return adaptive.ladder(self._at_rates_of(block, block.like.name, rate_steps), say)
 
     def _reached_rps(self, block: FixedRate) -> dict[str, float]:
         """Return what each treatment reached in the probes of a block of this run. Raises MeasureError without one."""

@@ -17,7 +17,7 @@ from runners.design.experiment import (
     setting_of,
     workload_of,
 )
-from runners.design.ladder import SEARCH_STEP_S, KneeSearch, WarmServer, seconds_of_a_batch
+from runners.design.ladder import SEARCH_STEP_S, KneeSearch, WarmServer
 from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
 from runners.design.target import whole_path
@@ -41,7 +41,6 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
     low_rps, high_rps, minutes = float(asked["low_rps"]), float(asked["high_rps"]), float(asked["minutes"])
-    seconds_of_a_batch(minutes, shape, low_rps, high_rps)  # refuses too few of them
     return (
         KneeSearch(
             "knee", f"the knee of {server.name}", server, Objective.parse(str(asked["objective"])), minutes, shape,

@@ -24,11 +24,11 @@ CONNECTIONS = 64
 #: Of the comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
 STARTS = {"smoke": Starts(3, 1.0, 0.5, 0.7), "quick": Starts(6, 1.0, 3.0, 2.0), "full": Starts(12, 1.0, 5.0, 15.0)}
 POOL = "pool"
-#: Offered to a pool, as shares of what it reaches in closed loop: once what fits, once what does not.
-OVERLOAD_SHARES = (0.8, 1.5)
+#: Offered to a pool, as shares of the good responses that it gives in closed loop: once what fits, once what does not.
+OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": LadderSize(0.38, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1, starts=3),
+    "quick": LadderSize(0.6, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1, starts=3),
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3),
 }
 
@@ -64,6 +64,11 @@ def queues(size: str) -> list[Setting]:
         _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
         for kind, length in _QUEUES[: _TRIED[size]]
     ]
+
+
+def overload_connections(size: str, connections: int) -> int:
+    """Return more connections than the queues have places: each waits with one request, and fewer never fill one."""
+    return max(connections, 2 * max(length for _, length in _QUEUES[: _TRIED[size]]))
 
 
 def put(size: str) -> Workload:
@@ -108,7 +113,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     overloads = [
         Ladder(
             setting.name, f"{setting.name}: less and more than fits", WarmServer(setting, puts, size),
-            plan.shape(connections), shares=OVERLOAD_SHARES, questions=("queue",),
+            plan.shape(overload_connections(size.name, connections)), shares=OVERLOAD_SHARES, questions=("queue",),
         )
         for setting in queues(size.name)
     ]  # fmt: skip

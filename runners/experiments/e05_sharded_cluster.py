@@ -23,7 +23,7 @@ CONNECTIONS, VALUE_BYTES = 120, 25
 KEYS = {"smoke": 2_000, "quick": 12_000, "full": PUBLISHED_KEYS}
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": LadderSize(0.23, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
+    "quick": LadderSize(0.57, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
 #: Of each size, the warm-up of a server before its starts are compared, and the lengths of the loads in depth.

@@ -23,7 +23,7 @@ REWRITES = 2
 MEMORY_HEAP_MB = {"full": 4_096}
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": LadderSize(0.26, 0.3, 0.15, (), (), 1.5, precision=0.15, starts=3),
+    "quick": LadderSize(0.6, 0.3, 0.15, (), (), 1.5, precision=0.15, starts=3),
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0, starts=3),
 }
 #: Of the loads at one rate, in seconds: warm-up and length, their floor, and a closed loop before.

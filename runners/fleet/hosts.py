@@ -34,7 +34,7 @@ import msgspec
 
 from runners.design.experiment import LISTEN, OF_HOST
 from runners.errors import LabError, MeasureError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, Outcome, Results, Watch
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, JobOutcome, Results, Watch
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import LEASE_S, SERVER, Fleet, Host, environment, lease_over
 from runners.process.supervisor import Child, start
@@ -57,19 +57,19 @@ class HostRunner:
     host: Host
     halted: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, job: Job, folder: Path) -> Outcome:
+    def run(self, job: Job, folder: Path) -> JobOutcome:
         """Measure a job into a run folder of this machine. Raises LostHostError where the host is gone."""
         if job.parameters.get(LISTEN.name) == OF_HOST:
             job = msgspec.structs.replace(job, parameters={**job.parameters, LISTEN.name: self.host.ip})
         known = environment(self.fleet, self.host)
         outcome, packed = self.fleet.on(self.host, SERVER, self.halted, _measure, msgspec.json.encode(job), known)
-        found = msgspec.structs.replace(msgspec.json.decode(outcome, type=Outcome), host=self.host.name)
+        found = msgspec.structs.replace(msgspec.json.decode(outcome, type=JobOutcome), host=self.host.name)
         if found.status == "complete":
             _unpack(packed, folder, job.folder, found)
         return found
 
 
-def _unpack(packed: bytes, folder: Path, name: str, outcome: Outcome) -> None:
+def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None:
     """Move a run folder into place, unless an equal result has come there first."""
     partial = folder.with_name(f"{folder.name}.partial-{secrets.token_hex(3)}")
     try:
@@ -123,7 +123,7 @@ class _Spread:
         self.results, self._watch = results, watch
         self.waiting = deque[Job]()
         self.under_way = 0
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, JobOutcome] = {}
         self.failure: MeasureError | None = None
         self._lost: dict[str, list[str]] = {}
         for job in jobs:
@@ -143,7 +143,7 @@ class _Spread:
             self._watch.begin(job)
             return job
 
-    def ended(self, job: Job, outcome: Outcome) -> None:
+    def ended(self, job: Job, outcome: JobOutcome) -> None:
         """Keep a job's outcome."""
         with self.lock:
             self.under_way -= 1
@@ -164,7 +164,7 @@ class _Spread:
                 self.waiting.appendleft(job)
                 self._watch.lose(job, cause)
                 return
-            outcome = Outcome(address=job.address, status="failed", cause=cause, host=why.thing)
+            outcome = JobOutcome(address=job.address, status="failed", cause=cause, host=why.thing)
             self.outcomes[job.address] = outcome
             self._watch.end(job, outcome, there=False)
 
@@ -198,9 +198,9 @@ def spread(
                 state.lost(job, why)
                 return
             except MeasureError as error:
-                outcome = Outcome(address=job.address, status="failed", cause=str(error), host=host.name)
+                outcome = JobOutcome(address=job.address, status="failed", cause=str(error), host=host.name)
             except OSError as error:
-                outcome = Outcome(address=job.address, status="failed", cause=str(error), stop=True, host=host.name)
+                outcome = JobOutcome(address=job.address, status="failed", cause=str(error), stop=True, host=host.name)
             state.ended(job, outcome)
 
     serving: dict[str, threading.Thread] = {}

@@ -9,7 +9,7 @@ from runners.report.closed_loop import loop_curves, loop_rates, probes
 from runners.report.comparison import interleaved
 from runners.report.cpu_time import by_rate
 from runners.report.flamegraph import differential, flamegraph
-from runners.report.ladder import knees_of as knees
+from runners.report.knee_bars import knees_of as knees
 from runners.report.ladder import ladder
 from runners.report.latency import spectrum, timeline
 from runners.report.report import render

@@ -20,7 +20,8 @@ from runners.report.fixed_rate import (
     where_section,
 )
 from runners.report.flamegraph import FlameGraph
-from runners.report.ladder import knee_sections, ladder_section, title
+from runners.report.knee_bars import knee_sections
+from runners.report.ladder import ladder_section, title
 from runners.report.notices import notices
 from runners.report.sections import (
     client_lock_section,

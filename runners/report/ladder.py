@@ -1,10 +1,9 @@
-"""Draw the rate steps of a ladder and the knees, with their tables and the published rates."""
+"""Draw the rate steps of a ladder with its knee; tabulate all ladders, and the published rates."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,29 +13,76 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from runners.analysis import facts, instrument
-from runners.analysis.knee import Answer, Kind, Met, Outcome, Point, rate_interval, rounded_rate
-from runners.claims import climbing
-from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, searched_together
-from runners.claims.settings import Knee, anchor, knees
-from runners.design.setting import CEILING
+from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
+from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
+from runners.design.objective import Objective
 from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach
 from runners.report.tables import Linked, Section, Shown, Table
+from runners.results.ladders import KNEE, Base, Ladder, knees, ladders, missed_above
 from runners.results.published import of_setting, taken_at_rps
 
 ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
 PALE, MARKED = 0.35, 0.99
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
+MOST_DRAWN = 3  # more ladders than that stand side by side
+
+
+def objective_words(objective: Objective) -> str:
+    """Return an objective in words: p99 within 10 ms, 99 % of the rate, no errors."""
+    limits = [f"{write.level(level)} within {write.given_latency(limit)}" for level, limit in objective.latencies]
+    errors = f"errors up to {write.given_share(objective.errors)}" if objective.errors else "no errors"
+    return ", ".join([*limits, f"{write.given_share(objective.achieved)} of the rate", errors])
+
+
+def sides_of(knee: Knee) -> str:
+    """Return which side of a knee that was not found is not known."""
+    low, high = (write.rate(rps) if write.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
+    if low and high:
+        return f"met up to {low} and missed from {high} on, with no knee between"
+    if low:
+        return f"met at {low}; the steps above do not bound the knee"
+    return f"missed at {high}; the steps below do not bound the knee" if high else "neither met nor missed often enough"
+
+
+def base_words(base: Base) -> str:
+    """Return what the rates of a ladder are shares of; a search that found no knee leaves a bound of it."""
+    if base.what != KNEE or (base.knee is not None and base.knee.kind == Kind.FOUND):
+        return base.what
+    return f"{'estimate' if base.estimated else 'bound'} of the knee"
+
+
+def missed_words(point: Point) -> str:
+    """Return why a rate was missed, or was not measured; empty where it was met."""
+    if point.why_not or point.outcome == StepOutcome.MET:
+        return point.why_not
+    late = ["the generator did not keep up"] if point.outcome == StepOutcome.GENERATOR else []
+    shares = (ACHIEVED, ERRORS)
+    parts = [(part.part, write.percent if part.part in shares else write.latency, part.value) for part in point.missed]
+    return write.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
+
+
+def support_words(ladder: Ladder, knee: Knee) -> str:
+    """Return what confirms a knee, else what bounds it."""
+    if knee.confirmed:
+        step = next((step for step in (*ladder.steps, *ladder.beside) if step.name == knee.confirmed_by), None)
+        return f"confirmed for {write.seconds(step.record.duration_s if step else None)}"
+    if knee.limit == Limit.LONGER_STEP:
+        return "a longer step missed"
+    if knee.limit == Limit.CLOSED_LOOP:
+        reached = f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
+        return f"{reached}, before JIT compilation was done" if ladder.compiling else reached
+    return "not confirmed"
 
 
 def title(ladder: Ladder) -> str:
     """Return the result."""
-    answer = ladder.answer
-    if answer is None:
+    knee = ladder.knee
+    if knee is None:
         if not any(point.counts for point in ladder.points):
             return f"{ladder.title}: nothing is known, the generator was late or the loads failed"
         met, missed = ladder.outcomes
@@ -44,13 +90,14 @@ def title(ladder: Ladder) -> str:
         if met and missed and missed[0] < met[-1]:
             return f"{ladder.title}: {verb} {len(met)} of {len(met) + len(missed)} rates, not {tables.rate(missed[0])}"
         return f"{ladder.title}: {verb} {tables.rate(met[-1]) if met else 'none of the rates'}"
-    if answer.kind == Kind.FOUND:
-        return f"{ladder.title}: knee at {rate_interval(answer)}"
-    if answer.late:
-        return f"{ladder.title}: knee {rate_interval(answer)}, further up the generator was late"
-    if answer.kind == Kind.ABOVE:
-        return f"{ladder.title}: no knee up to {tables.rate(answer.low_rps)}"
-    return f"{ladder.title}: no knee found, {climbing.bounds_of(answer)}"
+    if knee.late:
+        return f"{ladder.title}: knee {rate_interval(knee)}, further up the generator was late"
+    if knee.kind == Kind.ABOVE:
+        return f"{ladder.title}: no knee up to {tables.rate(knee.low_rps)}"
+    if not knee.known:
+        return f"{ladder.title}: no knee found, {sides_of(knee)}"
+    at = "knee at" if knee.kind == Kind.FOUND else "knee"
+    return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
 
 def data(ladder: Ladder) -> pd.DataFrame:
@@ -63,8 +110,8 @@ def data(ladder: Ladder) -> pd.DataFrame:
     ]  # fmt: skip
     rows = [
         (
-            point.step.name, point.rps, point.rps * point.rate_step.achieved, point.outcome.value, point.met.late,
-            "; ".join(point.met.missed), point.samples, point.rate_step.stalled,
+            point.step.name, point.rps, point.rps * point.rate_step.achieved, point.outcome.value, point.late,
+            missed_words(point), point.samples, point.rate_step.stalled,
             *(_resolved(point, level, level in asked_for) for level in levels.values()),
         )
         for point in ladder.points
@@ -87,7 +134,7 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     rows = data(found)
-    judged = [point.met for point in found.points]
+    judged = found.points
     there = _published_rows(published)
     rates = [*rows["offered_rps"], *there["rate_rps"]]
     _latencies(above, found, rows, judged, there, floor)
@@ -98,7 +145,7 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
             axes.set_xscale("log")
         spare = (high / low) ** 0.06 if high / low > WIDE else 0
         axes.set_xlim(low / spare if spare else 0, high * spare if spare else high * 1.08)
-        _knee(axes, found.answer, axes is above)
+        _knee(axes, found.knee, axes is above)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: _minor(value, high / low)))
     below.set_xlabel("offered rate (requests per second)")
@@ -115,9 +162,9 @@ def _minor(value: float, spread: float) -> str:
     return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
 
 
-def _of_outcome(judged: Sequence[Met], outcome: Outcome) -> npt.NDArray[np.bool_]:
+def _of_outcome(judged: Sequence[Point], outcome: StepOutcome) -> npt.NDArray[np.bool_]:
     """Mark the steps that ended so."""
-    return np.array([each.outcome == outcome for each in judged])
+    return np.array([point.outcome == outcome for point in judged])
 
 
 def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
@@ -134,10 +181,12 @@ def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
 
 
 def _latencies(
-    axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met], there: pd.DataFrame, floor: Step | None
+    axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Point], there: pd.DataFrame, floor: Step | None
 ) -> None:
-    met, late, still = (_of_outcome(judged, outcome) for outcome in (Outcome.MET, Outcome.GENERATOR, Outcome.STALLED))
-    bounds = np.array([each.late for each in judged])
+    met, late, still = (
+        _of_outcome(judged, outcome) for outcome in (StepOutcome.MET, StepOutcome.GENERATOR, StepOutcome.STALLED)
+    )
+    bounds = np.array([point.late for point in judged])
     x, seen = rows["offered_rps"].to_numpy(float), reach(floor)
     for level, colour, marker in LEVELS:
         name = f"p{level * 100:g}"
@@ -196,10 +245,10 @@ def _latencies(
     axes.set_ylabel("response time (log)")
 
 
-def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met]) -> None:
+def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Point]) -> None:
     share = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
-    late, still = (_of_outcome(judged, outcome) for outcome in (Outcome.GENERATOR, Outcome.STALLED))
+    late, still = (_of_outcome(judged, outcome) for outcome in (StepOutcome.GENERATOR, StepOutcome.STALLED))
     for chosen, colour, marker, name in (
         (~late & ~still, style.INK, "o", "achieved"), (still, style.QUIET, "+", "undecided"),
         (late, style.QUIET, "x", "generator late"),
@@ -214,25 +263,36 @@ def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Me
     axes.set_ylabel("achieved")
 
 
-def _knee(axes: Axes, answer: Answer | None, legend: bool) -> None:
-    if answer is None:
+def _knee(axes: Axes, knee: Knee | None, legend: bool) -> None:
+    if knee is None:
         return
-    if answer.kind == Kind.FOUND:
+    if knee.kind == Kind.FOUND:
         label = "knee, 95 % interval" if legend else None
-        axes.axvspan(answer.low_rps, answer.high_rps, color=style.ORANGE, alpha=0.3, linewidth=0, label=label)
-        axes.axvline(answer.rps, color=style.ORANGE, linewidth=1.4)
-    if math.isfinite(answer.ceiling_rps):
+        axes.axvspan(knee.low_rps, knee.high_rps, color=style.ORANGE, alpha=0.3, linewidth=0, label=label)
+        axes.axvline(knee.rps, color=style.ORANGE, linewidth=1.4)
+    if math.isfinite(knee.ceiling_rps):
         label = "beyond the generator" if legend else None
-        right = max(axes.get_xlim()[1], answer.ceiling_rps)
-        axes.axvspan(answer.ceiling_rps, right, facecolor="none", edgecolor=style.GRID, hatch="///", label=label)
+        right = max(axes.get_xlim()[1], knee.ceiling_rps)
+        axes.axvspan(knee.ceiling_rps, right, facecolor="none", edgecolor=style.GRID, hatch="///", label=label)
 
 
-HEAD = ("", "knee (95 %)", "interval (wanted)", "missed just above", "probes judged", "generator", "fixed rates")
+HEAD = (
+    "",
+    "knee (95 %)",
+    "confirmed or bounded",
+    "interval (wanted)",
+    "missed just above",
+    "probes judged",
+    "generator",
+    "fixed rates",
+)
 NOTE = (
-    "Interval: its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, "
-    "and how many of them. Where the generator was late and the objective was met all the same, the latencies are "
-    "upper bounds; where it was missed, the probe says nothing, and a knee is known from below only. "
-    "Fixed rates: the rate steps offered besides a search."
+    "A knee is confirmed by a step of ten seconds or more (smoke: a tenth) that met the objective. Interval: its "
+    "width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how many "
+    "of them. Where the generator was late and the objective was met all the same, the latencies are upper bounds; "
+    "where it was missed, the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps "
+    "offered besides a search; those of no search are met where 99 % of the rate has a response and at most 0.1 % of "
+    "the responses fail."
 )
 
 
@@ -268,14 +328,17 @@ def _caption(found: Sequence[Ladder]) -> str:
     over = {ladder.steps[0].record.connections for ladder in found}
     if len(over) == 1:
         text += f" on {write.connections(over.pop())}"
-    objectives = dict.fromkeys(asked(ladder.objective) for ladder in found if ladder.objective)
-    return f"{text}; objective: {next(iter(objectives))}" if len(objectives) == 1 else text
+    searched = [ladder for ladder in found if ladder.search is not None]
+    objectives = {ladder.judged_by for ladder in searched or found}
+    what = "objective of the searches" if searched else "objective"
+    return f"{text}; {what}: {objective_words(objectives.pop())}" if len(objectives) == 1 else text
 
 
 def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
         _knee_cell(ladder),
+        support_words(ladder, ladder.knee) if ladder.knee and ladder.knee.known else tables.NONE,
         _width(ladder),
         _missed(ladder),
         _judging(ladder),
@@ -287,37 +350,30 @@ def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
 def _fixed(ladder: Ladder) -> tuple[str, ...]:
     name = Linked(facts.title(ladder.steps[0]), ladder.anchor)
     none = tables.NONE
-    return (name, none, none, none, _judging(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
+    return (name, none, none, none, none, _judging(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
 
 
 def _knee_cell(ladder: Ladder) -> str:
-    answer = ladder.answer
-    if answer is None or answer.kind == Kind.FAILED:
+    knee = ladder.knee
+    if knee is None or knee.kind == Kind.FAILED:
         return "not measured"
-    if answer.known_below:
-        return rate_interval(answer)
-    if answer.kind == Kind.BELOW:
-        return f"below {tables.rate(answer.high_rps)}"
-    return f"not found: {climbing.bounds_of(answer)}"
+    return rate_interval(knee) if knee.known else f"not found: {sides_of(knee)}"
 
 
 def _width(ladder: Ladder) -> str:
-    answer, search = ladder.answer, ladder.search
-    if answer is None or search is None or answer.kind != Kind.FOUND:
+    knee, search = ladder.knee, ladder.search
+    if knee is None or search is None or knee.kind != Kind.FOUND:
         return tables.NONE
-    return f"{tables.share(answer.width)} ({write.given_share(search.precision)})"
+    return f"{tables.share(knee.width)} ({write.given_share(search.precision)})"
 
 
 def _missed(ladder: Ladder) -> str:
-    kinds, near, _ = climbing.missed_above(ladder, ladder.answer) if ladder.answer else (Counter[str](), 0, ())
-    if not near:
-        return tables.NONE
+    kinds, near = missed_above(ladder)
+    names = {kind: {ACHIEVED: "the rate", ERRORS: "the limit of errors"}.get(kind, kind) for kind in kinds}
     if near == 1:
-        return ", ".join(map(climbing.part_of, kinds))
-    parts = (
-        f"{climbing.part_of(kind)} in {tables.count(n)} of {tables.count(near)}" for kind, n in kinds.most_common()
-    )
-    return ", ".join(parts)
+        return ", ".join(names.values())
+    parts = (f"{names[kind]} in {tables.count(count)} of {tables.count(near)}" for kind, count in kinds.most_common())
+    return ", ".join(parts) or tables.NONE
 
 
 def _judging(ladder: Ladder) -> str:
@@ -326,8 +382,8 @@ def _judging(ladder: Ladder) -> str:
 
 
 def _generator(ladder: Ladder) -> str:
-    bounds = sum(point.met.late for point in ladder.points)
-    silent = [point.rps for point in ladder.points if point.outcome == Outcome.GENERATOR]
+    bounds = sum(point.late for point in ladder.points)
+    silent = [point.rps for point in ladder.points if point.outcome == StepOutcome.GENERATOR]
     parts = [f"late in {tables.count(bounds)} that met it"] if bounds else []
     if silent:
         parts.append(f"late in {tables.count(len(silent))} that missed it, from {tables.rate(min(silent))} on")
@@ -359,81 +415,21 @@ def ladder_section(run: Run) -> Section | None:
     found = ladders(run)
     if not found:
         return None
-    searched = [each for each in found if each.search is not None]
+    searched = [ladder for ladder in found if ladder.search is not None]
     alone = (searched or found) if not knees(run) else []  # knees side by side are drawn once, together
     return Section(
         ANCHOR,
         "The knee" if searched else "The ladder",
         figures=tuple(
-            _figure(each, instrument.nearest_floor(run.steps, each.steps[0])) for each in alone[:MOST_IN_ANSWER]
+            _figure(ladder, instrument.nearest_floor(run.steps, ladder.steps[0])) for ladder in alone[:MOST_DRAWN]
         ),
-        tables=(search_table(found, [knee.ladder.name for each in knees(run).values() for knee in each]),),
+        tables=(search_table(found, [knee.ladder.name for known in knees(run).values() for knee in known]),),
     )
 
 
 def _figure(found: Ladder, floor: Step | None) -> Shown:
     outputs = [output for _, output in of_setting(found)]
     return Shown(found.anchor, ladder(found, outputs, floor), data(found))
-
-
-KNEES_TEXT = "{search}. Bars are the estimates of the knees, lines their 95 % intervals."
-BOUNDS_TEXT = " A bar without a line is a lower bound: above it no step was missed that says something of the server."
-TOGETHER = "One search finds the knees of all {what}s under a load, by slices in random order, each on its own server"
-APART = "Each {what} has its own search for the knee, on a server of its own"
-
-
-def knee_data(found: Sequence[Knee]) -> pd.DataFrame:
-    """Return a row a setting: `setting`, `rps`, `low_rps`, `high_rps`, `probes`."""
-    rows = [(k.name, k.answer.rps, k.answer.low_rps, k.answer.high_rps, len(k.ladder.points)) for k in found]
-    return pd.DataFrame(rows, columns=["setting", "rps", "low_rps", "high_rps", "probes"])
-
-
-def knee_picture(run: Run, workload: str, found: Sequence[Knee]) -> style.Picture:
-    """Draw the knees of one workload, one bar a setting, in the order in which they were measured.
-
-    The heading says who is ahead by the ratios of the knees, as the claims do: intervals that overlap don't decide it.
-    A server that stores nothing is no store, so it is not in the race, nor is one whose knee is known from below only.
-    """
-    stores = [knee for knee in found if knee.ladder.steps[0].subject != CEILING]
-    late = [knee for knee in stores or found if knee.answer.from_below]
-    racing = [knee for knee in stores or found if not knee.answer.from_below]
-    parts = [f"{style.plain(knee.name, 24)} {rate_interval(knee.answer)}" for knee in late]
-    if racing:
-        best = max(racing, key=lambda knee: knee.answer.rps)
-        ratios = {knee.name: climbing.between(run, knee.ladder, best.ladder) for knee in racing if knee is not best}
-        near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
-        of = (" of the others" if late else " of the stores") if len(found) > len(racing) else ""
-        parts.append(f"{style.plain(best.name, 24)} has the highest knee{of}, {rounded_rate(best.answer.rps)}")
-        parts += [f"inconclusive against it: {write.listed(near)}"] if near else []
-    heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
-    series = [("knee, 95 % interval", style.BLUE, [knee.least_rps for knee in found])]
-    ends = [(knee.least_rps if knee.answer.from_below else knee.answer.low_rps, knee.answer.high_rps) for knee in found]
-    said = {knee.least_rps: rate_interval(knee.answer) for knee in found}
-    names = [knee.name for knee in found]
-    return style.bars(
-        names, series, lambda rps: said.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends
-    )
-
-
-def knees_of(steps: Sequence[Step], run: Run) -> style.Picture:
-    """Draw the knees that these loads of a run show, of a search over several servers."""
-    found = [(each, each.answer) for each in climbing.ladders_of(steps)]
-    known = [Knee(each, answer) for each, answer in found if answer is not None and answer.known_below]
-    return knee_picture(run, steps[0].workload, known) if known else style.empty("no knee was found")
-
-
-def knee_sections(run: Run) -> Iterator[Section]:
-    """Yield the knees of a run's settings, side by side; none for a run of one setting."""
-    found = knees(run)
-    if not found:
-        return
-    figures = [Shown(anchor(work), knee_picture(run, work, each), knee_data(each)) for work, each in found.items()]
-    engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
-    heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
-    paired = all(searched_together(each[0].ladder, knee.ladder) for each in found.values() for knee in each)
-    text = KNEES_TEXT.format(search=(TOGETHER if paired else APART).format(what=what))
-    text += BOUNDS_TEXT if any(knee.answer.from_below for each in found.values() for knee in each) else ""
-    yield Section("knees", heading, text=text, figures=tuple(figures))
 
 
 LATE = "generator late"
@@ -459,7 +455,7 @@ def against_published(ladder: Ladder) -> Table | None:
     shown = [cells for alone, cells in rows if not alone]
     shown += [cells for alone, cells in rows if alone][-MOST_NOT_OFFERED:]
     there = ("published achieved", "published p50 or mean", "published p99")
-    here = (f"of the {ladder.base.named} here", "achieved here", "p50 here", "p99 here")
+    here = (f"of the {base_words(ladder.base)} here", "achieved here", "p50 here", "p99 here")
     note = (
         "A dash: not published, or not offered here, because it lies too far beyond the knee on this machine, or "
         "because this size has no time for it."

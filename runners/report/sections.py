@@ -11,7 +11,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from runners.analysis import facts, instrument, latency_spikes
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import signed
+from runners.analysis.knee import rate_interval
+from runners.analysis.quantities import changed
 from runners.design.session import FAULT
 from runners.design.setting import CEILING
 from runners.readers import write
@@ -249,8 +250,8 @@ def store_table(found: Sequence[Store]) -> Table:
 def _gain(more: Bounded | None, store: Store, workload: str) -> str:
     if more is None:
         knee = store.knees.get(workload)
-        return tables.rate(float(f"{knee.answer.rps:.3g}")) if knee is not None else tables.NONE
-    return f"{signed(more.value)} ({signed(more.low)} to {signed(more.high)})"
+        return rate_interval(knee.knee) if knee is not None else tables.NONE
+    return changed(more.value, more.low, more.high)
 
 
 def store_sections(run: Run) -> Iterator[Section]:

@@ -12,8 +12,7 @@ from functools import singledispatch
 
 from runners.analysis import facts
 from runners.analysis.intervals import Direction
-from runners.analysis.knee import Answer as KneeAnswer
-from runners.analysis.knee import rate_interval
+from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.quantities import Row, absolute, changed, signed
 from runners.readers import write
 from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
@@ -118,15 +117,18 @@ def _(ratio: KneeRatio) -> str:
     text = f"{first} against {second}"
     if change is not None:
         text = f"knee {changed(change.value, change.low, change.high)}: {text}"
-    if ratio.contradicted_by:
-        rates = write.listed(write.rate(rate_rps) for rate_rps in ratio.contradicted_by)
-        text += f"; loads at {rates}, offered again, contradict these knees"
+    pairs = list(zip(ratio.names, ratio.knees, strict=True))
+    unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
+    text += f"; not confirmed by a longer step: {write.listed(unconfirmed)}" if unconfirmed else ""
+    for name, knee in pairs:
+        if write.known(knee.repeated_rps):
+            text += f"; repeated at {write.rate(knee.repeated_rps)}, below the interval of its search, {name} missed"
     return text
 
 
-def knee_words(knee: KneeAnswer) -> str:
+def knee_words(knee: Knee) -> str:
     """Return a knee with its interval, or what is known of it."""
-    return rate_interval(knee) if knee.known_below else "unknown"
+    return rate_interval(knee) if knee.known else "unknown"
 
 
 @words_of.register

@@ -16,10 +16,9 @@ import pandas as pd
 
 from runners.analysis import counts, facts, instrument, intervals
 from runners.analysis.comparison import Comparison
-from runners.analysis.knee import Outcome
+from runners.analysis.rate_steps import StepOutcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, steadiness
 from runners.analysis.validity import FOREIGN_LIMIT_CORES, STEAL_LIMIT, Aspect, may_quote, unusable
-from runners.claims.climbing import contradictions
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import EQUAL, PROFILED_RATE_STEP, RATE_STEP
 from runners.readers.run import Run, Step
@@ -60,7 +59,7 @@ class About(StrEnum):
     UTILISATION = "utilisation of the servers"
     CPU_GROUPS = "CPU groups of equal weight"
     CARRY_OVER = "carry-over from request to request"
-    PROBES = "probes of a search"
+    PROBES = "generator on time in the probes of ladders"
     KNEE_AGAIN = "rates offered again agree with the knee"
     FASTER = "no load faster than a server that does nothing"
     GENERATORS = "generators found"
@@ -324,21 +323,18 @@ def of_comparison(comparison: Comparison) -> Iterator[Check]:
 def _of_ladders(results: Results) -> Iterator[Check]:
     if not results.ladders:
         return
-    judged = [(ladder, point) for ladder in results.ladders for point in ladder.points]
-    silent = [ladder for ladder in results.ladders if not any(point.counts for point in ladder.points)]
-    late = [point for _, point in judged if point.outcome == Outcome.GENERATOR]
-    failed = [step.name for ladder in silent for step in ladder.steps]
-    failed += [point.step.name for point in late]
-    counted = Measure("probes that can be judged", len(judged) - len(late), Unit.COUNT).out_of(len(judged))
-    names = tuple(dict.fromkeys(failed))
-    yield Check(About.PROBES, not names, Consequence.BOUNDS, names, (counted,))
-    again = [ladder for ladder in results.ladders if ladder.base is not None and ladder.base.knee is not None]
-    if again:
-        bad = [(ladder, rates) for ladder in again if (rates := contradictions(ladder))]
-        titles = {ladder.title for ladder, _ in bad}
-        measures = tuple(Measure(ladder.title, rates[0], Unit.RATE_RPS) for ladder, rates in bad)
-        steps = tuple(step.name for ladder in results.ladders if ladder.title in titles for step in ladder.steps)
-        yield Check(About.KNEE_AGAIN, not bad, Consequence.NOTES, steps, measures)
+    judged = [point for ladder in results.ladders for point in ladder.points]
+    late = [point for point in judged if point.outcome == StepOutcome.GENERATOR]
+    counted = Measure("", len(late), Unit.COUNT).out_of(len(judged))
+    names = tuple(dict.fromkeys(point.step.name for point in late))
+    yield Check(About.PROBES, not late, Consequence.BOUNDS, names, (counted,))
+    searched = [ladder for ladder in results.ladders if ladder.search is not None and ladder.knee is not None]
+    if searched:
+        bounded = [(ladder, ladder.knee.repeated_rps) for ladder in searched if ladder.knee is not None]
+        bounded = [(ladder, rate_rps) for ladder, rate_rps in bounded if math.isfinite(rate_rps)]
+        measures = tuple(Measure(ladder.title, rate_rps, Unit.RATE_RPS) for ladder, rate_rps in bounded)
+        steps = tuple(step.name for ladder, _ in bounded for step in (*ladder.steps, *ladder.beside))
+        yield Check(About.KNEE_AGAIN, not bounded, Consequence.BOUNDS, steps, measures)
 
 
 def _generators(results: Results) -> Check | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Answer as KneeAnswer
-from runners.analysis.knee import pooled, ratio, refused_share
-from runners.claims import settings
-from runners.claims.climbing import Ladder, between, contradictions, with_rate_steps
+from runners.analysis.knee import Knee
+from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
-from runners.design.session import PROBE
+from runners.design.objective import ACHIEVED_ALONE
 from runners.readers.run import Run, Step
 from runners.results.answer import (
     ALL_PARTS,
@@ -28,6 +25,7 @@ from runners.results.answer import (
     first_of,
     verdict_of,
 )
+from runners.results.ladders import between, knees_anchor, overloaded, queue_length
 from runners.results.published import beyond_the_knee, keeps_its_rate, outputs_named, taken_at_rps
 
 if TYPE_CHECKING:
@@ -37,20 +35,18 @@ __all__ = ["KneeRatio", "beyond_the_knee", "knees_apart", "longer_queue", "publi
 
 #: By how much a closed loop may reach less than it could, as the machine varies.
 SPREAD = 0.1
+#: By how much less a longer queue has to refuse, as a share of all requests.
+REFUSED_MARGIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class KneeRatio:
-    """Two knees of one workload and their ratio, less one, with its interval; `change` is None where one is not known.
-
-    `contradicted_by`: rates that were offered again and do not agree with the knees, so that the verdict may be wrong.
-    """
+    """Two knees of one workload, and their ratio less one with its interval; None where a knee is not known."""
 
     workload: str
     names: tuple[str, str]
-    knees: tuple[KneeAnswer, KneeAnswer]
+    knees: tuple[Knee, Knee]
     change: Bounded | None
-    contradicted_by: tuple[float, ...] = ()
 
 
 def knees_apart(workload: str, of: str, against: str) -> Answering:
@@ -58,45 +54,29 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
 
     def answer(results: Results) -> Answer | None:
         first, second = (results.searched(workload, name) for name in (of, against))
-        if first is None or second is None or first.answer is None or second.answer is None:
+        if first is None or second is None or first.knee is None or second.knee is None:
             return None
         names = facts.engine_name(first.steps[0].subject), facts.engine_name(second.steps[0].subject)
-        knees = first.answer, second.answer
+        knees = first.knee, second.knee
         steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
         starts = min(first.starts, second.starts)
-        apart = between(results.run, first, second) if all(knee.known_below for knee in knees) else None
+        apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
         change = Bounded(apart.value - 1, apart.low - 1, apart.high - 1) if apart is not None else None
         verdict, needed = Verdict.INCONCLUSIVE, Needed.LONGER_SEARCH
-        contradicting: tuple[float, ...] = ()
         if change is not None and starts >= FEWEST_STARTS:
             verdict = verdict_of(change.low, change.high)
-            contradicting = _contradicting(results, verdict, first, second)
-            verdict = Verdict.INCONCLUSIVE if contradicting else verdict
         if starts < FEWEST_STARTS:
             needed = Needed.STARTS
-        elif any(knee.late for knee in knees) and not contradicting:
+        elif any(knee.late for knee in knees):
             needed = Needed.GENERATOR_CORES
         return Answer(
-            verdict, (KneeRatio(workload, names, knees, change, contradicting),), Basis.STARTS_OF_SEARCH, starts,
+            verdict, (KneeRatio(workload, names, knees, change),), Basis.STARTS_OF_SEARCH, starts,
             needed if verdict == Verdict.INCONCLUSIVE else None,
             FEWEST_STARTS if needed == Needed.STARTS and verdict == Verdict.INCONCLUSIVE else 0, steps,
-            settings.anchor(workload),
+            knees_anchor(workload),
         )  # fmt: skip
 
     return answer
-
-
-def _contradicting(results: Results, verdict: Verdict, of: Ladder, against: Ladder) -> tuple[float, ...]:
-    """Return the rates, offered again, that contradict the knees so that the verdict may be wrong.
-
-    They count as steps of one more start of their server: where the verdict is the same with them, none does.
-    """
-    pair = [ladder for ladder in results.ladders if ladder.title in (of.title, against.title)]
-    rates = tuple(rate_rps for ladder in pair for rate_rps in contradictions(ladder))
-    if verdict == Verdict.INCONCLUSIVE or not rates:
-        return ()
-    apart = ratio(*pooled([with_rate_steps(results.run, ladder) for ladder in (of, against)]))
-    return () if verdict_of(apart.low - 1, apart.high - 1) == verdict else rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +89,7 @@ class PublishedRate:
     workload: str
     published_rps: float
     closed_loop_rps: float
-    knee: KneeAnswer | None
+    knee: Knee | None
 
 
 def published_rates(results: Results) -> Answer | None:
@@ -120,17 +100,17 @@ def published_rates(results: Results) -> Answer | None:
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
         rates = [rate_rps for output in kept if (rate_rps := taken_at_rps(output) or output.offered_rps)]
-        if ladder.base is None or ladder.answer is None or not rates:
+        if ladder.base is None or ladder.knee is None or not rates:
             continue
         highest_rps, workload = max(rates), ladder.steps[0].workload
-        closed_rps = _in_closed_loop(results.run, ladder)
+        closed_rps = ladder.closed_loop_rps
         if closed_rps * (1 + SPREAD) < highest_rps:
             verdicts.append(Verdict.NO)
             parts.append(PublishedRate(workload, highest_rps, closed_rps, None))
-        elif ladder.answer.known_below:
-            verdicts.append(verdict_of(ladder.answer.low_rps - highest_rps, ladder.answer.high_rps - highest_rps))
-            late = late or ladder.answer.late
-            parts.append(PublishedRate(workload, highest_rps, closed_rps, ladder.answer))
+        elif ladder.knee.known:
+            verdicts.append(verdict_of(ladder.knee.low_rps - highest_rps, ladder.knee.high_rps - highest_rps))
+            late = late or ladder.knee.late
+            parts.append(PublishedRate(workload, highest_rps, closed_rps, ladder.knee))
         else:
             continue
         steps += [step.name for step in ladder.steps]
@@ -143,55 +123,48 @@ def published_rates(results: Results) -> Answer | None:
     return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed_here, steps=tuple(steps), figure=figure)
 
 
-def _in_closed_loop(run: Run, ladder: Ladder) -> float:
-    """Return what the ladder's load reached in closed loop, infinite where that is not known.
-
-    More can't be achieved over as many connections, as each of them waits for its response.
-    """
-    first = ladder.steps[0]
-    probes = run.find(kind=PROBE, subject=first.subject, workload=first.workload)
-    same = [step for step in probes if step.valid and step.record.connections == first.record.connections]
-    return max(map(facts.achieved_rps, same), default=math.inf)
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A pool under more than fits: the share of its requests that were refused, and whether its queue could fill."""
+    """A pool that was to be offered more than fits: the share of its requests that were refused.
+
+    `overloaded`: whether it was more than fits: some were refused, or the rate was not achieved.
+    """
 
     name: str
     step: Step = field(repr=False)
     queue_length: int
     connections: int
     share: float
+    overloaded: bool
 
     @property
-    def can_fill(self) -> bool:
-        """Whether more connections than places wait, each with one request at a time."""
-        return self.connections > self.queue_length
+    def filled(self) -> bool:
+        """Whether its queue was filled: more connections than places wait, each with one request at a time."""
+        return self.overloaded and self.connections > self.queue_length
 
 
 def refusals(run: Run) -> list[Refused]:
     """Return the pools that were offered more than fits, shortest queue first."""
-    pairs = sorted(settings.overloaded(run), key=lambda pair: settings.queue_length(pair[1]))
+    pairs = sorted(overloaded(run), key=lambda pair: queue_length(pair[1]))
     return [
         Refused(
-            facts.engine_name(high.subject), high, settings.queue_length(high), high.record.connections or 0,
-            refused_share(high),
+            facts.engine_name(high.subject), high, queue_length(high), high.record.connections or 0,
+            refused_share(high), points(high, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED,
         )
         for _, high in pairs
     ]  # fmt: skip
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse less of what does not fit? Only queues that can fill say anything of it."""
+    """Answer: does a longer queue refuse less of what does not fit? Only queues that were filled tell."""
     pools: Sequence[Refused] = refusals(results.run)
     if len(pools) < 2:
         return None
-    filled = [pool for pool in pools if pool.can_fill]
+    filled = [pool for pool in pools if pool.filled]
     evidence = tuple(Measure(f"refused by {pool.name}", pool.share, Unit.SHARE) for pool in filled)
     steps = tuple(pool.step.name for pool in filled)
     figure = f"ladder-{pools[0].step.record.ladder.name}" if pools[0].step.record.ladder else None
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.LARGER_SIZE, figure=figure)
-    verdict = Verdict.YES if filled[-1].share < filled[0].share else Verdict.NO
+    verdict = Verdict.YES if filled[-1].share < filled[0].share - REFUSED_MARGIN else Verdict.NO
     return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded, expected_hits
 from runners.audit.rules.timing import fitted_line
-from runners.claims.climbing import Ladder
 from runners.errors import ReadError
 from runners.readers.output import Output
 from runners.readers.published import published_outputs
 from runners.readers.run import Step
 from runners.results.answer import Answer, Answering, Basis, Bound, Measure, Unit, Verdict
+from runners.results.ladders import Ladder
 
 if TYPE_CHECKING:
     from runners.results.results import Results

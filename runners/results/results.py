@@ -11,10 +11,10 @@ from runners.analysis.comparison import Comparison
 from runners.analysis.instrument import Floor, Stall
 from runners.analysis.interleaved import comparisons
 from runners.analysis.loops import Loop
-from runners.claims.climbing import Ladder, ladders
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.results.faults import Outage, outages
+from runners.results.ladders import Ladder, ladders
 from runners.results.stores import Store, stores
 from runners.results.trends import Trend, trends_of
 
@@ -85,7 +85,7 @@ class Results:
         for ladder in self.ladders:
             first = ladder.steps[0]
             named = subject in (first.subject, facts.engine_name(first.subject))
-            if named and first.workload == workload and ladder.search is not None and ladder.answer is not None:
+            if named and first.workload == workload and ladder.search is not None and ladder.knee is not None:
                 return ladder
         return None
 

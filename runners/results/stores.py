@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.claims import climbing
-from runners.claims.settings import Knee, knees
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import REFERENCE_STORE
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Answering, Basis, Measure, Unit, Verdict
+from runners.results.ladders import SearchedKnee, between, knees
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -35,7 +34,7 @@ class Store:
     subject: str
     fill: Step
     steps: tuple[Step, ...]
-    knees: Mapping[str, Knee]
+    knees: Mapping[str, SearchedKnee]
 
     @property
     def name(self) -> str:
@@ -114,7 +113,7 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
     """Return how far a store's knee lies above another's, as a share with its interval; None without both."""
     if workload not in store.knees or workload not in against.knees or store.subject == against.subject:
         return None
-    apart = climbing.between(store.run, store.knees[workload].ladder, against.knees[workload].ladder)
+    apart = between(store.run, store.knees[workload].ladder, against.knees[workload].ladder)
     return None if apart is None else Bounded(apart.value - 1, apart.low - 1, apart.high - 1)
 
 

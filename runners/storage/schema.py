@@ -165,11 +165,12 @@ class SweepRecord(Struct, frozen=True):
 
 
 class SearchRecord(Struct, frozen=True):
-    """The limits of a knee search."""
+    """The limits of a knee search. `confirm_s`: seconds of the steps that confirm it, 0 of a search without any."""
 
     low_rps: float = 100.0
     high_rps: float = 1_000_000.0
     precision: float = 0.05
+    confirm_s: float = 0.0
 
 
 class LadderBase(Struct, frozen=True):

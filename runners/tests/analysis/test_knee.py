@@ -12,22 +12,18 @@ from hypothesis import strategies as st
 from scipy.stats import binom, t
 
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import (
-    FREEDOM,
-    Curve,
-    Kind,
-    Outcome,
-    RateStep,
-    _student,
-    _student_below,
-    curve,
-    estimate,
-    next_rates,
-    pooled,
-    ratio,
-)
+from runners.analysis.knee import Aim, Kind, Limit, Search, estimate, next_longer_rps, next_rates
+from runners.analysis.knee_curve import FREEDOM, Curve, curve, pooled, ratio, student, student_below
+from runners.analysis.rate_steps import ERRORS, RateStep, StepOutcome
 from runners.design.objective import Objective
-from runners.tests.fixtures.queue_model import simulated_search, simulated_step, started_search, true_knee_rps
+from runners.tests.fixtures.queue_model import (
+    CAPACITY_RPS,
+    confirmed_search,
+    simulated_search,
+    simulated_step,
+    started_search,
+    true_knee_rps,
+)
 
 OBJECTIVE = Objective()
 
@@ -106,13 +102,13 @@ def test_a_knee_beyond_the_rates_that_were_offered_has_an_open_side() -> None:
 
 def test_a_step_that_was_disturbed_is_judged_by_both_of_its_bounds() -> None:
     stalled = short(1000, 15.0, 1.0, 0.012)  # for 6 ms
-    assert stalled.outcome(OBJECTIVE) == Outcome.STALLED
-    assert short(1000, 9.9, 1.0, 0.2).outcome(OBJECTIVE) == Outcome.MET, "what is met all the same is met"
-    assert short(1000, 16.1, 1.0, 0.012).outcome(OBJECTIVE) == Outcome.MISSED
-    assert short(1000, 5.0, 0.98, 0.012).outcome(OBJECTIVE) == Outcome.STALLED
+    assert stalled.outcome(OBJECTIVE) == StepOutcome.STALLED
+    assert short(1000, 9.9, 1.0, 0.2).outcome(OBJECTIVE) == StepOutcome.MET, "what is met all the same is met"
+    assert short(1000, 16.1, 1.0, 0.012).outcome(OBJECTIVE) == StepOutcome.MISSED
+    assert short(1000, 5.0, 0.98, 0.012).outcome(OBJECTIVE) == StepOutcome.STALLED
     late = replace(short(1000, 15.0, 1.0, 0.0), least_us=((0.99, 9_000.0),), achieved_most=1.0)
-    assert late.outcome(OBJECTIVE) == Outcome.GENERATOR and late.as_read.outcome(OBJECTIVE) == Outcome.MISSED
-    assert replace(late, least_us=((0.99, 10_500.0),)).outcome(OBJECTIVE) == Outcome.MISSED
+    assert late.outcome(OBJECTIVE) == StepOutcome.GENERATOR and late.as_read.outcome(OBJECTIVE) == StepOutcome.MISSED
+    assert replace(late, least_us=((0.99, 10_500.0),)).outcome(OBJECTIVE) == StepOutcome.MISSED
     assert estimate([stalled, late], OBJECTIVE).kind == Kind.FAILED
 
 
@@ -135,17 +131,18 @@ def test_what_disturbed_a_step_never_made_it_better(
 
 def test_student_s_t_is_that_of_scipy() -> None:
     values = np.array([-math.inf, -30.0, -2.0, -0.1, 0.0, 0.3, 4.0, math.inf])
-    assert _student_below(values) == pytest.approx(t.cdf(values, FREEDOM), abs=1e-12)
-    assert _student(values[1:-1]) == pytest.approx(t.pdf(values[1:-1], FREEDOM))
+    assert student_below(values) == pytest.approx(t.cdf(values, FREEDOM), abs=1e-12)
+    assert student(values[1:-1]) == pytest.approx(t.pdf(values[1:-1], FREEDOM))
 
 
 def test_a_step_that_fell_short_of_its_rate_or_lost_requests_misses_though_its_p99_is_low() -> None:
     assert step(1000, 500, achieved=0.97).excess(OBJECTIVE) > 1
     assert step(1000, 500, achieved=0.995).excess(OBJECTIVE) < 0
     assert step(1000, math.inf).excess(OBJECTIVE) == step(1000, 500, achieved=0.0).excess(OBJECTIVE) == 3
-    assert step(1000, 500, lost=0.001).missed(OBJECTIVE) == ["errors"]
+    assert [part.part for part in step(1000, 500, lost=0.001).missed(OBJECTIVE)] == [ERRORS]
     assert step(1000, 500, lost=0.001).excess(OBJECTIVE) == 3
-    assert step(1000, 50_000, achieved=0.9).missed(OBJECTIVE) == ["achieved", "p99"]
+    missed = step(1000, 50_000, achieved=0.9).missed(OBJECTIVE)
+    assert [(part.part, part.value) for part in missed] == [("achieved", 0.9), ("p99", 50_000)]
 
 
 def test_the_rates_of_a_batch_lie_where_the_knee_may_lie() -> None:
@@ -216,3 +213,84 @@ def test_the_ratio_of_a_knee_to_itself_holds_one_and_to_a_faster_server_s_holds_
     same, faster = ratio(found, found), ratio(Curve(found.places + math.log(1.5), found.joint), found)
     assert same.low < 1 < same.high and faster.value == pytest.approx(1.5, rel=0.01)
     assert faster.low / same.low == pytest.approx(1.5) and faster.low > 1.2
+
+
+def long_step(rps: float, p99_ms: float, name: str = "long", length_s: float = 10.0) -> RateStep:
+    return RateStep(rps, ((0.99, 1_000 * p99_ms),), length_s=length_s, name=name)
+
+
+SHORT = tuple(simulated_search(1, 0.0, 0.0, OBJECTIVE))
+
+
+def test_the_knee_is_the_highest_rate_that_a_long_step_met_below_all_that_missed() -> None:
+    steps = (*SHORT, long_step(2_500, 3, "met"), long_step(2_900, 40, "missed"))
+    knee = Search(Aim(OBJECTIVE), steps).knee
+    assert estimate(SHORT, OBJECTIVE).low_rps > 2_900, "what half a second shows is too high"
+    assert (knee.kind, knee.rps, knee.confirmed_by, knee.refuted_by) == (Kind.FOUND, 2_500, "met", "missed")
+    assert 2_350 < knee.low_rps <= 2_500 and 2_700 < knee.high_rps < 3_100 and knee.limit == Limit.LONGER_STEP
+    again = Search(Aim(OBJECTIVE), (*steps, long_step(3_200, 3, "spoilt"))).knee
+    assert again.rps == 2_500, "one that met above a rate that was missed confirms nothing"
+
+
+def test_a_step_shorter_than_is_asked_refutes_and_does_not_confirm() -> None:
+    beside = (long_step(2_000, 3, "met", 1.2), long_step(2_900, 40, "missed", 1.2))
+    knee = Search(Aim(OBJECTIVE), SHORT, beside).knee
+    assert not knee.confirmed and knee.refuted_by == "missed"
+    assert knee.kind == Kind.BELOW and knee.high_rps == knee.repeated_rps == 2_900 and math.isnan(knee.rps)
+    confirmed = Search(Aim(OBJECTIVE), (*SHORT, long_step(2_500, 3, "met")), beside).knee
+    assert confirmed.kind == Kind.FOUND and confirmed.rps == 2_500 and confirmed.repeated_rps == 2_900
+
+
+def test_a_closed_loop_over_the_same_connections_bounds_the_knee() -> None:
+    short = estimate(SHORT, OBJECTIVE)
+    within = Search(Aim(OBJECTIVE), SHORT, closed_loop_rps=1.5 * short.high_rps).knee
+    assert within.rps == pytest.approx(short.rps, rel=0.02) and within.limit == Limit.SHORT_STEPS
+    cut = Search(Aim(OBJECTIVE), SHORT, closed_loop_rps=short.rps).knee
+    assert cut.kind == Kind.FOUND and cut.rps <= cut.high_rps == short.rps and cut.limit == Limit.CLOSED_LOOP
+    far = Search(Aim(OBJECTIVE), SHORT, closed_loop_rps=0.5 * short.rps).knee
+    assert far.kind == Kind.BELOW and far.high_rps == 0.5 * short.rps
+
+
+def test_no_knee_is_higher_than_every_rate_that_met() -> None:
+    steps = [step(rps, 2_000) for rps in np.geomspace(500, 900, 8)] + [step(rps, 90_000) for rps in (1_500, 1_600)]
+    met_rps = max(rate_step.rps for rate_step in steps if rate_step.outcome(OBJECTIVE) == StepOutcome.MET)
+    assert estimate(steps, OBJECTIVE).rps > met_rps >= Search(Aim(OBJECTIVE), tuple(steps)).knee.rps
+
+
+def test_longer_steps_go_below_the_knee_then_above_it_and_lower_after_one_that_missed() -> None:
+    known = Search(Aim(OBJECTIVE, precision=0.1), SHORT, closed_loop_rps=9_000)
+    first = next_longer_rps(known)
+    assert first is not None and 0.85 * known.estimate.rps < first < known.estimate.rps
+    met = replace(known, steps=(*SHORT, long_step(first, 3)))
+    above = next_longer_rps(met, [(first, StepOutcome.MET)])
+    assert above is not None and known.estimate.rps < above < 1.2 * known.estimate.rps
+    missed = replace(known, steps=(*SHORT, long_step(first, 50)))
+    lower = next_longer_rps(missed, [(first, StepOutcome.MISSED)])
+    assert lower is not None and 0.7 * first < lower < 0.9 * first
+    assert next_longer_rps(known, [(first, StepOutcome.STALLED)]) == first, "once more"
+    twice = next_longer_rps(known, [(first, StepOutcome.STALLED)] * 2)
+    assert twice is not None and twice < first
+    assert next_longer_rps(replace(met, closed_loop_rps=1.02 * first), [(first, StepOutcome.MET)]) is None
+
+
+@pytest.mark.parametrize(
+    ("share", "bursts_a_second", "count"),
+    [
+        (0.7, 0.0, 2),
+        *(
+            pytest.param(share, bursts, 40, marks=pytest.mark.long)
+            for share in (1.0, 0.7, 0.4)
+            for bursts in (0.0, 0.4)
+        ),
+    ],
+)
+def test_a_server_that_sustains_less_than_short_steps_show_is_known_by_what_it_sustains(
+    share: float, bursts_a_second: float, count: int
+) -> None:
+    truth_rps = true_knee_rps(OBJECTIVE, OBJECTIVE.sustained_s, share * CAPACITY_RPS)
+    spread = 0.03 if bursts_a_second else 0.0
+    knees = [confirmed_search(seed, bursts_a_second, spread, share, 8, OBJECTIVE).knee for seed in range(count)]
+    found = [Bounded(knee.rps, knee.low_rps, knee.high_rps) for knee in knees if knee.kind == Kind.FOUND]
+    wanted = int(binom.ppf(0.002, count, 0.95))
+    assert held(truth_rps, found) >= wanted and sum(knee.confirmed for knee in knees) >= wanted
+    assert max(knee.rps for knee in knees) <= 1.05 * truth_rps

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.knee import Answer, Kind, RateStep
+from runners.analysis.knee import Kind, Knee
+from runners.analysis.rate_steps import RateStep
 from runners.bench import fixture as fixtures
 from runners.bench import knee as overload
 from runners.bench.fixture import NoFigure, Result, Row, fixture
@@ -57,8 +58,8 @@ def silent(_line: str) -> None:
     """Nobody listens."""
 
 
-FOUND = Answer(Kind.FOUND, 850.0, 840.0, 860.0, True)
-NONE = Answer(Kind.ABOVE, math.nan, 1300.0, math.nan, True)
+FOUND = Knee(Kind.FOUND, 850.0, 840.0, 860.0, True)
+NONE = Knee(Kind.ABOVE, math.nan, 1300.0, math.nan, True)
 
 
 @pytest.mark.parametrize(("lost", "met"), [(0.0, True), (0.009, True), (0.02, False), (1.0, False)])

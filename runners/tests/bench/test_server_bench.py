@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from runners.analysis.knee import Answer, Kind
+from runners.analysis.knee import Kind, Knee
 from runners.bench import fixture, knee, server
 from runners.bench.fixture import NoFigure, Row
-from runners.bench.knee import Searched
 from runners.bench.server import Comparison, Loaded
 from runners.toolchain.tools import Jdk
 
@@ -102,12 +101,12 @@ def test_every_kind_of_failure_counts() -> None:
     assert server.failures({"errors": {"connect": 1, "status": 2, "timeout": 0}}) == 3
 
 
-def found(rps: float) -> Searched:
-    return Searched((), Answer(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True))
+def found(rps: float) -> Knee:
+    return Knee(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True)
 
 
 def test_knees_are_compared_over_the_rounds_that_found_both() -> None:
-    lost = Searched((), Answer(Kind.OPEN, math.nan, math.nan, math.nan))
+    lost = Knee(Kind.OPEN, math.nan, math.nan, math.nan)
     rounds = [{"cluster": found(600.0), "single": found(1000.0)}, {"cluster": lost, "single": found(1000.0)}]
     compared = knee.row("knee", rounds, "cluster", "single", 0.45)
     assert isinstance(compared, Row) and compared.ours == (600.0,) and compared.met

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from runners.analysis.knee import Answer, Kind
+from runners.analysis.knee import Kind, Knee
 from runners.bench.fixture import NoFigure, Row
-from runners.bench.knee import Searched
 from runners.bench.store import http_durations_s, http_rows
 
 
@@ -19,8 +18,8 @@ def result(achieved_rps: float) -> dict[str, Any]:
     return {"achieved_rps": achieved_rps}
 
 
-def found(rps: float) -> Searched:
-    return Searched((), Answer(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True))
+def found(rps: float) -> Knee:
+    return Knee(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True)
 
 
 def test_knees_are_compared_round_by_round() -> None:
@@ -47,9 +46,9 @@ def test_knees_are_compared_round_by_round() -> None:
 
 
 def test_a_round_without_both_knees_does_not_count_and_is_reported() -> None:
-    lost = Searched((), Answer(Kind.BELOW, math.nan, math.nan, 1_000.0))
+    lost = Knee(Kind.BELOW, math.nan, math.nan, 1_000.0)
 
-    def seek(names: Sequence[str], seed: int) -> dict[str, Searched]:
+    def seek(names: Sequence[str], seed: int) -> dict[str, Knee]:
         return {who: found(40_000) if seed or who == "lsm" else lost for who in names}
 
     knee, _closed = http_rows("put", lambda _who: result(45_000), seek, lambda _line: None, rounds=2)
@@ -57,7 +56,7 @@ def test_a_round_without_both_knees_does_not_count_and_is_reported() -> None:
 
 
 def test_without_a_knee_to_compare_with_its_row_has_no_figure() -> None:
-    lost = Searched((), Answer(Kind.OPEN, math.nan, math.nan, math.nan))
+    lost = Knee(Kind.OPEN, math.nan, math.nan, math.nan)
     knee, closed = http_rows(
         "put",
         lambda _who: result(50_000),

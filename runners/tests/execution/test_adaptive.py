@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.knee import Outcome
-from runners.claims.climbing import Ladder as Measured
-from runners.claims.climbing import between, ladder_of, ladders
+from runners.analysis.rate_steps import StepOutcome
 from runners.design.block import FEWEST_STARTS
 from runners.design.experiment import validate
 from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer
@@ -25,6 +23,8 @@ from runners.execution.progress import Progress
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
+from runners.results.ladders import Ladder as Measured
+from runners.results.ladders import between, ladder_of, ladders
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
@@ -108,7 +108,7 @@ def offered(steps: list[Step]) -> list[float | None]:
 
 def test_the_knee_of_an_invented_server_is_found_on_one_warm_server(bench: Bench) -> None:
     steps = bench.session().run(search())
-    found = measured(steps).answer
+    found = measured(steps).knee
     assert found is not None and found.low_rps / SLACK <= KNEE_RPS <= found.high_rps * SLACK
     assert len(bench.machine.launched) == 1
     assert [step.name for step in steps[:3]] == ["probe-put-lsm", "rate-step-put-lsm-001", "rate-step-put-lsm-002"]
@@ -126,7 +126,7 @@ def test_a_search_that_was_killed_goes_on_where_it_would_have_gone(tmp_path: Pat
     assert offered(steps)[: count + 1] == expected[: count + 1]
     assert not set(bench.machine.measured) & set(first) and bench.machine.measured[0] == "re-probe-put-lsm"
     assert {name: bench.steps()[name] for name in kept} == kept
-    found = measured(steps).answer
+    found = measured(steps).knee
     assert found is not None and found.low_rps / SLACK <= KNEE_RPS <= found.high_rps * SLACK
 
 
@@ -149,8 +149,10 @@ def test_a_search_that_is_done_measures_nothing_more_and_is_taken_off_the_plan(b
     assert not bench.machine.measured and not bench.machine.launched
     with bench.progress.part("now", 0.0):
         pass
-    loads = sum(step.kind == RATE_STEP for step in before)
-    own_s = search().server.warm_up(SHAPE).planned_s + loads * search().batch_s
+    block, loads = search(), sum(step.record.sweep is not None for step in before)
+    confirming = sum(step.kind == RATE_STEP for step in before) - loads
+    own_s = block.server.warm_up(SHAPE).planned_s + block.closed_loop(block.server).planned_s
+    own_s += loads * block.batch_s + confirming * block.confirming(block.server, 1, 1.0).planned_s
     assert memory.events[-1].total_s == pytest.approx(1_000.0 - own_s)
 
 
@@ -165,11 +167,12 @@ def test_who_searches_again_has_it_measured_again_and_no_older_step_counts(bench
 
 
 def test_a_search_ends_with_its_budget_and_goes_on_with_a_larger_one(bench: Bench) -> None:
-    steps = bench.session().run(search(0.25))  # a load counts six seconds and some around it
-    assert len(offered(steps)) == 2
-    more = bench.session().run(search(0.5))
-    assert offered(more)[:2] == offered(steps) and len(offered(more)) == 4
-    assert not {step.name for step in steps} & set(bench.machine.measured)
+    steps = bench.session().run(search(0.4))  # a load counts six seconds and some around it
+    short = [step for step in steps if step.record.sweep is not None]
+    assert len(short) == 2
+    more = bench.session().run(search(0.6))
+    assert offered(more)[:2] == offered(short) and len([step for step in more if step.record.sweep]) == 4
+    assert not {step.name for step in short} & set(bench.machine.measured)
 
 
 def test_a_search_is_planned_with_its_budget_and_refused_without_one() -> None:
@@ -184,6 +187,25 @@ def test_a_search_is_planned_with_its_budget_and_refused_without_one() -> None:
         dataclasses.replace(search(), low_rps=200_000.0)
 
 
+def test_longer_steps_below_and_above_confirm_the_knee_of_each_server(bench: Bench) -> None:
+    bench.machine.servers["memory"] = Server(1.5 * KNEE_RPS)
+    other = dataclasses.replace(server(), treatment=Setting.of("memory"))
+    block = dataclasses.replace(search(0.7, precision=0.15), others=(other,))
+    steps = bench.session().run(block)
+    longer = [step for step in steps if step.kind == RATE_STEP and step.record.sweep is None]
+    assert {step.record.duration_s for step in longer} == {block.confirm_s}
+    run = read_run(bench.folder)
+    for ladder in ladders(run):
+        knee, truth_rps = ladder.knee, KNEE_RPS * (1.5 if ladder.name == "put-memory" else 1.0)
+        assert knee is not None and knee.confirmed and knee.rps <= SLACK * truth_rps
+        assert knee.rps == max(s.record.offered_rps or 0 for s in longer if s.name == knee.confirmed_by)
+        assert knee.high_rps <= knee.closed_loop_rps == pytest.approx(truth_rps, rel=0.05)
+    for name in ("lsm", "memory"):  # the budget of each server holds all of its loads
+        own = [step for step in steps if step.subject == name][1:]
+        us = sum(step.record.ended_unix_us - step.record.started_unix_us for step in own)
+        assert us / 1e6 <= block.minutes * 60
+
+
 def test_a_server_that_died_between_steps_is_started_and_warmed_again(bench: Bench) -> None:
     def die(_name: str) -> None:
         if len(bench.machine.measured) == 3:
@@ -194,14 +216,15 @@ def test_a_server_that_died_between_steps_is_started_and_warmed_again(bench: Ben
     executor.run(search())
     assert len(bench.machine.launched) == 2
     assert Counter(name for name in bench.machine.measured if "probe" in name) == {
-        "probe-put-lsm": 1, "re-probe-put-lsm": 1,
+        "probe-put-lsm": 1, "re-probe-put-lsm": 1, "probe-put-lsm-warm": 1,
     }  # fmt: skip
     assert read_step(*bench.folder.named("re-probe-put-lsm")).kind == "warm-up"
 
 
 def test_a_search_that_knows_its_knee_as_well_as_asked_ends_before_its_budget(bench: Bench) -> None:
     found = measured(bench.session().run(search(5.0, precision=0.2)))
-    assert len(found.steps) < 6 and found.answer is not None and found.answer.precise and found.answer.width <= 0.2
+    assert len(found.steps) < 6 and found.known is not None and found.known.estimate.precise
+    assert found.known.estimate.width <= 0.2 and found.known.knee.confirmed
 
 
 def test_several_servers_of_one_search_are_up_at_once_and_loaded_in_random_order(bench: Bench) -> None:
@@ -209,7 +232,7 @@ def test_several_servers_of_one_search_are_up_at_once_and_loaded_in_random_order
     other = dataclasses.replace(server(), treatment=Setting.of("memory"))
     steps = bench.session().run(dataclasses.replace(search(), others=(other,)))
     assert len(bench.machine.launched) == 2 and all(each.alive() for each in bench.machine.launched)
-    names = [step.subject for step in steps if step.kind == RATE_STEP]
+    names = [step.subject for step in steps if step.record.sweep is not None]
     assert {frozenset(names[at : at + 2]) for at in range(0, len(names), 2)} == {frozenset({"lsm", "memory"})}
     assert len({tuple(names[at : at + 2]) for at in range(0, len(names), 2)}) == 2, "not always in one order"
     apart = between(read_run(bench.folder), *(measured(steps, f"put-{name}") for name in ("memory", "lsm")))
@@ -225,7 +248,9 @@ def test_a_search_starts_all_servers_anew_and_goes_on_where_it_was_killed(bench:
         bench.cut(block, count)
     steps = bench.session().run(block)
     assert [step.name for step in steps if "probe" in step.name] == [
-        f"probe-put-{name}{again}" for again in ("", "-start-2", "-start-3") for name in ("lsm", "memory")
+        f"probe-put-{name}{again}"
+        for again in ("", "-start-2", "-start-3", "-start-3-warm")
+        for name in ("lsm", "memory")
     ]
     if not count:
         assert len(bench.machine.launched) == 2 * FEWEST_STARTS
@@ -247,7 +272,8 @@ def test_a_start_that_reaches_far_less_is_offered_less_and_rests_at_less(
 
     monkeypatch.setattr(bench, "launch", launch)
     steps = bench.session().run(dataclasses.replace(search(0.4, precision=0.3), starts=2))
-    by_start = {step.record.ladder.start: step.record.sweep for step in steps if step.record.ladder}
+    swept = [step.record for step in steps if step.record.sweep is not None]
+    by_start = {record.ladder.start: record.sweep for record in swept if record.ladder}
     before, after = by_start[1], by_start[2]
     assert before is not None and after is not None
     assert max(after.rates) < min(before.rates) and after.rest_rps == pytest.approx(before.rest_rps / 10, rel=0.1)
@@ -270,7 +296,7 @@ def test_a_ladder_refuses_rates_that_can_not_be_offered() -> None:
 
 
 def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within_reach(bench: Bench) -> None:
-    plan = LadderSize(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
+    plan = LadderSize(3.0, 0.5, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
     steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
     found = measured(steps, "put-lsm-rates")
     assert found.base is not None and found.base.knee is not None
@@ -284,7 +310,8 @@ def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within
     assert len(bench.machine.launched) == 1  # all of it on one warm server
     order = [step.name.rstrip("0123456789") for step in steps]
     assert list(dict.fromkeys(order)) == [
-        "probe-put-lsm", "rate-step-put-lsm-", "rate-step-put-lsm-rates-", "rate-step-profiled-put-lsm-rates-",
+        "probe-put-lsm", "rate-step-put-lsm-", "probe-put-lsm-warm", "rate-step-put-lsm-confirming-",
+        "rate-step-put-lsm-rates-", "rate-step-profiled-put-lsm-rates-",
     ]  # fmt: skip
 
 
@@ -361,24 +388,24 @@ def test_steps_at_which_the_generator_was_late_are_offered_once_more_up_to_a_thi
     bench.machine.before = calm_down
     found = measured(executor.run(around(LadderSize(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
     assert bench.machine.measured[-2:] == ["rate-step-put-lsm-rates-001-again", "rate-step-put-lsm-rates-002-again"]
-    assert [point.outcome for point in found.points] == [Outcome.GENERATOR] * 4 + [Outcome.MET] * 2
+    assert [point.outcome for point in found.points] == [StepOutcome.GENERATOR] * 4 + [StepOutcome.MET] * 2
     assert [step.valid for step in found.rate_steps] == [True, True, False, False]
 
 
 def test_a_search_whose_generator_is_late_goes_on_and_counts_no_miss_that_lateness_explains(bench: Bench) -> None:
     bench.machine.servers["lsm"] = Server(KNEE_RPS, 900.0, kept_up=False)
     found = measured(bench.session().run(search()))
-    assert found.answer is not None and found.answer.known_below and len(found.steps) > 2
-    assert 0 < found.answer.low_rps <= KNEE_RPS * SLACK
-    missed = [point for point in found.points if point.outcome in (Outcome.MISSED, Outcome.GENERATOR)]
-    undecided = [point for point in missed if point.outcome == Outcome.GENERATOR]
+    assert found.knee is not None and found.knee.known and len(found.steps) > 2
+    assert 0 < found.knee.low_rps <= KNEE_RPS * SLACK
+    missed = [point for point in found.points if point.outcome in (StepOutcome.MISSED, StepOutcome.GENERATOR)]
+    undecided = [point for point in missed if point.outcome == StepOutcome.GENERATOR]
     explained = [point for point in missed if point.rate_step.on_time.excess(Objective()) <= 0]
     assert undecided and undecided == explained
 
 
 def test_a_step_that_misses_its_objective_is_not_offered_again(bench: Bench) -> None:
     found = measured(bench.session().run(given(500, 9_000)))
-    assert [point.outcome for point in found.points] == [Outcome.MET, Outcome.MISSED]
+    assert [point.outcome for point in found.points] == [StepOutcome.MET, StepOutcome.MISSED]
     assert not [name for name in bench.machine.measured if name.endswith("-again")]
 
 
@@ -408,7 +435,7 @@ def test_experiment_04_is_planned_from_its_blocks_and_fits_its_quick_size() -> N
     assert [block.name for block in EXPERIMENTS["04"].blocks_of(asked)] == [
         "cold-and-warm", "cold-against-warm", "put", "put-small", "get"
     ]  # fmt: skip
-    assert 180 <= EXPERIMENTS["04"].planned_s(asked) <= 360
+    assert 180 <= EXPERIMENTS["04"].planned_s(asked) <= 390
     assert {each for block in EXPERIMENTS["04"].blocks_of(asked) for each in block.questions} >= {
         "rates",
         "shares",

@@ -22,9 +22,9 @@ from runners.errors import MeasureError, PlanError
 from runners.execution.campaign import (
     LOCK,
     Job,
+    JobOutcome,
     Lines,
     LiveTable,
-    Outcome,
     Results,
     carry_out,
     duration,
@@ -68,9 +68,9 @@ class Fake:
             self.moments = 0
             raise KilledError
 
-    def run(self, job: Job, folder: Path) -> Outcome:
+    def run(self, job: Job, folder: Path) -> JobOutcome:
         if job.address in self.refused | self.stops:
-            return Outcome(address=job.address, status="failed", cause="it is ill", stop=job.address in self.stops)
+            return JobOutcome(address=job.address, status="failed", cause="it is ill", stop=job.address in self.stops)
         self._moment()
         folder.mkdir(exist_ok=True)
         self._moment()
@@ -82,7 +82,7 @@ class Fake:
         self._moment()
         run.finish("complete")
         self.completed.append(job.address)
-        return Outcome(address=job.address, status="complete", trials=3)
+        return JobOutcome(address=job.address, status="complete", trials=3)
 
 
 @dataclass
@@ -98,7 +98,7 @@ class Seen:
     def lose(self, job: Job, cause: str) -> None:
         raise AssertionError("this machine is no host that can be lost")
 
-    def end(self, job: Job, outcome: Outcome, there: bool) -> None:
+    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
         assert outcome.address == job.address
         if there:
             self.there.append(job.address)
@@ -266,8 +266,8 @@ def test_jobs_that_are_lost_with_their_hosts_are_shown_and_left_to_do(live: bool
     for _ in range(2):
         shown.lose(JOBS[1], "lost: host b")
         shown.begin(JOBS[1])
-    shown.end(JOBS[2], Outcome(address=JOBS[2].address, status="complete", trials=3), there=False)
-    shown.end(JOBS[1], Outcome(address=JOBS[1].address, status="failed", cause="lost: host b"), there=False)
+    shown.end(JOBS[2], JobOutcome(address=JOBS[2].address, status="complete", trials=3), there=False)
+    shown.end(JOBS[1], JobOutcome(address=JOBS[1].address, status="failed", cause="lost: host b"), there=False)
     shown.stop()
     text = out.getvalue()
     assert "lost: host b" in text and "at most 40 s planned for the rest" in text

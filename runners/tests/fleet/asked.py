@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from distributed import get_worker
 
-from runners.execution.campaign import Job, Outcome
+from runners.execution.campaign import Job, JobOutcome
 from runners.fleet import workers
 from runners.fleet.shares import LostHostError
 
@@ -54,4 +54,4 @@ def measured(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         about = tarfile.TarInfo(f"{asked.folder}/manifest.json")
         about.size = len(manifest)
         archive.addfile(about, io.BytesIO(manifest))
-    return msgspec.json.encode(Outcome(address=asked.address, status="complete", trials=1)), packed.getvalue()
+    return msgspec.json.encode(JobOutcome(address=asked.address, status="complete", trials=1)), packed.getvalue()

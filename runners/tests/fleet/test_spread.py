@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from runners.errors import MeasureError
-from runners.execution.campaign import Job, Outcome, Results
+from runners.execution.campaign import Job, JobOutcome, Results
 from runners.fleet import hosts, workers
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import Fleet
@@ -44,7 +44,7 @@ class Watch:
     def lose(self, job: Job, cause: str) -> None:
         self.lost.append(job.address)
 
-    def end(self, job: Job, outcome: Outcome, there: bool) -> None:
+    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
         self.ended.append((job.address, outcome.status, there))
 
 
@@ -174,7 +174,7 @@ def test_the_second_of_two_equal_results_is_dropped(tmp_path: Path) -> None:
             archive.addfile(about, io.BytesIO(content))
         return out.getvalue()
 
-    outcome = Outcome(address="1", status="complete", host="b")
+    outcome = JobOutcome(address="1", status="complete", host="b")
     for who in ("first", "second"):
         hosts._unpack(packed(who), tmp_path / "load-1", "load-1", outcome)
     manifest: dict[str, Any] = json.loads((tmp_path / "load-1" / "manifest.json").read_text())

@@ -11,7 +11,6 @@ import pytest
 
 from runners import report
 from runners.analysis import loops
-from runners.claims import climbing
 from runners.design.load import SENTINEL, SENTINEL_RPS
 from runners.design.session import FLOOR
 from runners.readers.reading import read_run
@@ -19,6 +18,7 @@ from runners.readers.run import Step
 from runners.report import render, style
 from runners.report.latency import spectrum, timeline
 from runners.results.conclusion import conclude
+from runners.results.ladders import ladders
 from runners.tests.fixtures.fake_clusters import outage_of
 from runners.tests.fixtures.fake_loops import run_of as loops_of
 from runners.tests.fixtures.ladder_run import make_ladder
@@ -47,7 +47,7 @@ def load(root: Path) -> Step:
 
 
 def _ladder(root: Path, floor: Step) -> style.Picture:
-    (found,) = climbing.ladders(read_run(make_ladder(root / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)))
+    (found,) = ladders(read_run(make_ladder(root / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)))
     return report.ladder(found, (), floor)
 
 

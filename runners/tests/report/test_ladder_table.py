@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 from runners.analysis.knee import rate_interval
-from runners.claims.climbing import ladders
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render, tables
@@ -16,6 +15,7 @@ from runners.report.ladder import HEAD, _resolved
 from runners.report.ladder import search_table as table
 from runners.report.tables import Linked
 from runners.results.conclusion import conclude
+from runners.results.ladders import ladders
 from runners.tests.fixtures.ladder_run import make_ladder
 
 AROUND = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0)
@@ -37,8 +37,8 @@ def test_a_row_tells_its_ladder_and_its_rate_steps(tmp_path: Path) -> None:
     found = ladders(run_of(tmp_path))
     rows = {str(row[0]): dict(zip(HEAD, row, strict=True)) for row in table(found).rows}
     assert list(rows) == ["a PUT", "b PUT", "c PUT", "d PUT"]
-    assert found[0].answer is not None
-    assert rows["a PUT"]["knee (95 %)"] == rate_interval(found[0].answer)
+    assert found[0].knee is not None
+    assert rows["a PUT"]["knee (95 %)"] == rate_interval(found[0].knee)
     assert rows["a PUT"]["fixed rates"] == "1\u202f400/s, not 2\u202f400/s"
     assert rows["a PUT"]["probes judged"] == "5 of 5" and rows["a PUT"]["generator"] == "kept up"
     assert "the rate" in rows["a PUT"]["missed just above"]
@@ -56,7 +56,7 @@ def test_what_was_met_while_the_generator_was_late_is_marked(tmp_path: Path) -> 
 def test_a_cell_leads_to_a_figure_or_nowhere_but_not_to_its_own_section(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     linked = [cell for row in table(ladders(run)).rows for cell in row if isinstance(cell, Linked)]
-    assert {cell.anchor for cell in linked} == {each.anchor for each in ladders(run)}
+    assert {cell.anchor for cell in linked} == {ladder.anchor for ladder in ladders(run)}
     render(conclude(run, {}))
     markdown, html = run.folder.report_md.read_text(), run.folder.report_html.read_text()
     for cell in linked:  # the knees are drawn together, so no ladder has a figure of its own
@@ -65,7 +65,7 @@ def test_a_cell_leads_to_a_figure_or_nowhere_but_not_to_its_own_section(tmp_path
 
 
 def test_rare_percentiles_of_a_ladder_need_samples(tmp_path: Path) -> None:
-    found = next(each for each in ladders(run_of(tmp_path)) if each.title.startswith("c PUT"))
+    found = next(ladder for ladder in ladders(run_of(tmp_path)) if ladder.title.startswith("c PUT"))
     few = dataclasses.replace(found.points[0], samples=9_000.0)
     assert math.isnan(_resolved(few, 0.999, False)) and not math.isnan(_resolved(few, 0.99, False))
     assert not math.isnan(_resolved(few, 0.999, True)), "what the objective judges is drawn"

@@ -139,7 +139,7 @@ def test_the_share_of_a_tail_that_would_matter_is_that_of_the_table() -> None:
 SENTENCES = ("sentence", "headline", "effect", "words")
 LOOKS = ("startswith", "endswith", "find", "removeprefix", "removesuffix", "split", "partition")
 #: Rooms in which decisions are made; `report` and the interfaces only show them.
-DECIDING = ("analysis", "results", "claims", "execution", "design")
+DECIDING = ("analysis", "results", "execution", "design")
 
 
 def test_no_decision_reads_a_sentence() -> None:

@@ -1,0 +1,308 @@
+"""Judge rate steps by an objective: each rate of a ladder, and each short step of a search.
+
+A late generator and a stall of the machine make a step slower and never faster. So a disturbed step is known between
+two bounds, what was read and the least that would have been read without the disturbance (see
+requests_log.least_response_us). What meets the objective although it was disturbed has met it, what misses it without
+the disturbance has missed it, and between the two nothing is decided.
+
+In a load of many seconds the machine stalls somewhere. Such a load is judged by its percentiles outside of the stalls
+(see machine_stalls), as long as they leave half of its time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from runners.analysis import facts, machine_stalls
+from runners.analysis.counts import failures
+from runners.analysis.validity import kept_up, unusable
+from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
+from runners.design.objective import Objective
+from runners.readers import write
+from runners.readers.run import Step
+
+FURTHEST = 3.0  # of an excess from zero: what lies further tells no more
+LEAST_SHORTFALL = 0.01
+MOST_LEFT_OUT = 0.5  # of the time of a load that is judged outside of the machine's stalls
+BUSY = (0.98, 0.95, 0.9)  # utilisations of a server near its knee
+LATE_MARGIN = 10.0  # the latest send may be that much later than the 99th percentile
+ACHIEVED, ERRORS = "achieved", "errors"
+
+
+class StepOutcome(StrEnum):
+    """How a rate step ended."""
+
+    MET = "met"
+    MISSED = "missed"
+    GENERATOR = "generator"  # it missed, perhaps by its generator's lateness: nothing is said on the server
+    STALLED = "stalled"  # it missed, perhaps by stalls of the machine
+    INVALID = "invalid"  # no measurement at all
+
+
+DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A part of an objective that was missed: `achieved`, `errors` or a percentile (`p99`), with a share or us."""
+
+    part: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class RateStep:
+    """One rate step: offered rate, percentiles by level (infinite where not known), what was achieved and lost of it.
+
+    `stalled`: share of its time in which the stall witness saw a core stall. `start`: which fresh start of its
+    server it was offered to. `length_s`: infinite where it is not known. `least_us`, `achieved_most`: where the
+    generator was late, the bounds of what one on time would have read; None where it was on time. `calm_us`: the
+    percentiles outside of the machine's stalls, by which the step is judged where they were worked out; they are right
+    for a server that is busy for no larger share of the time than `busy`. `name`: the load that it is of.
+    """
+
+    rps: float
+    latency_us: tuple[tuple[float, float], ...]
+    achieved: float = 1.0
+    lost: float = 0.0
+    stalled: float = 0.0
+    start: int = 1
+    length_s: float = math.inf
+    least_us: tuple[tuple[float, float], ...] | None = None
+    achieved_most: float | None = None
+    calm_us: tuple[tuple[float, float], ...] = ()
+    busy: float = 1.0
+    name: str = ""
+
+    @property
+    def as_read(self) -> RateStep:
+        """The step as if the server had made the generator's lateness."""
+        return replace(self, least_us=None, achieved_most=None)
+
+    @property
+    def on_time(self) -> RateStep:
+        """The least that a generator on time would have read; the step itself where it was."""
+        if self.least_us is None or self.achieved_most is None:
+            return self
+        return replace(self.as_read, latency_us=self.least_us, achieved=self.achieved_most)
+
+    @property
+    def undisturbed(self) -> RateStep:
+        """The least that would have been read without lateness on a machine that never stalls.
+
+        Where requests are served in order, a core that stalls for so long delays each of them by that at most.
+        """
+        least = self.on_time
+        if not self.stalled:
+            return least
+        stalled_us = self.stalled * self.length_s * 1e6
+        latencies = tuple((level, max(0.0, us - stalled_us)) for level, us in least.latency_us)
+        return replace(least, latency_us=latencies, achieved=min(1.0, least.achieved + self.stalled), stalled=0.0)
+
+    def bounds(self, objective: Objective) -> tuple[float, float]:
+        """Return the least and the most that its excess can be without what disturbed it."""
+        if self.calm_us:
+            calm_us = {**dict(self.latency_us), **dict(self.calm_us)}
+            return replace(self, latency_us=tuple(sorted(calm_us.items())), calm_us=()).bounds(objective)
+        most = self.excess(objective)
+        return min(most, self.undisturbed.excess(objective)), most
+
+    def outcome(self, objective: Objective) -> StepOutcome:
+        """Judge it: what is met although it was disturbed is met, what would be missed undisturbed is missed."""
+        least, most = self.bounds(objective)
+        if most <= 0 or least > 0:
+            return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
+        return StepOutcome.STALLED if self.on_time.excess(objective) > 0 else StepOutcome.GENERATOR
+
+    @property
+    def refuted_rps(self) -> float:
+        """The rate above which the knee does not lie if it missed: a server busier than `busy` has a longer queue."""
+        return self.rps / self.busy
+
+    def at(self, level: float) -> float:
+        """Return a percentile in microseconds; that of the next higher level where this one was not kept."""
+        return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
+
+    def missed(self, objective: Objective) -> tuple[Missed, ...]:
+        """Return the parts of an objective that it missed."""
+        parts = [Missed(ACHIEVED, self.achieved)] if self.achieved < objective.achieved else []
+        limits = objective.latencies
+        parts += [Missed(f"p{level * 100:g}", self.at(level)) for level, us in limits if self.at(level) > us]
+        return (*parts, *([Missed(ERRORS, self.lost)] if self.lost > objective.errors else []))
+
+    def excess(self, objective: Objective) -> float:
+        """Return how far it lies from its objective, by the part that is furthest: log(p99 / limit), or what is
+        missing.
+        """
+        if self.lost > objective.errors:
+            return FURTHEST
+        parts = [
+            math.log(us) - math.log(limit_us) if (us := self.at(level)) > 0 else -FURTHEST
+            for level, limit_us in objective.latencies
+        ]
+        short = FURTHEST
+        if self.achieved > 0:
+            short = math.log(objective.achieved / self.achieved) / max(LEAST_SHORTFALL, 1 - objective.achieved)
+        return max(-FURTHEST, min(FURTHEST, max([short, *parts])))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One rate of a ladder or a search: what was measured there, how it was judged, and the load that holds it.
+
+    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`). `why_not`:
+    why there is no measurement.
+    """
+
+    rate_step: RateStep
+    outcome: StepOutcome
+    step: Step = field(repr=False)
+    samples: float
+    missed: tuple[Missed, ...] = ()
+    late: bool = False
+    why_not: str = ""
+
+    @property
+    def rps(self) -> float:
+        """The offered rate."""
+        return self.rate_step.rps
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says something of its server."""
+        return self.outcome in DECIDED
+
+
+def points(step: Step, objective: Objective) -> list[Point]:
+    """Judge each rate of a load: one, or each short one of a load whose rate changes."""
+    if step.record.sweep is None:
+        return [_whole(step, objective)]
+    if step.record.invalid_reasons:
+        return []
+    return [_short(row, objective, step) for _, row in step.frames["rate_steps"].iterrows()]
+
+
+def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: float) -> Point:
+    outcome = rate_step.outcome(objective)
+    missed = () if outcome == StepOutcome.MET else rate_step.missed(objective)
+    return Point(rate_step, outcome, step, samples, missed, late=not missed and kept_up(step) is False)
+
+
+def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
+    """Judge a short step, by the lateness of its own requests where the log of requests tells it."""
+    latencies = tuple((level, float(row[f"{_column(level)}_us"])) for level in LEVELS)
+    rate_step = RateStep(
+        float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
+        start_of(step), float(row["length_s"]), name=step.name,
+    )  # fmt: skip
+    if kept_up(step) is False and write.known(float(row["achieved_most"])):
+        least = tuple((level, float(row[f"{_column(level)}_least_us"])) for level in LEVELS)
+        rate_step = replace(rate_step, least_us=least, achieved_most=float(row["achieved_most"]))
+    else:
+        rate_step = _on_time(rate_step, step)
+    return _judged(rate_step, objective, step, float(row["requests"]))
+
+
+def _whole(step: Step, objective: Objective) -> Point:
+    """Judge a load at one rate."""
+    levels = sorted({*LEVELS, *(level for level, _ in objective.latencies)})
+    latencies = tuple((level, value.value) for level in levels if (value := facts.at(step, level)) is not None)
+    achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
+    # what a late generator has no response to yet is not lost by the server
+    lost = lost_share(step, objective, censored=kept_up(step) is not False)
+    known = achieved if write.known(achieved) else 0.0
+    rate_step = RateStep(facts.offered_rps(step), latencies, known, lost, 0.0, start_of(step), length_s, name=step.name)
+    why_not = ""
+    if unusable(step):
+        why_not = facts.why_not(step)
+    elif not write.known(achieved):
+        why_not = "no rate was recorded"
+    elif lacking := [level for level, _ in objective.latencies if level not in dict(latencies)]:
+        why_not = f"{write.level(lacking[0])} was not recorded"
+    if why_not:
+        return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step), why_not=why_not)
+    if rate_step.excess(objective) > 0 and machine_stalls.watched(step) and not step.frames["slices"].empty:
+        rate_step = outside_stalls(rate_step, machine_stalls.stalls_of(step), step.frames["slices"])
+    return _judged(_on_time(rate_step, step), objective, step, facts.samples(step))
+
+
+def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
+    """Return a load to be judged by what the machine's stalls leave of it; where that is too little, as disturbed.
+
+    The busier a server, the longer the queue of a stall takes to drain (see machine_stalls).
+    """
+    stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
+    if not stalled:
+        return step
+    if step.achieved < facts.LEAST_ACHIEVED:
+        return replace(step, stalled=stalled)
+    for busy in BUSY:
+        calm = machine_stalls.undisturbed(stalls, {step.name: slices}, busy)[step.name]
+        if calm.left_out <= MOST_LEFT_OUT:
+            calm_us = tuple((level, value.value) for level, value in calm.percentiles.items())
+            return replace(step, calm_us=calm_us, busy=busy)
+    return replace(step, stalled=calm.left_out)
+
+
+def start_of(step: Step) -> int:
+    """Return which fresh start of its server a load was on."""
+    return step.record.ladder.start if step.record.ladder is not None else 1
+
+
+def _on_time(rate_step: RateStep, step: Step) -> RateStep:
+    """Add what a generator on time would have read at least, by how late this one was at most in the whole load.
+
+    What left late by L had its response later by L at most, and is missing at the end by the requests of L at most.
+    Runs of generators that did not record their latest send have a margin on its 99th percentile instead.
+    """
+    if kept_up(step) is not False:
+        return rate_step
+    latest_us = facts.number(step, "lag_max_us")
+    if not write.known(latest_us):
+        latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
+    if not write.known(latest_us):
+        latest_us = math.inf
+    least_us = tuple((level, max(0.0, us - latest_us) if us < math.inf else 0.0) for level, us in rate_step.latency_us)
+    achieved_most = min(1.0, rate_step.achieved + latest_us / 1e6 / rate_step.length_s)
+    return replace(rate_step, least_us=least_us, achieved_most=achieved_most)
+
+
+def _column(level: float) -> str:
+    return f"p{level * 100:g}".replace(".", "")
+
+
+def refused_share(step: Step) -> float:
+    """Return the share of the responses whose status is an error that the workload does not ask for."""
+    completed = facts.number(step, "completed")
+    return failures(step).refused / completed if completed > 0 else 0.0
+
+
+def served_rps(step: Step) -> float:
+    """Return the good responses per second: the achieved rate less what was refused."""
+    return facts.achieved_rps(step) * (1 - refused_share(step))
+
+
+def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> float:
+    """Return the share of the due requests that failed or, with `censored`, had no response.
+
+    Requests without a response when the run ended count only beyond those that may be under way at any moment: one a
+    connection, or what falls due within the longest latency that the objective allows.
+    """
+    limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
+    within = facts.offered_rps(step) * limit_s
+    under_way = max(float(step.record.connections or 1), within if write.known(within) else 0.0)
+    waiting = max(0.0, facts.number(step, "censored") - under_way) if censored else 0.0
+    due = facts.number(step, "scheduled")
+    total = failures(step).failed + (waiting if write.known(waiting) else 0.0)
+    return total / due if write.known(due) and due else 0.0
+
+
+def rates(judged: Sequence[Point], *outcomes: StepOutcome) -> list[float]:
+    """Return the rates of the steps that ended so, each once, lowest first."""
+    return sorted({point.rps for point in judged if point.outcome in outcomes})

@@ -1,1 +1,0 @@
-"""State findings: what the numbers of a run mean, each with its evidence."""
