@@ -11,7 +11,7 @@ from pathlib import Path
 from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
 from runners.readers.console_report import ConsoleReport, is_head, missing, rejoined
-from runners.readers.documents import Document, Line, files_in, read_document, text_document
+from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.output import Found, Output
 from runners.readers.output_index import consoles, index_entry
 from runners.readers.percentile_tables import Column, tables
@@ -56,9 +56,11 @@ def find_in(path: Path) -> Iterator[Found]:
 
 def outputs_of(document: Document) -> Found:
     """Return every output of a document that was read."""
-    if (whole := read_tool_file(document)) is not None:
-        problems = (*document.problems, *([whole.problem] if whole.problem else []))
-        return Found(document.path, tuple(_of_a_file(document, whole.reports)), problems)
+    content = read_tool_file(document)
+    if isinstance(content, Problem):
+        return Found(document.path, (), (*document.problems, content))
+    if content is not None:
+        return Found(document.path, tuple(_of_a_file(document, content)), document.problems)
     lines = document.lines
     left = list(lines)
     placed: list[Placed] = []

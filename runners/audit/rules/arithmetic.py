@@ -26,7 +26,7 @@ from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_war
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
-from runners.readers.summaries import NEGATIVE
+from runners.readers.summary_tools import NEGATIVE
 from runners.readers.tools import WRK, facts
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import audit
 from runners.readers.documents import text_document
+from runners.readers.figures import of_samples
 from runners.readers.output import Found, Output
 from runners.readers.outputs import find_outputs, outputs_of
-from runners.readers.tool_files import of_samples
 from runners.tests.fixtures.outputs import TOOLS
 
 HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
