@@ -59,7 +59,7 @@ def _listed(reasons: Iterable[Reason | None]) -> str:
     names: dict[str, list[str]] = {}
     for text, name in filter(None, reasons):
         names.setdefault(text, []).append(name)
-    return write.listed(text.replace("{}", write.listed(each)) for text, each in names.items())
+    return write.listed(text.replace("{}", write.listed(sides)) for text, sides in names.items())
 
 
 def _unsteady(side: Side) -> Reason | None:
@@ -81,13 +81,13 @@ def _late(level: float, side: Side) -> Reason | None:
 
 def _machine(level: float, side: Side) -> Reason | None:
     name, steps = side
-    found = [one for step in steps if (one := made(step, level)) is not None]
-    if 2 * len(found) <= len(steps):
+    explained = [explanation for step in steps if (explanation := made(step, level)) is not None]
+    if 2 * len(explained) <= len(steps):
         return None
     if len(steps) == 1:
-        return f"{found[0].written} of the tail of {{}}", name
-    named = write.listed(dict.fromkeys(cause for one in found for cause in one.shares))
-    counts = f"{write.count(len(found))} of {write.count(len(steps))}"
+        return f"{explained[0].written} of the tail of {{}}", name
+    named = write.listed(dict.fromkeys(cause for explanation in explained for cause in explanation.shares))
+    counts = f"{write.count(len(explained))} of {write.count(len(steps))}"
     return f"in {counts} measurements of {{}} the machine ({named}) explains most of the tail", name
 
 

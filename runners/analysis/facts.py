@@ -50,10 +50,10 @@ Item = TypeVar("Item")
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Items by their key, in the order in which they come."""
-    found: dict[Key, list[Item]] = {}
+    by_key: dict[Key, list[Item]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        by_key.setdefault(key(item), []).append(item)
+    return by_key
 
 
 @dataclass(frozen=True, slots=True)

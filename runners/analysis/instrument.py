@@ -114,8 +114,8 @@ def cpu_s_a_million(step: Step) -> float:
 
 def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
     """Return a percentile by the round's number."""
-    found = {step.record.round or 0: facts.at(step, level) for step in steps}
-    return {number: value.value for number, value in found.items() if value is not None}
+    values = {step.record.round or 0: facts.at(step, level) for step in steps}
+    return {number: value.value for number, value in values.items() if value is not None}
 
 
 def floors(steps: Iterable[Step]) -> list[Floor]:
@@ -128,8 +128,8 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
     groups = facts.grouped((step for step in steps if step.kind == ROUND), key)
     ordered = sorted(groups.items(), key=lambda item: item[0][:2])
     return [
-        Floor(tool, connections, rate if math.isfinite(rate) else math.nan, tuple(found))
-        for (connections, rate, tool), found in ordered
+        Floor(tool, connections, rate if math.isfinite(rate) else math.nan, tuple(own))
+        for (connections, rate, tool), own in ordered
     ]
 
 
@@ -139,14 +139,14 @@ def p99_us(step: Step) -> float:
     return value.value if value is not None else math.inf
 
 
-def points(found: Sequence[Floor]) -> list[tuple[int, float]]:
+def points(floors: Sequence[Floor]) -> list[tuple[int, float]]:
     """Connections and rates at which there are paced floors."""
-    return list(dict.fromkeys((floor.connections, floor.rate_rps) for floor in found if not floor.closed))
+    return list(dict.fromkeys((floor.connections, floor.rate_rps) for floor in floors if not floor.closed))
 
 
-def at_point(found: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
+def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
     """Return the paced floors of one point by generator."""
-    return {f.tool: f for f in found if f.connections == connections and f.rate_rps == rate_rps}
+    return {floor.tool: floor for floor in floors if floor.connections == connections and floor.rate_rps == rate_rps}
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
@@ -369,7 +369,7 @@ def stall(step: Step) -> Stall | None:
 
 
 def stalls(steps: Sequence[Step]) -> list[Stall]:
-    return [found for step in steps if (found := stall(step)) is not None]
+    return [seen for step in steps if (seen := stall(step)) is not None]
 
 
 SAME_RATE = 0.01  # of the load's rate
@@ -455,8 +455,8 @@ def _good(steps: Iterable[Step], kind: str) -> list[Step]:
     return [step for step in steps if step.kind == kind and facts.quotable(step)]
 
 
-def _last(found: list[Step], load: Step) -> Step | None:
-    return facts.only([step for step in found if step.workload == load.workload]) or facts.only(found)
+def _last(steps: list[Step], load: Step) -> Step | None:
+    return facts.only([step for step in steps if step.workload == load.workload]) or facts.only(steps)
 
 
 def _connections(step: Step) -> int:

@@ -245,15 +245,15 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
     if quantity not in LEVELS:
         return []
     column, level = LEVELS[quantity]
-    found: dict[int, dict[str, float]] = defaultdict(dict)
+    by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
         about = step.record.interleaved
         if step.kind == SOLO and about is not None and facts.quotable(step):
             value = facts.at(step, level, column.removesuffix("_us"))
             if value is not None and value.value > 0 and facts.samples(step) * (1 - level) >= ENOUGH_BEYOND:
-                found[step.record.round or 0][about.arm] = value.value
-    whole = all(set(names) <= found[number].keys() for number in starts)
-    return [start_from(found[number], names) for number in starts] if whole else []
+                by_start[step.record.round or 0][about.arm] = value.value
+    whole = all(set(names) <= by_start[number].keys() for number in starts)
+    return [start_from(by_start[number], names) for number in starts] if whole else []
 
 
 def _cut(start: Start, treatments: int) -> Start:
@@ -281,7 +281,7 @@ def _start_s(steps: Sequence[Step]) -> float:
     ends: dict[int, list[int]] = defaultdict(list)
     for step in steps:
         ends[step.record.round or 0] += [step.record.started_unix_us, step.record.ended_unix_us]
-    return float(np.median([max(each) - min(each) for each in ends.values()])) / 1e6 if ends else math.nan
+    return float(np.median([max(instants) - min(instants) for instants in ends.values()])) / 1e6 if ends else math.nan
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
@@ -289,36 +289,36 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     requests, on_time, targets = step.frames["requests"], _on_time(step), step.frames["targets"]
     present = [name for name in names if name in set(targets["target"])]
     fewest = int(requests["target"].value_counts().reindex(present, fill_value=0).min())
-    found = {
+    latencies = {
         name: start_of(requests, names, level, column)
         for name, (column, level) in LEVELS.items()
         if fewest * (1 - level) >= ENOUGH_BEYOND and (column != "response_us" or level <= on_time)
     }
-    if machine_stalls.watched(step) and "p99_us" in found:
+    if machine_stalls.watched(step) and "p99_us" in latencies:
         kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
-        found[UNDISTURBED] = start_of(kept, names, 0.99)
+        latencies[UNDISTURBED] = start_of(kept, names, 0.99)
     served = dict(zip(targets["target"], targets["served"], strict=True))
 
     def per_request(amount: Callable[[TargetRecord], float | None], scale: float = 1.0) -> dict[str, float]:
         return {
-            each.name: value / served[each.name] * scale
-            for each in step.record.targets
-            if (value := amount(each)) and served.get(each.name)
+            target.name: value / served[target.name] * scale
+            for target in step.record.targets
+            if (value := amount(target)) and served.get(target.name)
         }
 
     if _in_slices(step):
         alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))
     values_of = {
-        CPU: per_request(lambda each: each.cpu_s and each.cpu_s - (each.background_cpu_s or 0.0), 1e6),
-        BACKGROUND_CPU: per_request(lambda each: each.background_cpu_s, 1e6),
-        ALL_CPU: per_request(lambda each: None if each.background_cpu_s is None else each.cpu_s, 1e6),
+        CPU: per_request(lambda target: target.cpu_s and target.cpu_s - (target.background_cpu_s or 0.0), 1e6),
+        BACKGROUND_CPU: per_request(lambda target: target.background_cpu_s, 1e6),
+        ALL_CPU: per_request(lambda target: None if target.background_cpu_s is None else target.cpu_s, 1e6),
         **{quantity: per_request(attrgetter(quantity)) for quantity in COUNTED},
         THROUGHPUT: alone,
-        MEMORY: {each.name: float(each.rss_bytes) for each in step.record.targets if each.rss_bytes},
-        DISK: {each.name: each.disk_bytes for each in step.record.targets if each.disk_bytes},
+        MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
+        DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
     }
     read = {name: start_from(values, names) for name, values in values_of.items() if _of_all(values, present)}
-    return {**found, **read}
+    return {**latencies, **read}
 
 
 def _of_all(values: Mapping[str, float], names: Sequence[str]) -> bool:
@@ -348,11 +348,11 @@ def _row(
 
 
 def _carried_over(steps: Sequence[Step]) -> dict[str, float]:
-    found: dict[str, list[float]] = defaultdict(list)
+    shifts_by_name: dict[str, list[float]] = defaultdict(list)
     for step in steps:
         for name, shift in carry_over(step.frames["requests"]).items():
-            found[name].append(shift)
-    return {name: float(np.mean(shifts)) for name, shifts in found.items()}
+            shifts_by_name[name].append(shift)
+    return {name: float(np.mean(shifts)) for name, shifts in shifts_by_name.items()}
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:

@@ -198,10 +198,10 @@ def blocks_of(step: Step) -> Blocks | None:
     values, columns = np.unique(frame["value_us"].to_numpy(float), return_inverse=True)
     counts = np.zeros((len(times), len(values)), np.int64)
     np.add.at(counts, (rows, columns), frame["count"].to_numpy(np.int64))
-    found = Blocks(times, values, counts)
+    blocks = Blocks(times, values, counts)
     key = id(frame)
-    _kept[key] = (weakref.ref(frame, lambda _: _kept.pop(key, None)), found)
-    return found
+    _kept[key] = (weakref.ref(frame, lambda _: _kept.pop(key, None)), blocks)
+    return blocks
 
 
 def design_effect(over: Counts, totals: Counts) -> float:

@@ -70,7 +70,7 @@ class Tail:
     @property
     def inside(self) -> float:
         """The share of the excess that lies in spikes."""
-        return sum(each.excess_ms for each in self.spikes) / self.excess_ms if self.excess_ms else 0.0
+        return sum(spike.excess_ms for spike in self.spikes) / self.excess_ms if self.excess_ms else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def cause(name: str, events: list[tuple[float, float, float]], stops: bool = Fal
 
 def causes_of(step: Step) -> list[Cause]:
     """Return every cause that the step's raw files tell of, those with no event left out."""
-    return [one for one in (*_stops(step), *_contention(step)) if len(one)]
+    return [cause for cause in (*_stops(step), *_contention(step)) if len(cause)]
 
 
 def _stops(step: Step) -> Iterator[Cause]:
@@ -250,8 +250,8 @@ def _contention(step: Step) -> Iterator[Cause]:
     for kind, name in KINDS:
         named.setdefault(name, []).extend(_long(_spans(events[events["kind"] == kind])))
     if machine_stalls.watched(step):  # it sees what the hypervisor takes too, and a hundred times as finely
-        found = machine_stalls.windows(machine_stalls.stalls_of(step))
-        named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in found.tolist()])
+        windows = machine_stalls.windows(machine_stalls.stalls_of(step))
+        named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in windows.tolist()])
     for kind, name, share in SHARES:
         if name == STEAL and STALLED in named:
             continue
@@ -306,14 +306,14 @@ def _active(
 
     `capacity` is the column of the longest delay that a sample can have made.
     """
-    found: list[tuple[float, float, float]] = []
+    stretches: list[tuple[float, float, float]] = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length
         another = 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in but)
         if busy - another < share * length * 1000:
             continue
-        if found and begin <= found[-1][1] + 1e-6:
-            found[-1] = (found[-1][0], end, found[-1][2] + most - another)
+        if stretches and begin <= stretches[-1][1] + 1e-6:
+            stretches[-1] = (stretches[-1][0], end, stretches[-1][2] + most - another)
         else:
-            found.append((begin, end, most - another))
-    return found
+            stretches.append((begin, end, most - another))
+    return stretches

@@ -153,7 +153,7 @@ def times_as_many(slow: Loop, fast: Loop) -> float:
 
 def pairs(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
     """Return the same requests on the same connections in two stages."""
-    found = []
+    pairs = []
     for slow in find(loops, stages[0], name):
-        found += [(slow, fast) for fast in find(loops, stages[1], name, slow.connections)]
-    return found
+        pairs += [(slow, fast) for fast in find(loops, stages[1], name, slow.connections)]
+    return pairs

@@ -97,14 +97,14 @@ def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
             standing[-1][1] = max(standing[-1][1], end)
         else:
             standing.append([begin, end])
-    found: list[list[float]] = []
+    widened: list[list[float]] = []
     for begin, end in standing:
         drain_s = (end - begin) * utilisation / (1 - utilisation)
-        if found and begin <= found[-1][1]:  # the queue stays while nothing is served, and grows
-            found[-1][1] += (end - begin) + drain_s
+        if widened and begin <= widened[-1][1]:  # the queue stays while nothing is served, and grows
+            widened[-1][1] += (end - begin) + drain_s
         else:
-            found.append([begin, end + drain_s])
-    return np.array(found, float).reshape(-1, 2)
+            widened.append([begin, end + drain_s])
+    return np.array(widened, float).reshape(-1, 2)
 
 
 def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def undisturbed(
 ) -> dict[str, Undisturbed]:
     """Take percentiles of each target's `slices` without the blocks that a window touches, the same for all targets."""
     index = {name: np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int) for name, slices in loads.items()}
-    blocks = max((int(each.max()) + 1 for each in index.values() if len(each)), default=0)
+    blocks = max((int(blocks_of_core.max()) + 1 for blocks_of_core in index.values() if len(blocks_of_core)), default=0)
     gone = dropped(stalls, blocks, utilisation)
     share, deviation = float(gone.mean()) if blocks else 0.0, _deviation(gone)
     return {name: Undisturbed(share, _percentiles(loads[name][~gone[at]]), deviation) for name, at in index.items()}

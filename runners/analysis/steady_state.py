@@ -84,7 +84,7 @@ def steadiness(step: Step) -> Steadiness:
     drift, times = _drift(medians), seconds["t_s"].to_numpy(float)
     signals = _signals(step, times, medians, seconds["completed"])
     starts = [(_steady_from(values, least), name) for name, values, least in signals]
-    latest, name = max(starts, key=lambda each: each[0])
+    latest, name = max(starts, key=lambda start: start[0])
     last_to_settle = name if latest else ""
     if latest > count // 2 or _has_trend(medians[latest:]):
         return Steadiness(False, None, count, drift, last_to_settle)
@@ -104,25 +104,25 @@ def head(step: Step) -> Head | None:
 
 def _signals(step: Step, times: Floats, medians: Floats, completed: object) -> list[tuple[str, Floats, float]]:
     """Name, values by second, and the least change that matters, of each signal that was recorded."""
-    found = [("median", np.log(np.maximum(medians, 1e-3)), DRIFT)]
+    signals = [("median", np.log(np.maximum(medians, 1e-3)), DRIFT)]
     rate = np.asarray(completed, dtype=float)
     if np.isfinite(rate).all() and (rate > 0).all():
-        found.append(("rate", np.log(rate), DRIFT))
+        signals.append(("rate", np.log(rate), DRIFT))
     activity = step.frames.get("activity")
     if activity is not None and (activity["kind"] == "jit").any():
         rows = activity[activity["kind"] == "jit"]
         edges = np.append(times, times[-1] + 1)
         busy, _ = np.histogram(rows["t_s"], bins=edges, weights=rows["busy_ms"] / 1000)
-        found.append(("JIT", busy.astype(float), JIT_BUSY_SHARE))
-    return found
+        signals.append(("JIT", busy.astype(float), JIT_BUSY_SHARE))
+    return signals
 
 
 def change_points(values: Floats, least: float = 0.0) -> list[int]:
     """Where the level changes: the first index of each stretch but the first."""
     count, noise = len(values), _noise(values, least)
     penalty = PENALTY * math.log(count) * (1 + SHORT / count) * noise**2
-    found = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
-    return [int(cut) for cut in found[:-1]]
+    cuts = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
+    return [int(cut) for cut in cuts[:-1]]
 
 
 def _noise(values: Floats, least: float) -> float:
@@ -225,15 +225,15 @@ def changes(values: Sequence[float] | Floats, seed: int = 1, level: float = CHAN
             edges[left + split] = p_value
             parts += [(left, left + split), (left + split, right)]
     bounds = [0, *sorted(edges), len(logs)]
-    found = []
+    changes = []
     for left, at, right in zip(bounds, bounds[1:-1], bounds[2:], strict=False):
         before, after = logs[left:at], logs[at:right]
         shift = float(np.median(after) - np.median(before))
         if abs(shift) >= np.log1p(SMALLEST):
             low, high = _interval(before, after, chance)
             was, became = float(np.exp(np.median(before))), float(np.exp(np.median(after)))
-            found.append(Change(at, was, became, float(np.exp(shift)), low, high, edges[at]))
-    return found
+            changes.append(Change(at, was, became, float(np.exp(shift)), low, high, edges[at]))
+    return changes
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
@@ -279,8 +279,8 @@ def _interval(before: Floats, after: Floats, chance: np.random.Generator) -> tup
     def shift(before: Floats, after: Floats, axis: int) -> Floats:
         return np.asarray(np.median(after, axis=axis) - np.median(before, axis=axis))
 
-    found = bootstrap((before, after), shift, n_resamples=BOOTSTRAPS, method="percentile", rng=chance)
-    return float(np.exp(found.confidence_interval.low)), float(np.exp(found.confidence_interval.high))
+    result = bootstrap((before, after), shift, n_resamples=BOOTSTRAPS, method="percentile", rng=chance)
+    return float(np.exp(result.confidence_interval.low)), float(np.exp(result.confidence_interval.high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,34 +100,34 @@ class Attribution:
 
 def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
     """Ask every cause."""
-    excess = np.array([each.excess_ms for each in tail.spikes])
-    credit = {one.name: _credit(tail, one, np.zeros(1))[0] for one in causes}
-    tests = {one.name: _test(tail, one, excess) for one in causes}
-    traces = {one.name: _traces(tail, one) for one in causes if one.stops}
+    excess = np.array([spike.excess_ms for spike in tail.spikes])
+    credit = {cause.name: _credit(tail, cause, np.zeros(1))[0] for cause in causes}
+    tests = {cause.name: _test(tail, cause, excess) for cause in causes}
+    traces = {cause.name: _traces(tail, cause) for cause in causes if cause.stops}
     named = {name for name, (traced, visible) in traces.items() if visible and traced >= LEAST_TRACED * visible}
-    named |= _holm({one.name: tests[one.name][0] for one in causes if not one.stops})
+    named |= _holm({cause.name: tests[cause.name][0] for cause in causes if not cause.stops})
     named = {name for name in named if (credit[name] > 0).any()}
-    final = _shared_out(credit, named, {one.name for one in causes if one.stops})
+    final = _shared_out(credit, named, {cause.name for cause in causes if cause.stops})
     shares = []
-    for one in causes:
-        p, chance = tests[one.name]
-        part = final.get(one.name, credit[one.name])
-        share = _bounded(part, excess, tail.excess_ms, 0.0 if one.stops else chance)
-        shares.append(Share(one, int((part > 0).sum()), share, chance, p, one.name in named))
+    for cause in causes:
+        p, chance = tests[cause.name]
+        part = final.get(cause.name, credit[cause.name])
+        share = _bounded(part, excess, tail.excess_ms, 0.0 if cause.stops else chance)
+        shares.append(Share(cause, int((part > 0).sum()), share, chance, p, cause.name in named))
     credited = tuple(
         {name: float(part[j]) for name, part in final.items() if part[j] > 0} for j in range(len(tail.spikes))
     )
     return Attribution(tail, tuple(shares), credited)
 
 
-def _credit(tail: Tail, one: Cause, offsets_s: Floats) -> Floats:
+def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
     """Credit of each spike at each offset of the events: an array of offsets by spikes, 0 to 1."""
-    if not tail.spikes or not len(one):
+    if not tail.spikes or not len(cause):
         return np.zeros((len(offsets_s), len(tail.spikes)))
-    first = np.array([each.begin_s for each in tail.spikes]) - TOLERANCE_S
-    last = np.array([each.end_s for each in tail.spikes])
-    peak_ms = np.array([each.peak_us for each in tail.spikes]) / 1000
-    length = np.maximum(one.end_s - one.begin_s, 1e-6)[:, None]
+    first = np.array([spike.begin_s for spike in tail.spikes]) - TOLERANCE_S
+    last = np.array([spike.end_s for spike in tail.spikes])
+    peak_ms = np.array([spike.peak_us for spike in tail.spikes]) / 1000
+    length = np.maximum(cause.end_s - cause.begin_s, 1e-6)[:, None]
 
     def part(begin: Floats) -> Floats:
         overlap: Floats = np.minimum(begin + length, last)
@@ -136,43 +136,43 @@ def _credit(tail: Tail, one: Cause, offsets_s: Floats) -> Floats:
         overlap /= length
         return overlap
 
-    found = np.empty((len(offsets_s), len(first)))
-    at_once = max(1, AT_ONCE // (len(one) * len(first)))
+    credited = np.empty((len(offsets_s), len(first)))
+    at_once = max(1, AT_ONCE // (len(cause) * len(first)))
     for row in range(0, len(offsets_s), at_once):
         offsets = offsets_s[row : row + at_once, None]
         # an event that is not moved lies where it is, which may be before the window or beyond its end
-        begin = np.where(offsets, (one.begin_s + offsets) % tail.length_s, one.begin_s)[:, :, None]
+        begin = np.where(offsets, (cause.begin_s + offsets) % tail.length_s, cause.begin_s)[:, :, None]
         covered = part(begin)
         if offsets.any():
             covered += part(begin - tail.length_s)
         np.minimum(covered, 1, out=covered)
-        covered *= one.capacity_ms[:, None]
-        found[row : row + at_once] = covered.sum(axis=1) / peak_ms
-    found = np.minimum(found, 1)
-    enough: Floats = np.where(found >= LEAST_CREDIT, found, 0.0)
+        covered *= cause.capacity_ms[:, None]
+        credited[row : row + at_once] = covered.sum(axis=1) / peak_ms
+    credited = np.minimum(credited, 1)
+    enough: Floats = np.where(credited >= LEAST_CREDIT, credited, 0.0)
     return enough
 
 
-def _test(tail: Tail, one: Cause, excess: Floats) -> tuple[float, float]:
+def _test(tail: Tail, cause: Cause, excess: Floats) -> tuple[float, float]:
     """p of the observed credit, and the share of the whole excess that shifted events are credited with."""
-    if not tail.spikes or not len(one) or not tail.excess_ms:
+    if not tail.spikes or not len(cause) or not tail.excess_ms:
         return 1.0, 0.0
-    observed = float(_credit(tail, one, np.zeros(1))[0] @ excess)
-    shifted = _credit(tail, one, (np.arange(SHIFTS) + 0.5) / SHIFTS * tail.length_s) @ excess
+    observed = float(_credit(tail, cause, np.zeros(1))[0] @ excess)
+    shifted = _credit(tail, cause, (np.arange(SHIFTS) + 0.5) / SHIFTS * tail.length_s) @ excess
     p = (1 + int((shifted >= observed - 1e-9).sum())) / (1 + SHIFTS)
     return p, float(shifted.mean()) / tail.excess_ms
 
 
-def _traces(tail: Tail, one: Cause) -> tuple[int, int]:
+def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
     """Of the stops that are long enough to be seen: how many lie in a spike, and how many there are."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     traced = visible = 0
-    for begin, end, length_ms in zip(one.begin_s, one.end_s, one.capacity_ms, strict=True):
+    for begin, end, length_ms in zip(cause.begin_s, cause.end_s, cause.capacity_ms, strict=True):
         if length_ms < least_ms or begin < 0 or end > tail.length_s:
             continue
         visible += 1
         traced += any(
-            begin <= each.end_s and end >= each.begin_s - TOLERANCE_S and end <= each.end_s for each in tail.spikes
+            begin <= spike.end_s and end >= spike.begin_s - TOLERANCE_S and end <= spike.end_s for spike in tail.spikes
         )
     return traced, visible
 
@@ -254,9 +254,9 @@ def made(step: Step, level: float = P99) -> Made | None:
     slow = latency_spikes.find(step.frames["slices"]) if value is not None else None
     if value is None or slow is None or not value.value > slow.threshold_us:
         return None
-    if not any(one.name in latency_spikes.MACHINE for one in latency_spikes.causes_of(step)):
+    if not any(cause.name in latency_spikes.MACHINE for cause in latency_spikes.causes_of(step)):
         return None
     seen = attribution(step)
-    shares = {each.cause.name: each.share.value for each in seen.named} if seen is not None else {}
+    shares = {named.cause.name: named.share.value for named in seen.named} if seen is not None else {}
     own = {name: share for name, share in shares.items() if name in latency_spikes.MACHINE}
     return Made(own) if sum(own.values()) >= MACHINE_SHARE else None

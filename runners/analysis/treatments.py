@@ -226,12 +226,12 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
     if min(shared.starts, solo.starts) < FEWEST_STARTS:
         return shared
     taken = []
-    for one, other in zip(shared.effects, solo.effects, strict=True):
-        changes = one.change, other.change
+    for together, alone in zip(shared.effects, solo.effects, strict=True):
+        changes = together.change, alone.change
         middles = [math.log1p(change.value) for change in changes]
         halves = [math.log1p(change.high) - math.log1p(change.value) for change in changes]
         room = math.hypot(*halves)
-        taken.append(other if math.isfinite(room) and abs(middles[0] - middles[1]) > room else one)
+        taken.append(alone if math.isfinite(room) and abs(middles[0] - middles[1]) > room else together)
     return replace(shared, effects=tuple(taken))
 
 

@@ -319,7 +319,7 @@ def _failed_text(step: Step, seen: Cause) -> str:
     """Return how many requests failed, and how. The first kind is the one that decides."""
     counted = failures(step)
     share = "all" if counted.failed >= counted.requests else write.percent(counted.share)
-    what = "response" if seen is Cause.REFUSED else "request"
+    noun = "response" if seen is Cause.REFUSED else "request"
     parts = []
     if counted.protocol:
         parts.append(f"{write.several(counted.protocol, 'response')} of another protocol")
@@ -333,7 +333,7 @@ def _failed_text(step: Step, seen: Cause) -> str:
     parts += [f"{write.count(many)} with status {code}" for code, many in codes.items()]
     if counted.refused and not codes:
         parts.append(f"{write.count(counted.refused)} with an error status")
-    text = f"{share} of {write.several(counted.requests, what)} failed: {write.listed(parts)}"
+    text = f"{share} of {write.several(counted.requests, noun)} failed: {write.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
     looks = f" (it looks like {step.record.spoken.value})" if step.record.spoken in _KNOWN_PROTOCOLS else ""

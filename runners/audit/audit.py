@@ -12,7 +12,7 @@ from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, res
 from runners.errors import LabError
 from runners.readers import write
 from runners.readers.documents import Problem
-from runners.readers.output import Found, Output
+from runners.readers.output import FileOutputs, Output
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 RULES: dict[str, Rule] = {
@@ -36,12 +36,12 @@ def _codes(given: Iterable[str]) -> set[str]:
     codes: set[str] = set()
     for text in given:
         for part in (piece.strip().upper() for piece in text.split(",")):
-            found = {code for code in RULES if part and code.startswith(part)}
-            if not found:
+            matching = {code for code in RULES if part and code.startswith(part)}
+            if not matching:
                 raise UnknownRuleError(
                     part or "an empty code", "no rule begins with it", f"use one of {', '.join(RULES)}"
                 )
-            codes |= found
+            codes |= matching
     return codes
 
 
@@ -95,29 +95,29 @@ class Digest:
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
         """Each code, the worst finding's first, and all places in the file at which it was found."""
-        found: dict[str, dict[str, None]] = {self.worst.code: {}}
+        places: dict[str, dict[str, None]] = {self.worst.code: {}}
         for remark in self.remarks:
             output = remark.output
             where = f"{output.line}" if output.cell is None else f"cell {output.cell}:{output.line}"
-            found.setdefault(remark.code, {})[where] = None
-        return {code: tuple(places) for code, places in found.items()}
+            places.setdefault(remark.code, {})[where] = None
+        return {code: tuple(of_code) for code, of_code in places.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
     """What was looked at and what was found, in the order of files and lines."""
 
-    files: tuple[Found, ...]
+    files: tuple[FileOutputs, ...]
     remarks: tuple[Remark, ...]
     copies: tuple[tuple[Output, Output], ...] = ()  # an output that stands elsewhere too, and the one that was examined
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        return tuple(output for found in self.files for output in found.outputs)
+        return tuple(output for file in self.files for output in file.outputs)
 
     @property
     def unreadable(self) -> tuple[tuple[Path, Problem], ...]:
-        return tuple((found.path, problem) for found in self.files for problem in found.problems)
+        return tuple((file.path, problem) for file in self.files for problem in file.problems)
 
     def of(self, severity: Severity) -> tuple[Remark, ...]:
         return tuple(remark for remark in self.remarks if remark.severity == severity)
@@ -129,7 +129,7 @@ class Audit:
         for remark in self.remarks:
             if remark.severity in (Severity.ERROR, Severity.WARNING):
                 by_file.setdefault(remark.output.path, {}).setdefault(theme(remark.code), []).append(remark)
-        found: list[Digest] = []
+        digests: list[Digest] = []
         for themes in by_file.values():
             own = sorted(
                 (Digest(name, tuple(remarks)) for name, remarks in themes.items()),
@@ -137,8 +137,8 @@ class Audit:
             )
             kept, rest = own[:MOST_LINES], own[MOST_LINES:]
             kept[-1] = replace(kept[-1], also=tuple(digest.theme for digest in rest))
-            found += kept
-        return tuple(found)
+            digests += kept
+        return tuple(digests)
 
     @property
     def failed(self) -> bool:
@@ -156,7 +156,7 @@ class Audit:
     @property
     def summary(self) -> str:
         """The audit in one sentence."""
-        outputs, files = len(self.outputs), len([found for found in self.files if found.outputs])
+        outputs, files = len(self.outputs), len([file for file in self.files if file.outputs])
         if not outputs:
             return f"No output of a load generator was read in {_many(len(self.files), 'file')}."
         counted = ", ".join(_many(len(self.of(severity)), severity.value) for severity in ORDER)
@@ -174,10 +174,10 @@ def _many(count: int, noun: str) -> str:
 
 def groups(outputs: Iterable[Output]) -> list[Group]:
     """Outputs that belong to one report, in order."""
-    found: dict[str, list[Output]] = {}
+    by_report: dict[str, list[Output]] = {}
     for output in outputs:
-        found.setdefault(output.group, []).append(output)
-    return list(found.values())
+        by_report.setdefault(output.group, []).append(output)
+    return list(by_report.values())
 
 
 def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.values())) -> tuple[Remark, ...]:
@@ -188,10 +188,10 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
     return tuple(sorted(remarks, key=lambda remark: place[id(remark.output)]))
 
 
-def audit(files: Iterable[Found], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
+def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
     """Return the audit of files that were read."""
     read = tuple(files)
-    outputs = [output for found in read for output in found.outputs]
+    outputs = [output for file in read for output in file.outputs]
     copies = tuple(_copies(outputs))
     left = {id(copy) for copy, _ in copies}
     rules = tuple(rules)
@@ -214,9 +214,8 @@ def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
             parts.append(output)
     for part in parts:
         rows = part.report.latencies.rows
-        if any(
-            part.path != each.path and set(rows) <= set(each.report.latencies.rows) for each in whole.get(rows[-1], ())
-        ):
+        others = (other for other in whole.get(rows[-1], ()) if other.path != part.path)
+        if any(set(rows) <= set(other.report.latencies.rows) for other in others):
             yield part
 
 

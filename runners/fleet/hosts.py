@@ -63,10 +63,10 @@ class HostRunner:
             job = msgspec.structs.replace(job, parameters={**job.parameters, LISTEN.name: self.host.ip})
         known = environment(self.fleet, self.host)
         outcome, packed = self.fleet.on(self.host, SERVER, self.halted, _measure, msgspec.json.encode(job), known)
-        found = msgspec.structs.replace(msgspec.json.decode(outcome, type=JobOutcome), host=self.host.name)
-        if found.status == "complete":
-            _unpack(packed, folder, job.folder, found)
-        return found
+        result = msgspec.structs.replace(msgspec.json.decode(outcome, type=JobOutcome), host=self.host.name)
+        if result.status == "complete":
+            _unpack(packed, folder, job.folder, result)
+        return result
 
 
 def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None:

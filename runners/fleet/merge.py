@@ -48,7 +48,7 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
     """Add the HdrHistogram logs of several generators, interval by interval and tag by tag."""
     heads: list[str] = []
     notes: list[str] = []
-    found: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
+    intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
         lines = path.read_text(encoding="utf-8").splitlines()
         legend = next(place for place, line in enumerate(lines) if line.startswith('"'))
@@ -62,14 +62,14 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
                 raise MeasureError(str(path), f"holds a line that is no interval: {line[:80]}", "run the load again")
             payload = HdrHistogram.decode(match["data"].encode("ascii"))
             key = (round(float(match["at"]), 3), match["tag"] or hdr_log.UNTAGGED)
-            found.setdefault(key, []).append((float(match["length"]), float(match["max"]), payload))
+            intervals.setdefault(key, []).append((float(match["length"]), float(match["max"]), payload))
     start = f"{start_unix_us / 1e6:.3f}"
     with to.open("w", encoding="utf-8") as out:
         for line in heads:
             out.write(_STARTS.sub(lambda match: f"#[{match[1]}Time: {start}", line) + "\n")
-        for (at, tag), several in sorted(found.items(), key=lambda item: (item[0][0], _order(item[0][1]))):
+        for (at, tag), several in sorted(intervals.items(), key=lambda item: (item[0][0], _order(item[0][1]))):
             whole = added([histogram for _, _, histogram in several])
-            length, most = max(each[0] for each in several), max(each[1] for each in several)
+            length, most = max(part[0] for part in several), max(part[1] for part in several)
             out.write(f"Tag={tag},{at:.3f},{length:.3f},{most:.3f},{whole.encode().decode('ascii')}\n")
         out.writelines(f"{note}\n" for note in notes)
 
@@ -81,17 +81,17 @@ def _order(tag: str) -> tuple[int, str]:
 
 def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
     """Add histograms bucket by bucket. Raises MeasureError for two that do not have the same buckets."""
-    layouts = {(each.unit_magnitude, each.significant_figures) for each in histograms}
+    layouts = {(histogram.unit_magnitude, histogram.significant_figures) for histogram in histograms}
     if len(layouts) > 1:
         cause = f"their histograms have different buckets {sorted(layouts)}"
         raise MeasureError("these generators", cause, "use one version of the generator on all hosts")
-    largest = max(histograms, key=lambda each: each.counts_len)
+    largest = max(histograms, key=lambda histogram: histogram.counts_len)
     whole = HdrHistogram(
         largest.lowest_trackable_value, largest.highest_trackable_value, largest.significant_figures
     )  # fmt: skip
     counts = counts_of(whole)
-    for each in histograms:
-        counts[: each.counts_len] += counts_of(each)
+    for histogram in histograms:
+        counts[: histogram.counts_len] += counts_of(histogram)
     there = np.nonzero(counts)[0]
     if len(there):
         whole.set_internal_tacking_values(int(there[0]), int(there[-1]), int(counts.sum()))
@@ -106,15 +106,15 @@ def counts_of(histogram: HdrHistogram) -> Any:
 def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, start_unix_us: int) -> dict[str, Any]:
     """Return the JSON report of all generators as if one had sent the load; see `runners/loadgen/docs/json.md`."""
     first = reports[0]
-    elapsed_s = max(each["elapsed_s"] for each in reports)
-    ranges = [each["offered_rps_range"] for each in reports]
+    elapsed_s = max(report["elapsed_s"] for report in reports)
+    ranges = [report["offered_rps_range"] for report in reports]
     document = {
         **{name: first[name] for name in ("schema", "version", "command", "url", "mode", "arrival", "queue")},
         "start_unix_us": start_unix_us,
         "end_unix_us": start_unix_us + int(elapsed_s * 1e6),
-        **{name: sum(each[name] for each in reports) for name in ("threads", "connections")},
+        **{name: sum(report[name] for report in reports) for name in ("threads", "connections")},
         "share": None,
-        "offered_rps_range": None if None in ranges else [sum(each[end] for each in ranges) for end in (0, 1)],
+        "offered_rps_range": None if None in ranges else [sum(limits[end] for limits in ranges) for end in (0, 1)],
         **{name: first[name] for name in ("warmup_s", "duration_s")},
         "elapsed_s": elapsed_s,
         **_fields(reports, log, ""),
@@ -123,15 +123,15 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, sta
         document["interleave"] = first["interleave"]
         document["targets"] = [
             {
-                **_fields([each["targets"][place] for each in reports], log, hdr_log.TARGET + target["name"]),
+                **_fields([report["targets"][place] for report in reports], log, hdr_log.TARGET + target["name"]),
                 **{name: target[name] for name in ("name", "url", "weight")},
-                "connections": sum(each["targets"][place]["connections"] for each in reports),
+                "connections": sum(report["targets"][place]["connections"] for report in reports),
             }
             for place, target in enumerate(first["targets"])
         ]
-    document["requests_dropped"] = sum(each["requests_dropped"] for each in reports)
-    document["interrupted"] = any(each["interrupted"] for each in reports)
-    document["failure"] = next((each["failure"] for each in reports if each["failure"]), None)
+    document["requests_dropped"] = sum(report["requests_dropped"] for report in reports)
+    document["interrupted"] = any(report["interrupted"] for report in reports)
+    document["failure"] = next((report["failure"] for report in reports if report["failure"]), None)
     return document
 
 
@@ -150,14 +150,18 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: s
     kinds = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
     whole = pair("")
     return {
-        "offered_rps": _sum(each["offered_rps"] for each in reports),
-        "achieved_rps": _sum(each["achieved_rps"] for each in reports),
-        "loaded_s": max(each["loaded_s"] for each in reports),
-        **{name: _added(each[name] for each in reports) for name in ("requests", "bytes", "status", "errors")},
+        "offered_rps": _sum(report["offered_rps"] for report in reports),
+        "achieved_rps": _sum(report["achieved_rps"] for report in reports),
+        "loaded_s": max(report["loaded_s"] for report in reports),
+        **{name: _added(report[name] for report in reports) for name in ("requests", "bytes", "status", "errors")},
         "failures": _failures(reports),
-        "shortfall": "; ".join(dict.fromkeys(each["shortfall"] for each in reports if each.get("shortfall"))) or None,
-        **{name: sum(each.get(name, 0) for each in reports) for name in ("connects", "reconnects", "closed_idle")},
-        **{name: _worst(each.get(name) for each in reports) for name in ("reconnect_us", "waited_for_connection_us")},
+        "shortfall": "; ".join(dict.fromkeys(report["shortfall"] for report in reports if report.get("shortfall")))
+        or None,
+        **{name: sum(report.get(name, 0) for report in reports) for name in ("connects", "reconnects", "closed_idle")},
+        **{
+            name: _worst(report.get(name) for report in reports)
+            for name in ("reconnect_us", "waited_for_connection_us")
+        },
         "latency_us": whole,
         "latency_us_by_class": {of[1:]: pair(of) for of in kinds if of.startswith("_")},
         "latency_us_by_operation": {of[1:]: pair(of) for of in kinds if of.startswith(":")},
@@ -180,16 +184,18 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
     """Return how many there were in all, and of each percentile the largest of any generator."""
-    known = [each for each in times if each]
+    known = [summary for summary in times if summary]
     if not known:
         return None
-    highest = {name: max(each[name] for each in known) for name in known[0] if name != "count"}
-    return {"count": sum(each["count"] for each in known), **highest}
+    highest = {name: max(summary[name] for summary in known) for name in known[0] if name != "count"}
+    return {"count": sum(summary["count"] for summary in known), **highest}
 
 
 def _samples(log: hdr_log.HdrLog, tag: str, suffix: str) -> Samples:
     return Samples.merge(
-        each.samples for each in log.intervals if hdr_log.untargeted(each.kind) == tag and each.kind.endswith(suffix)
+        interval.samples
+        for interval in log.intervals
+        if hdr_log.untargeted(interval.kind) == tag and interval.kind.endswith(suffix)
     )
 
 
@@ -229,18 +235,18 @@ def _intervals(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix
         for second in report["intervals"]:
             by_second.setdefault(second["t_s"], []).append(second)
     logged: dict[tuple[float, str], list[Samples]] = {}
-    for each in log.intervals:
-        if hdr_log.untargeted(each.kind) in KINDS and each.kind.endswith(suffix):
-            logged.setdefault((int(each.t_s + hdr_log.ROUNDED_S), hdr_log.untargeted(each.kind)), []).append(
-                each.samples
+    for interval in log.intervals:
+        if hdr_log.untargeted(interval.kind) in KINDS and interval.kind.endswith(suffix):
+            logged.setdefault((int(interval.t_s + hdr_log.ROUNDED_S), hdr_log.untargeted(interval.kind)), []).append(
+                interval.samples
             )
     return [
         {
             "t_s": t_s,
-            "duration_s": max(each["duration_s"] for each in several),
-            **{name: sum(each[name] for each in several) for name in ("sent", "completed", "errors")},
+            "duration_s": max(second["duration_s"] for second in several),
+            **{name: sum(second[name] for second in several) for name in ("sent", "completed", "errors")},
             **{kind: _second(Samples.merge(logged.get((round(t_s), kind), ()))) for kind in KINDS},
-            "lag_max_us": list(map(max, zip(*(each["lag_max_us"] or () for each in several), strict=True))) or None,
+            "lag_max_us": list(map(max, zip(*(second["lag_max_us"] or () for second in several), strict=True))) or None,
         }
         for t_s, several in sorted(by_second.items())
     ]
@@ -255,24 +261,26 @@ def _second(samples: Samples) -> dict[str, Any]:
 def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what the generators say of themselves: processor time together, lag and verdict of the worst."""
     own = [report["generator"] for report in reports]
-    worst = min(own, key=lambda each: (each["kept_up"], each["kept_up_to"] or 0.0, -each["lag_us"]["p99"]))
+    worst = min(
+        own, key=lambda generator: (generator["kept_up"], generator["kept_up_to"] or 0.0, -generator["lag_us"]["p99"])
+    )
     completed = sum(report["requests"]["completed"] for report in reports)
-    cpu_s = sum(each["cpu_user_s"] + each["cpu_system_s"] for each in own)
+    cpu_s = sum(generator["cpu_user_s"] + generator["cpu_system_s"] for generator in own)
     clocks = dict.fromkeys(worst["cpu_us_per_request_by_clock"])
-    lags = {name: max(each["lag_us"][name] for each in own) for name in worst["lag_us"] if name != "count"}
+    lags = {name: max(generator["lag_us"][name] for generator in own) for name in worst["lag_us"] if name != "count"}
     several = f"of {len(own)} generators the worst " if len(own) > 1 else ""
     return {
         **{
-            name: sum(each[name] for each in own)
+            name: sum(generator[name] for generator in own)
             for name in ("cpu_user_s", "cpu_system_s", "held", "rested", "unstamped")
         },
         "cpu_us_per_request_by_clock": clocks | {worst["receive_clock"]: cpu_s * 1e6 / max(1, completed)},
-        "peak_memory_bytes": max(each["peak_memory_bytes"] for each in own),
-        "lag_us": {"count": sum(each["lag_us"]["count"] for each in own), **lags},
+        "peak_memory_bytes": max(generator["peak_memory_bytes"] for generator in own),
+        "lag_us": {"count": sum(generator["lag_us"]["count"] for generator in own), **lags},
         "coalesce_us": worst["coalesce_us"],
-        **{name: max(each.get(name, 0.0) for each in own) for name in ("stalled_s", "longest_stall_s")},
-        "kept_up": all(each["kept_up"] for each in own),
+        **{name: max(generator.get(name, 0.0) for generator in own) for name in ("stalled_s", "longest_stall_s")},
+        "kept_up": all(generator["kept_up"] for generator in own),
         "kept_up_to": worst["kept_up_to"],
         "verdict": several + worst["verdict"],
-        **{name: " and ".join(sorted({each[name] for each in own})) for name in ("io", "receive_clock")},
+        **{name: " and ".join(sorted({generator[name] for generator in own})) for name in ("io", "receive_clock")},
     }

@@ -94,7 +94,7 @@ def _with_scripts(spec: LoadSpec, turned: Callable[[Path], Path]) -> LoadSpec:
     def of(script: Path | None) -> Path | None:
         return None if script is None else turned(script)
 
-    targets = tuple(dataclasses.replace(each, script=of(each.script)) for each in spec.targets)
+    targets = tuple(dataclasses.replace(target, script=of(target.script)) for target in spec.targets)
     return dataclasses.replace(spec, script=of(spec.script), targets=targets)
 
 
@@ -261,7 +261,7 @@ class SharedSender:
             raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
         seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None, taskset=taskset)
                  if isinstance(seat, LocalSeat) else seat for seat in self.seats]  # fmt: skip
-        urls = [each.url for each in spec.targets] or [spec.url]
+        urls = [target.url for target in spec.targets] or [spec.url]
         looked = [seat.look(urls) for seat in seats]
         shares = list(_shares(spec, len(seats)))
         for lead_s in LEADS_S:
@@ -303,8 +303,8 @@ class SharedSender:
         from runners.fleet.merge import merge  # not above: a host's event loop waits for what that imports
 
         merge(folders, files, start_us)
-        cpu_s = [each.generator.cpu_s for each in records]
-        worst = max(each.generator.exit_code or 0 for each in records)
+        cpu_s = [record.generator.cpu_s for record in records]
+        worst = max(record.generator.exit_code or 0 for record in records)
         used_s = None if None in cpu_s else sum(used for used in cpu_s if used is not None)
         command, begin_us, end_us = records[0].generator.command, began_ns // 1000, ended_ns // 1000
         return LoadOutcome(command, worst, begin_us, end_us, stopped, used_s, tuple(records))
@@ -392,7 +392,7 @@ def _sent(
             raise
         failures = [failure for future in (*first, *futures) if (failure := future.exception())]
         # a host that is gone is the cause of what else went wrong, and what failed first of what others left undone
-        for failure in sorted(failures, key=lambda each: not isinstance(each, LostHostError)):
+        for failure in sorted(failures, key=lambda error: not isinstance(error, LostHostError)):
             raise failure
         return [future.result() for future in futures], stopped
 
@@ -407,7 +407,7 @@ def _write(part: Part, clock: Clock, folder: StepFolder) -> None:
         return
     if folder.telemetry.exists():
         samples = [json.loads(line) for line in folder.telemetry.read_text(encoding="utf-8").splitlines()]
-        lines = (json.dumps({**each, "unix_us": clock.ours_us(each["unix_us"])}) for each in samples)
+        lines = (json.dumps({**sample, "unix_us": clock.ours_us(sample["unix_us"])}) for sample in samples)
         folder.telemetry.write_text("\n".join(lines) + "\n", encoding="utf-8")
     if folder.stalls.exists():
         folder.stalls.write_text(_shifted(folder.stalls.read_text(encoding="ascii"), clock), encoding="ascii")
@@ -428,8 +428,8 @@ def _shifted(stalls: str, clock: Clock) -> str:
     """Return the witness's file by our clock: its first and last moment say what its own clock showed."""
     lines = []
     for line in stalls.splitlines():
-        head, found, wall = line.partition(" unix_ns=")
-        lines.append(f"{head}{found}{int(wall) - clock.offset_ns}" if found else line)
+        head, separator, wall = line.partition(" unix_ns=")
+        lines.append(f"{head}{separator}{int(wall) - clock.offset_ns}" if separator else line)
     return "\n".join(lines) + "\n"
 
 
@@ -472,7 +472,7 @@ class Clock:
     @classmethod
     def estimate(cls, exchanges: Sequence[Exchange]) -> Clock:
         """Estimate from the exchange that waited least."""
-        best = min(exchanges, key=lambda each: each.delay_ns)
+        best = min(exchanges, key=lambda exchange: exchange.delay_ns)
         return cls(best.offset_ns, max(1, (best.delay_ns + 1) // 2), best.delay_ns, len(exchanges))
 
     def theirs_ns(self, ours_ns: int) -> int:

@@ -120,23 +120,23 @@ class Fleet:
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        found = [
+        hosts = [
             Host(address, str(about["host"]), str(about["name"]))
             for address, about in known.items()
             if about["resources"].get(role)
         ]
-        return sorted(found, key=lambda host: (str(host.name).zfill(8), host.address))
+        return sorted(hosts, key=lambda host: (str(host.name).zfill(8), host.address))
 
     def exchanges(self, host: Host, count: int = shares.EXCHANGES) -> list[shares.Exchange]:
         """Ask a host for its clock so often. Raises LostHostError."""
 
         async def asked() -> list[shares.Exchange]:
-            found = []
+            exchanges = []
             for _ in range(count):
                 asked_ns = time.time_ns()
                 received_ns, replied_ns = await self.client.rpc(host.address).lab_clock()
-                found.append(shares.Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
-            return found
+                exchanges.append(shares.Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
+            return exchanges
 
         return list(self._asked(host, asked(), ASK_S + count * ASK_S / 8))
 
@@ -175,8 +175,8 @@ class Fleet:
                         heard = time.monotonic()
                 if time.monotonic() - heard > LEASE_S:
                     raise lost(host, f"it has not responded for {LEASE_S:g} s, or the scheduler has not")
-            found: _T = self._result(host, future)
-            return found
+            result: _T = self._result(host, future)
+            return result
         finally:
             with contextlib.suppress(shares.LostHostError):
                 if not future.done():

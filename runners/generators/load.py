@@ -237,7 +237,7 @@ class Truepace:
         log = ["--requests-log", shown(files.requests)] if files.requests is not None else []
         shared = [word for target in spec.targets for word in _target(target)]
         interleave = f"slice={digits(spec.slice_s * 1_000)}ms" if spec.slice_s else "request"
-        what = ["--seed", str(spec.seed), "--interleave", interleave, *shared] if shared else _scripted(spec)
+        arguments = ["--seed", str(spec.seed), "--interleave", interleave, *shared] if shared else _scripted(spec)
         return [
             shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
@@ -246,7 +246,7 @@ class Truepace:
             *count,
             *share,
             *begin,
-            *what,
+            *arguments,
             *log,
             *("-L", "--summary", "--json", shown(files.json), "--hlog", shown(files.hlog)),
             *([] if shared else [spec.url]),
@@ -348,14 +348,14 @@ class Reference:
 
 def generators(shop: Workshop) -> dict[str, Generator]:
     """Return every generator that was found, by name: the simplest client first, ours, then the others."""
-    found: dict[str, Generator] = {}
+    generators: dict[str, Generator] = {}
     if shop.reference is not None:
         for kind in ("blocking", "epoll"):
-            found[kind] = Reference(shop.reference.path, shop.reference.version, kind)
+            generators[kind] = Reference(shop.reference.path, shop.reference.version, kind)
     if shop.truepace is not None:
-        found["truepace"] = Truepace(shop.truepace.path, shop.truepace.version)
+        generators["truepace"] = Truepace(shop.truepace.path, shop.truepace.version)
     if shop.wrk2 is not None:
-        found["wrk2"] = Wrk2(shop.wrk2.path, shop.wrk2.version)
+        generators["wrk2"] = Wrk2(shop.wrk2.path, shop.wrk2.version)
     if shop.wrk is not None:
-        found["wrk"] = Wrk(shop.wrk.path, shop.wrk.version)
-    return found
+        generators["wrk"] = Wrk(shop.wrk.path, shop.wrk.version)
+    return generators

@@ -41,10 +41,10 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
     """
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
-        began, found = time.monotonic(), _pin(pid, everywhere)
-        while not found and time.monotonic() - began < await_s:
+        began, pinned = time.monotonic(), _pin(pid, everywhere)
+        while not pinned and time.monotonic() - began < await_s:
             time.sleep(_LOOK_S)
-            if found := _pin(pid, everywhere):
+            if pinned := _pin(pid, everywhere):
                 time.sleep(_LOOK_S)  # a JVM starts them one after the other
                 _pin(pid, everywhere)
     try:
@@ -66,12 +66,12 @@ def compilers(pid: int) -> Iterator[Path]:
 
 def _pin(pid: int, cpus: Iterable[int]) -> int:
     """Bind a process's compiler threads; tells how many there were."""
-    found = 0
+    bound = 0
     for thread in compilers(pid) if cpus else ():
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(int(thread.name), cpus)
-            found += 1
-    return found
+            bound += 1
+    return bound
 
 
 ROOT = Path("/sys/fs/cgroup")

@@ -326,14 +326,14 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
     A descendant whose own parent has ended counts no more, as on every Unix.
     """
-    found: dict[int, None] = {}
+    pids: dict[int, None] = {}
     waiting = list(roots)
     while waiting:
         pid = waiting.pop(0)
-        if pid not in found and psutil.pid_exists(pid):
-            found[pid] = None
+        if pid not in pids and psutil.pid_exists(pid):
+            pids[pid] = None
             waiting += _children(pid)
-    return tuple(found)
+    return tuple(pids)
 
 
 def _children(pid: int) -> list[int]:

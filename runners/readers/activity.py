@@ -274,14 +274,14 @@ def read_stall_log(path: Path) -> StallLog:
     """Read the file. Raises ReadError when it is none, or broken."""
     lines = text_of(path, strict=True).splitlines()
     head = _HEAD.match(lines[0]) if lines else None
-    moments = [found for line in lines[1:3] if (found := _MOMENT.match(line))]
+    moments = [moment for line in lines[1:3] if (moment := _MOMENT.match(line))]
     if head is None or len(moments) != 2:
         raise ReadError(path, "does not begin with '#stall-witness/1' and two moments", "build the witness again")
-    used_ns = {int(found[1]): int(found[2]) for line in lines if (found := _CORE.match(line))}
+    used_ns = {int(core[1]): int(core[2]) for line in lines if (core := _CORE.match(line))}
     try:
         rows = [tuple(map(int, line.split())) for line in lines if not line.startswith("#")]
         table = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
     except ValueError as error:
         raise ReadError(path, f"has a line that is no stall ({error})", "run the step again") from error
-    begin, end = ((int(each[1]), int(each[2])) for each in moments)
+    begin, end = ((int(moment[1]), int(moment[2])) for moment in moments)
     return StallLog((begin, end), used_ns, table[:, 0], table[:, 1], table[:, 2])

@@ -59,14 +59,14 @@ def find_command(line: str) -> CommandLine | None:
 def find_commands(line: str) -> tuple[CommandLine, ...]:
     """Return the commands on a line in the order in which a shell runs them: several where `&&` joins them."""
     for part in (*_SPAN.findall(line), line):
-        found = []
+        commands = []
         for match in map(_COMMAND.search, _NEXT.split(part)):
             command = parse_command(match["command"].strip()) if match else None
             has_flag = command is not None and re.search(r"\s-{1,2}[a-zA-Z]", command.text) is not None
             if command and has_flag and (command.url or command.script):
-                found.append(command)
-        if found:
-            return tuple(found)
+                commands.append(command)
+        if commands:
+            return tuple(commands)
     return ()
 
 

@@ -166,7 +166,11 @@ class ConsoleReport:
         return self.latency.max if self.latency else None
 
     def _by_kind(self) -> dict[str, Latencies]:
-        return {kind: found for kind, found in ((RESPONSE, self.latencies), (SERVICE, self.uncorrected)) if found}
+        return {
+            kind: latencies
+            for kind, latencies in ((RESPONSE, self.latencies), (SERVICE, self.uncorrected))
+            if latencies
+        }
 
     def spectrum_frame(self) -> pd.DataFrame:
         """Return the `spectrum` frame, as a step has it; the uncorrected distribution is kind `service`."""
@@ -245,13 +249,16 @@ def rejoined(first: ConsoleReport, second: ConsoleReport) -> ConsoleReport | Non
         return None
     if any(None not in (getattr(first, name), getattr(second, name)) for name in (*_TABLE, *_TAIL)):
         return None
-    one, two = first.latencies, second.latencies
-    if (one.rows and two.rows) or (one.spectrum and two.spectrum) or second.uncorrected:
+    upper, lower = first.latencies, second.latencies
+    if (upper.rows and lower.rows) or (upper.spectrum and lower.spectrum) or second.uncorrected:
         return None
     if not (is_head(first) and second.latency and second.requests_per_s) and not _agree(first, second):
         return None
     latencies = Latencies(
-        one.label or two.label, one.rows or two.rows, one.spectrum or two.spectrum, two.footer or one.footer
+        upper.label or lower.label,
+        upper.rows or lower.rows,
+        upper.spectrum or lower.spectrum,
+        lower.footer or upper.footer,
     )
     tail = {name: getattr(second, name) for name in (*_TABLE, *_TAIL) if getattr(first, name) is None}
     return replace(first, tool=first.tool or second.tool, latencies=latencies, last_line=second.last_line, **tail)

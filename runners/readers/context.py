@@ -111,7 +111,7 @@ def _rates_of_a_folder(path: Path, url: str) -> tuple[list[str], list[str]]:
     marked, bare = _rates_in(folder, url)
     if marked:
         return marked, []
-    if shared := [found for found in bare if found in re.findall(r"\d+", path.stem)]:
+    if shared := [number for number in bare if number in re.findall(r"\d+", path.stem)]:
         return [], shared
     whole = _RATE_OF_A_FOLDER.fullmatch(folder) if not any(map(str.isdigit, path.stem)) else None
     return [], [whole[1]] if whole and _is_round(whole[1]) else []
@@ -142,9 +142,9 @@ def stated(
     calls = [line for line in labels if _FLAG.search(line.text) or _CALL.search(line.text)]
     heading = [line for line in near[last : last + 1] if _HEADING.match(line.text)]
     for lines in (calls, heading, labels, under, [Line(number, text) for text in trail]):
-        found = _stated(lines, columns, duration_s)
-        if found and (columns > 1 or plausible(found.rates_rps[0], achieved_rps)):
-            return found
+        rates = _stated(lines, columns, duration_s)
+        if rates and (columns > 1 or plausible(rates.rates_rps[0], achieved_rps)):
+            return rates
     return None
 
 
@@ -161,15 +161,15 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
                 return Stated((float(match["second"]),), match[0], line.number)
         for match in reversed(list(_FLAG.finditer(text))):
             return Stated(_numbers(match["rate"]) * columns, match[0], line.number)
-        found = _of_unit(text)
-        named_unit = any(_UNIT_WORD.search(each.text) for each in above[max(0, position - 2) : position])
-        if not found and named_unit and len(text) <= LONGEST_LIST and (alone := _ONLY_LIST.match(text)):
-            found = [(alone["list"], alone[0])]
-        for listed, words in reversed(found):
+        lists = _of_unit(text)
+        named_unit = any(_UNIT_WORD.search(before.text) for before in above[max(0, position - 2) : position])
+        if not lists and named_unit and len(text) <= LONGEST_LIST and (alone := _ONLY_LIST.match(text)):
+            lists = [(alone["list"], alone[0])]
+        for listed, words in reversed(lists):
             rates = _numbers(listed)
             if len(rates) == columns or len(rates) == 1:
                 return Stated(rates if len(rates) == columns else rates * columns, words.strip(), line.number)
-        if found:
+        if lists:
             return None  # rates, but not one a column: which is which is not said
     return None
 
@@ -178,14 +178,14 @@ def _of_unit(text: str) -> list[tuple[str, str]]:
     """Return each list of numbers before or after a unit of rate, with the words that hold it, in the order of the
     text.
     """
-    found = []
+    lists = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)
         if before := _BEFORE_UNIT.search(text, start, unit.start()):
-            found.append((before["list"], text[before.start() : unit.end()]))
+            lists.append((before["list"], text[before.start() : unit.end()]))
         elif after := _AFTER_UNIT.match(text, unit.start(), unit.end() + LONGEST_LIST):
-            found.append((after["list"], after[0]))
-    return found
+            lists.append((after["list"], after[0]))
+    return lists
 
 
 def is_call(words: str) -> bool:

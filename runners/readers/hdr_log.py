@@ -75,7 +75,7 @@ class HdrLog:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of latency in the log; requests without a response are none."""
-        return tuple(dict.fromkeys(each.kind for each in self.intervals if each.kind != CENSORED))
+        return tuple(dict.fromkeys(interval.kind for interval in self.intervals if interval.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
         """Return all samples of a kind, as one histogram."""
@@ -91,7 +91,8 @@ class HdrLog:
         """Return the spectra of all response and all service times; response times count the censored requests."""
         counted = {UNTAGGED: (UNTAGGED, CENSORED)}
         of = {
-            kind: [each.samples for each in self.seconds if each.kind in counted.get(kind, (kind,))] for kind in KINDS
+            kind: [second.samples for second in self.seconds if second.kind in counted.get(kind, (kind,))]
+            for kind in KINDS
         }
         return _concat("spectrum", [Samples.merge(samples).spectrum(kind) for kind, samples in of.items() if samples])
 
@@ -99,18 +100,19 @@ class HdrLog:
     def seconds(self) -> tuple[Interval, ...]:
         """Response times, service times and censored requests of all targets, those of parts of a second merged."""
         parts: dict[tuple[str, float], list[Interval]] = {}
-        for each in self.intervals:
-            if (kind := untargeted(each.kind)) in (*KINDS, CENSORED):
-                whole = each.duration_s >= _A_SECOND_S
-                parts.setdefault((kind, each.t_s if whole else math.floor(each.t_s + ROUNDED_S)), []).append(each)
+        for interval in self.intervals:
+            if (kind := untargeted(interval.kind)) in (*KINDS, CENSORED):
+                whole = interval.duration_s >= _A_SECOND_S
+                begin_s = interval.t_s if whole else math.floor(interval.t_s + ROUNDED_S)
+                parts.setdefault((kind, begin_s), []).append(interval)
         return tuple(
             Interval(
                 kind,
-                min(each.t_s for each in several),
-                max(each.t_s + each.duration_s for each in several) - min(each.t_s for each in several),
-                Samples.merge(each.samples for each in several),
+                min(part.t_s for part in several),
+                max(part.t_s + part.duration_s for part in several) - min(part.t_s for part in several),
+                Samples.merge(part.samples for part in several),
             )
-            for (kind, _), several in sorted(parts.items(), key=lambda part: part[0][1])
+            for (kind, _), several in sorted(parts.items(), key=lambda entry: entry[0][1])
         )
 
     def intervals_frame(self) -> pd.DataFrame:
@@ -135,17 +137,17 @@ class HdrLog:
         The last interval may be longer: what came after the window's end is in it. A tenth without a response is a row
         with a count of 0.
         """
-        tenths = [each for each in self.intervals if each.kind == UNTAGGED]
-        if not tenths or min(each.duration_s for each in tenths) > _A_TENTH_S:
+        tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
+        if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
             return frame("slices")
-        held = [each.samples if each.samples.total else _NONE for each in tenths]
+        held = [interval.samples if interval.samples.total else _NONE for interval in tenths]
         tenth = np.repeat(np.arange(len(held)), [len(samples.counts) for samples in held])
         counts = np.concatenate([samples.counts for samples in held])
         us = np.where(counts, _coarse(np.concatenate([samples.values_us for samples in held])), 0.0)
         # values rise within a tenth, so that those of a bin follow each other
         first = np.flatnonzero((np.diff(us, prepend=-1.0) != 0) | (np.diff(tenth, prepend=-1) != 0))
         rows = {
-            "t_s": np.array([each.t_s for each in tenths])[tenth[first]],
+            "t_s": np.array([interval.t_s for interval in tenths])[tenth[first]],
             "us": us[first],
             "count": np.add.reduceat(counts, first),
         }
@@ -153,14 +155,15 @@ class HdrLog:
 
     def histograms_frame(self) -> pd.DataFrame:
         """Response times by second, value by value; requests without a response count with the time they waited."""
-        parts = [each for each in self.seconds if each.kind in (UNTAGGED, CENSORED) and each.samples.total]
+        parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
+        lengths = [len(part.samples.counts) for part in parts]
         rows = {
-            "t_s": np.repeat([each.t_s for each in parts], [len(each.samples.counts) for each in parts]),
-            "kind": np.repeat([each.kind for each in parts], [len(each.samples.counts) for each in parts]),
-            "value_us": np.concatenate([each.samples.values_us for each in parts]),
-            "count": np.concatenate([each.samples.counts for each in parts]),
+            "t_s": np.repeat([part.t_s for part in parts], lengths),
+            "kind": np.repeat([part.kind for part in parts], lengths),
+            "value_us": np.concatenate([part.samples.values_us for part in parts]),
+            "count": np.concatenate([part.samples.counts for part in parts]),
         }
         return pd.DataFrame(rows).astype(COLUMNS["histograms"])
 
@@ -176,7 +179,7 @@ def read_hdr_log(path: Path) -> HdrLog:
     start: float | None = None
     base: float | None = None
     units_in_us: float | None = None
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     torn = None
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
@@ -192,11 +195,11 @@ def read_hdr_log(path: Path) -> HdrLog:
                 torn = f"line {number} is cut short; its interval is left out"
                 break
             raise ReadError(path, f"line {number} is no histogram of format V0, V1 or V2", "run the step again")
-        found.append(interval)
-    if not found:
+        intervals.append(interval)
+    if not intervals:
         raise ReadError(path, "holds no interval", "the generator recorded nothing; see its standard error")
-    offset = _offset(found[0].t_s, start, base)
-    intervals = (replace(each, t_s=each.t_s - offset) for each in found) if offset else found
+    if offset_s := _offset(intervals[0].t_s, start, base):
+        intervals = [replace(interval, t_s=interval.t_s - offset_s) for interval in intervals]
     return HdrLog(tuple(intervals), start, torn, units_in_us is not None)
 
 

@@ -118,7 +118,7 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
     """Look at run folders; a run that is there several times, or named in `seen`, is taken once, and named there."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
-    found: list[tuple[str, StepFolder]] = []
+    step_folders: list[tuple[str, StepFolder]] = []
     step_rows: list[dict[str, Any]] = []
     seen = set() if seen is None else seen
     for folder in folders:
@@ -135,13 +135,13 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
         seen.add(name)
         run_rows.append(_run(folder, name, manifest))
         step_rows += rows
-        found += [(name, step) for step in steps]
+        step_folders += [(name, step) for step in steps]
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     _table(connection, "runs", run_rows, RUN_COLUMNS)
     _table(connection, "steps", step_rows, STEP_COLUMNS)
     for frame in COLUMNS:
-        _frame_view(connection, frame, found)
+        _frame_view(connection, frame, step_folders)
     connection.execute(_MEASUREMENTS)
     connection.execute(_FRAME_SHARES)
     return History(connection, tuple(unreadable))
@@ -154,15 +154,15 @@ def sentinel_history(folder: RunFolder) -> list[float]:
     sentinel of their own, and are compared with each other alone.
     """
     here = folder.manifest()
-    found: dict[str, tuple[float, float]] = {}
+    sentinels: dict[str, tuple[float, float]] = {}
     for run in (*_newest(folder.path.parent, COMPARED_SENTINELS), *runs(REFERENCE)):
         with contextlib.suppress(StoreError):
             manifest = run.manifest()
             p50_us = (manifest.get("sentinel") or {}).get("p50_us")
             if p50_us is not None and _by_ours(manifest) and _sentinel_of(manifest) == _sentinel_of(here):
-                found[str(manifest.get("run"))] = float(manifest.get("started_unix_s") or 0.0), float(p50_us)
-    found.pop(str(here.get("run")), None)
-    return [p50_us for _, p50_us in sorted(found.values())]
+                sentinels[str(manifest.get("run"))] = float(manifest.get("started_unix_s") or 0.0), float(p50_us)
+    sentinels.pop(str(here.get("run")), None)
+    return [p50_us for _, p50_us in sorted(sentinels.values())]
 
 
 def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool]:
@@ -178,8 +178,8 @@ def _by_ours(manifest: Mapping[str, Any]) -> bool:
 
 def _newest(root: Path, count: int) -> list[RunFolder]:
     """Return the run folders below `root` that were last written to, oldest first; none is opened for that."""
-    with os.scandir(root) as found:
-        folders = sorted((entry.stat().st_mtime_ns, entry.path) for entry in found if entry.is_dir())
+    with os.scandir(root) as entries:
+        folders = sorted((entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.is_dir())
     newest = (RunFolder(Path(path)) for _, path in folders[-count:])
     return [folder for folder in newest if folder.manifest_path.is_file()]
 

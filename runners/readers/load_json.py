@@ -69,7 +69,7 @@ class LoadReport:
     @property
     def targets(self) -> dict[str, LoadReport]:
         """Reports of the targets that shared the schedule, by name; empty where there was one server."""
-        return {str(each["name"]): LoadReport(each) for each in self.document.get("targets") or ()}
+        return {str(target["name"]): LoadReport(target) for target in self.document.get("targets") or ()}
 
     @property
     def completed(self) -> int:

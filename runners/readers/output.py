@@ -118,7 +118,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileOutputs:
     """A file, its outputs in order, and what in it could not be read."""
 
     path: Path

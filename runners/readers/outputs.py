@@ -11,8 +11,8 @@ from pathlib import Path
 from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
 from runners.readers.console_report import ConsoleReport, is_head, missing, rejoined
-from runners.readers.documents import Document, Line, files_in, read_document, text_document
-from runners.readers.output import Found, Output
+from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
+from runners.readers.output import FileOutputs, Output
 from runners.readers.output_index import consoles, index_entry
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.summaries import find_summaries
@@ -33,13 +33,13 @@ _PERCENTILE = re.compile(
 Placed = tuple[int, Column | None, ConsoleReport]  # where it begins among the lines
 
 
-def find_outputs(path: Path) -> Found:
+def find_outputs(path: Path) -> FileOutputs:
     """Return every output in a file. Never raises; what can't be read is among the problems."""
-    found = outputs_of(_document(path))
+    file = outputs_of(_document(path))
     entry, problem = index_entry(path)
     if entry:
-        found = replace(found, outputs=tuple(replace(output, entry=entry) for output in found.outputs))
-    return replace(found, problems=(*found.problems, problem)) if problem else found
+        file = replace(file, outputs=tuple(replace(output, entry=entry) for output in file.outputs))
+    return replace(file, problems=(*file.problems, problem)) if problem else file
 
 
 def _document(path: Path) -> Document:
@@ -48,17 +48,19 @@ def _document(path: Path) -> Document:
     return text_document(step.console_text() or "", path) if step and step.archived else read_document(path)
 
 
-def find_in(path: Path) -> Iterator[Found]:
+def find_in(path: Path) -> Iterator[FileOutputs]:
     """Yield every output in a file, in the files of a folder, or in the loads of a run folder."""
     for file in files_in(path, consoles):
         yield find_outputs(file)
 
 
-def outputs_of(document: Document) -> Found:
+def outputs_of(document: Document) -> FileOutputs:
     """Return every output of a document that was read."""
-    if (whole := read_tool_file(document)) is not None:
-        problems = (*document.problems, *([whole.problem] if whole.problem else []))
-        return Found(document.path, tuple(_of_a_file(document, whole.reports)), problems)
+    content = read_tool_file(document)
+    if isinstance(content, Problem):
+        return FileOutputs(document.path, (), (*document.problems, content))
+    if content is not None:
+        return FileOutputs(document.path, tuple(_of_a_file(document, content)), document.problems)
     lines = document.lines
     left = list(lines)
     placed: list[Placed] = []
@@ -73,7 +75,7 @@ def outputs_of(document: Document) -> Found:
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda at: (at[0], at[1].index if at[1] else 0))
     outputs = _outputs(document, _rejoined(placed, lines), where) if placed else ()
-    return Found(document.path, tuple(outputs), (*document.problems, *problems_of_tables))
+    return FileOutputs(document.path, tuple(outputs), (*document.problems, *problems_of_tables))
 
 
 def _outputs(
@@ -170,10 +172,10 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
     """
     rate, mean = report.requests_per_s, report.latency.mean if report.latency else None
     asked = report.command.connections if report.command else None
-    connections, each = report.connections or asked, report.requests_per_thread
+    connections, per_thread = report.connections or asked, report.requests_per_thread
     if report.tool is not None or rate is None or mean is None or not math.isfinite(mean):
         return report.tool
-    if each and each.mean is not None and math.isnan(each.mean):
+    if per_thread and per_thread.mean is not None and math.isnan(per_thread.mean):
         return WRK2  # whose calibration was not over
     if stated and abs(rate / stated.rates_rps[0] - 1) <= HELD:
         return WRK2

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Latencies
@@ -72,64 +73,76 @@ def time_us(text: str, unit: str = "") -> float | None:
     return units.time_us(bare.replace(" ", ""))
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The lines that a table takes, its outputs, and what in it could not be read."""
+
+    length: int
+    columns: tuple[Column, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
 def tables(lines: Sequence[Line]) -> tuple[list[Column], list[Line], list[Problem]]:
-    """Give the tables in the lines, the lines with those of the tables emptied, and what in them could not be read."""
-    found: list[Column] = []
+    """Return the columns of all tables, the lines with those of the tables emptied, and what could not be read."""
+    columns: list[Column] = []
     problems: list[Problem] = []
     rest = list(lines)
     position = 0
     while position < len(lines):
-        text = lines[position].text
-        if len(text) > LONGEST_LINE or not _MAYBE.search(text):
+        line = lines[position]
+        if len(line.text) > LONGEST_LINE or not _MAYBE.search(line.text):
             position += 1
             continue
-        taken = _arrows(lines, position, found, problems)
-        if not taken and not (position and lines[position - 1].text.count("|") >= 2):  # a table begins at its head
-            taken = _pipes(lines, position, found, problems)
-        if not taken and (pair := _PAIR.search(clean(text))):
-            named = _NAMED_PAIR.search(clean(text))
-            why = "stands in a sentence: give it a line" if named else "does not say which percentile it is"
-            problems.append(Problem(lines[position].number, f"{(named or pair)[0].strip()!r} {why}"))
-        for index in range(position, position + taken):
+        table = _arrows(lines, position)
+        if table is None and not (position and lines[position - 1].text.count("|") >= 2):  # a table begins at its head
+            table = _pipes(lines, position)
+        if table is None:
+            if pair := _PAIR.search(clean(line.text)):
+                named = _NAMED_PAIR.search(clean(line.text))
+                why = "stands in a sentence: give it a line" if named else "does not say which percentile it is"
+                problems.append(Problem(line.number, f"{(named or pair)[0].strip()!r} {why}"))
+            position += 1
+            continue
+        columns += table.columns
+        problems += table.problems
+        titled = position > 0 and _DISTRIBUTION.match(clean(lines[position - 1].text)) is not None
+        for index in range(position - titled, position + table.length):
             rest[index] = replace(rest[index], text="")
-        if taken and position and _DISTRIBUTION.match(clean(lines[position - 1].text)):
-            rest[position - 1] = replace(rest[position - 1], text="")
-        position += max(1, taken)
-    return found, rest, problems
+        position += table.length
+    return columns, rest, problems
 
 
-def _arrows(lines: Sequence[Line], start: int, found: list[Column], problems: list[Problem]) -> int:
+def _arrows(lines: Sequence[Line], start: int) -> _Table | None:
     rows: list[tuple[Line, float, list[float | None]]] = []
     wrk2 = False
-    position = start
-    while position < len(lines) and len(lines[position].text) <= LONGEST_LINE:
-        match = _ARROW_ROW.match(clean(lines[position].text))
-        named = (match["p"] or match["percent"]) if match else ""
-        level = _level(named) if named else None
+    for position in range(start, len(lines)):
+        line = lines[position]
+        match = _ARROW_ROW.match(clean(line.text)) if len(line.text) <= LONGEST_LINE else None
+        name = (match["p"] or match["percent"]) if match else ""
+        level = _level(name) if name else None
         if match is None or level is None or (rows and level <= rows[-1][1]):
             break
-        wrk2 = wrk2 or _BY_WRK2.search(named) is not None
-        rows.append((lines[position], level, [time_us(part) for part in _SPLIT.split(match["times"])]))
-        position += 1
+        wrk2 = wrk2 or _BY_WRK2.search(name) is not None
+        rows.append((line, level, [time_us(part) for part in _SPLIT.split(match["times"])]))
     if not rows:
-        return 0
+        return None
     width = max(len(values) for _, _, values in rows)
-    for line, _, values in rows:
-        if len(values) < width:
-            problems.append(Problem(line.number, f"has {len(values)} of {width} columns"))
     head = _DISTRIBUTION.match(clean(lines[start - 1].text)) if start else None
     label = (head[1] or "").removeprefix("HdrHistogram - ") or None if head else None
+    columns = []
     for index in range(width):
         cells = [(level, values[index]) for _, level, values in rows if index < len(values)]
-        known = tuple((level, value) for level, value in cells if value is not None)
         report = ConsoleReport(
             tool="wrk2" if wrk2 else None,
-            latencies=Latencies(label, known),
+            latencies=Latencies(label, tuple((level, value) for level, value in cells if value is not None)),
             first_line=rows[0][0].number,
             last_line=rows[-1][0].number,
         )
-        found.append(Column(report, f"column {index + 1} of {width}", index, width, lines[start].cell))
-    return position - start
+        columns.append(Column(report, f"column {index + 1} of {width}", index, width, lines[start].cell))
+    problems = tuple(
+        Problem(line.number, f"has {len(values)} of {width} columns") for line, _, values in rows if len(values) < width
+    )
+    return _Table(len(rows), tuple(columns), problems)
 
 
 def _level(text: str) -> float | None:
@@ -157,7 +170,7 @@ def _thousands(cells: Sequence[str]) -> bool:
     return all(_GROUPED.search(cell) for cell in times if re.search(r"\d[.,]\d", cell))
 
 
-def _pipes(lines: Sequence[Line], start: int, found: list[Column], problems: list[Problem]) -> int:
+def _pipes(lines: Sequence[Line], start: int) -> _Table | None:
     end = start
     while end < len(lines) and lines[end].text.count("|") >= 2 and len(lines[end].text) <= LONGEST_LINE:
         end += 1
@@ -166,62 +179,58 @@ def _pipes(lines: Sequence[Line], start: int, found: list[Column], problems: lis
         rows = [(line, [_GROUPED.sub(r"\1\2", cell) for cell in cells]) for line, cells in rows]
     rows = [(line, cells) for line, cells in rows if not all(re.fullmatch(r":?-*:?", cell) for cell in cells)]
     if len(rows) < 2:
-        return 0
-    (_, head), *body = rows
-    across = {index: named for index, cell in enumerate(head) if (named := _head_level(cell)) is not None}
-    bare = _OF_LEVELS.match(head[0]) is not None
-    down = [(line, cells, named) for line, cells in rows if (named := _head_level(cells[0], bare)) is not None]
-    tool = "wrk2" if any(_BY_WRK2.search(cells[0]) for _, cells, _ in down) else None
-    columns: list[tuple[str, Line, list[tuple[float, float | None]]]] = []
-    rates: list[float | None] = []
+        return None
+    head, bare = rows[0][1], _OF_LEVELS.match(rows[0][1][0]) is not None
+    across = {index: level for index, cell in enumerate(head) if (level := _head_level(cell)) is not None}
+    down = {index: level for index, (_, cells) in enumerate(rows) if (level := _head_level(cells[0], bare)) is not None}
+    runs: list[tuple[str, Line, Sequence[str | None]]]
     if len(across) >= 2:
-        for line, cells in body:
-            values = [
-                (level, time_us(cells[index], unit)) for index, (level, unit) in across.items() if index < len(cells)
-            ]
-            columns.append((cells[0] if 0 not in across else "", line, values))
-            rates.append(
-                next((_rate(cell) for name, cell in zip(head, cells, strict=False) if _OF_RATE.match(name)), None)
-            )
-    elif len(down) >= 2:
-        width = max(len(cells) for _, cells, _ in down)
-        for index in range(1, width):
-            values = [(level, time_us(cells[index], unit)) for _, cells, (level, unit) in down if index < len(cells)]
-            title = head[index] if len(head) > index and _head_level(head[0]) is None else ""
-            columns.append((title, down[0][0], values))
-            rates.append(
-                next((_rate(row[index]) for _, row in rows if _OF_RATE.match(row[0]) and index < len(row)), None)
-            )
-    kept = [
-        (*column, rate)
-        for column, rate in zip(columns, rates, strict=True)
-        if any(us is not None for _, us in column[2])
-    ]
+        names, levels = head, across
+        runs = [("" if 0 in across else cells[0], line, cells) for line, cells in rows[1:]]
+    elif len(down) >= 2:  # the table is read as if its rows were columns
+        names, levels = [cells[0] for _, cells in rows], down
+        turned = list(zip_longest(*(cells for _, cells in rows)))[1 : max(len(rows[index][1]) for index in down)]
+        titles = head[1:] if 0 not in down else []
+        runs = [(title or "", rows[min(down)][0], cells) for title, cells in zip_longest(titles, turned) if cells]
+    else:
+        return None
+    kept = []
+    for label, line, cells in runs:
+        times = [
+            (level, time_us(cell, unit))
+            for index, (level, unit) in levels.items()
+            if index < len(cells) and (cell := cells[index]) is not None
+        ]
+        if any(value is not None for _, value in times):
+            kept.append((label, line, times, _rate(names, cells)))
     if len(kept) > MOST_OUTPUTS:
-        problems.append(
-            Problem(lines[start].number, f"a table of {len(kept)} rows of percentiles, which is data: not read")
-        )
-        return end - start
-    if any(_are_shares([level for level, value in values if value is not None]) for _, _, values, _ in kept):
-        return 0
-    for index, (label, line, values, rate) in enumerate(kept):
-        gaps = [level for level, value in values if value is None]
-        problems += [Problem(line.number, f"the table has no time at {100 * level:g} %") for level in gaps]
-        known = tuple(sorted((level, value) for level, value in values if value is not None))
+        text = f"a table of {len(kept)} rows of percentiles, which is data: not read"
+        return _Table(end - start, problems=(Problem(lines[start].number, text),))
+    if not kept or any(_are_shares([level for level, value in times if value is not None]) for _, _, times, _ in kept):
+        return None
+    columns, problems = [], []
+    tool = "wrk2" if any(_BY_WRK2.search(rows[index][1][0]) for index in down) else None
+    for index, (label, line, times, rate) in enumerate(kept):
+        problems += [
+            Problem(line.number, f"the table has no time at {100 * level:g} %")
+            for level, value in times
+            if value is None
+        ]
         report = ConsoleReport(
             tool=tool,
-            latencies=Latencies(None, known),
+            latencies=Latencies(None, tuple(sorted((level, value) for level, value in times if value is not None))),
             requests_per_s=rate,
             first_line=line.number,
             last_line=line.number,
         )
-        title = label or f"column {index + 1} of {len(kept)}"
-        found.append(Column(report, title, index, len(kept), line.cell))
-    return end - start if kept else 0
+        columns.append(Column(report, label or f"column {index + 1} of {len(kept)}", index, len(kept), line.cell))
+    return _Table(end - start, tuple(columns), tuple(problems))
 
 
-def _rate(cell: str) -> float | None:
-    return units.count(re.sub(r"[\s*`~,_']|/s.*$", "", cell))
+def _rate(names: Sequence[str], cells: Sequence[str | None]) -> float | None:
+    """Return the rate among the cells of a run."""
+    rates = (cell for name, cell in zip(names, cells, strict=False) if cell is not None and _OF_RATE.match(name))
+    return units.count(re.sub(r"[\s*`~,_']|/s.*$", "", next(rates, "")))
 
 
 def _are_shares(levels: Sequence[float]) -> bool:

@@ -32,8 +32,8 @@ def published_outputs(name: str) -> tuple[Output, ...]:
     path = ROOT / f"{name}.txt"
     if name not in (names := published_names()):
         raise ReadError(path, "is not among the published outputs", f"use one of: {', '.join(names) or 'none'}")
-    found = find_outputs(path).outputs
-    return tuple(output for output in found if not rate_rps or output.offered_rps == float(rate_rps))
+    outputs = find_outputs(path).outputs
+    return tuple(output for output in outputs if not rate_rps or output.offered_rps == float(rate_rps))
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
@@ -51,12 +51,12 @@ def published(name: str) -> ConsoleReport:
 
     Where the output has no command of its own, it gets what the index tells of it.
     """
-    found = published_outputs(name)
-    if len(found) != 1:
+    outputs = published_outputs(name)
+    if len(outputs) != 1:
         raise ReadError(
-            ROOT / f"{name}.txt", f"holds {len(found)} outputs instead of one", f"use published_outputs({name!r})"
+            ROOT / f"{name}.txt", f"holds {len(outputs)} outputs instead of one", f"use published_outputs({name!r})"
         )
-    output, report = found[0], found[0].report
+    output, report = outputs[0], outputs[0].report
     if report.command is not None or not output.tool or not output.offered_rps:
         return report
     command = CommandLine("", output.tool, output.threads, output.connections, output.duration_s, output.offered_rps)

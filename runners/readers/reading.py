@@ -39,10 +39,10 @@ def read_run(folder: RunFolder) -> Run:
     """
     manifest = folder.manifest()
     try:
-        found = folder.steps()
+        step_folders = folder.steps()
     except StoreError:
-        found = folder.complete()
-    steps = sorted((read_step(step) for step in found), key=lambda step: step.record.started_unix_us)
+        step_folders = folder.complete()
+    steps = sorted((read_step(step) for step in step_folders), key=lambda step: step.record.started_unix_us)
     return Run(folder, manifest, tuple(steps), folder.unfinished(), folder.read_frames())
 
 
@@ -87,8 +87,8 @@ def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFram
         )
     }
     seconds = zip(intervals["t_s"], intervals["kind"], strict=True)
-    found = [counted.get(second, (math.nan, math.nan)) for second in seconds]
-    counts = np.array(found, float).reshape(-1, 2)
+    known = [counted.get(second, (math.nan, math.nan)) for second in seconds]
+    counts = np.array(known, float).reshape(-1, 2)
     return intervals.assign(errors=counts[:, 0], completed=counts[:, 1])
 
 

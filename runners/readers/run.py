@@ -195,15 +195,15 @@ _FORMS = {
     ),
 }
 COLUMNS: dict[str, dict[str, str]] = {
-    name: {column: kind or "float64" for column, _, kind in (each.partition(":") for each in form.split())}
+    name: {column: kind or "float64" for column, _, kind in (word.partition(":") for word in form.split())}
     for name, form in _FORMS.items()
 }
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Return rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
-    found = list(rows)
-    return _typed(name, found) if found else _empty(name).copy(deep=False)
+    given = list(rows)
+    return _typed(name, given) if given else _empty(name).copy(deep=False)
 
 
 def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:

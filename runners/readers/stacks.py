@@ -203,8 +203,8 @@ def _by_event(
         if total := float(group["count"].sum()):
             name = str(event)
             samples = effective_samples(group, name, recorded.get(name))
-            found = None if timed is None or timed.empty else batches(timed, name, name not in UNIT_WEIGHT_EVENTS)
-            yield name, group, total, samples, found
+            by_batch = None if timed is None or timed.empty else batches(timed, name, name not in UNIT_WEIGHT_EVENTS)
+            yield name, group, total, samples, by_batch
 
 
 def _shares(
@@ -353,5 +353,5 @@ def effective(part: Floats, whole: Floats, samples: float) -> float:
     variance = share_variance(part, whole, neighbours=True)
     if variance.value <= 0:
         return samples
-    found = share * (1 - share) / (variance.value * variance.raised_by)
-    return min(samples, found) if math.isfinite(found) else samples
+    independent = share * (1 - share) / (variance.value * variance.raised_by)
+    return min(samples, independent) if math.isfinite(independent) else samples

@@ -149,17 +149,17 @@ def number(value: float | None) -> str:
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
     """Return the least and the most of several values, once where both read the same: 141 to 275."""
-    finite_ones = [value for value in values if math.isfinite(value)]
-    if not finite_ones:
+    known_values = [value for value in values if math.isfinite(value)]
+    if not known_values:
         return UNKNOWN
-    low, high = unit(min(finite_ones)), unit(max(finite_ones))
+    low, high = unit(min(known_values)), unit(max(known_values))
     return low if low == high else f"{low} to {high}"
 
 
-def several(number: float | None, one: str, rest: str = "") -> str:
-    """1 response with an error, 12 responses with an error: `one` takes an s unless there is one, `rest` stays."""
+def several(number: float | None, noun: str, rest: str = "") -> str:
+    """1 response with an error, 12 responses with an error: `noun` takes an s unless there is one, `rest` stays."""
     counted = count(number)
-    return f"{counted} {one}{'' if counted == '1' else 's'}{rest}"
+    return f"{counted} {noun}{'' if counted == '1' else 's'}{rest}"
 
 
 def connections(number: float | None) -> str:

@@ -152,16 +152,16 @@ class _Builder:
         achieved = self.said.get("requests_per_s")
         if len(self.asked) < 2 or not achieved:
             return ()
-        able = [each for each in self.asked if (each.rate_rps or 0.0) * BEYOND >= achieved]
-        self.command = min(able or self.asked, key=lambda each: each.rate_rps or 0.0)
-        return tuple(each for each in self.asked if each is not self.command)
+        able = [command for command in self.asked if (command.rate_rps or 0.0) * BEYOND >= achieved]
+        self.command = min(able or self.asked, key=lambda command: command.rate_rps or 0.0)
+        return tuple(command for command in self.asked if command is not self.command)
 
     def says_something(self) -> bool:
         head = self.said.get("duration_s") and "threads" in self.said  # autocannon begins with the same line
-        found = head or self.said.get("latency") or "requests" in self.said
+        table = head or self.said.get("latency") or "requests" in self.said
         if self.begun_by == "columns":  # other programs print an HdrHistogram with this head too
             return "requests" in self.said or bool(self.command and self.latencies.spectrum)
-        return bool(self.latencies or self.uncorrected or found)
+        return bool(self.latencies or self.uncorrected or table)
 
     def finish(self) -> ConsoleReport:
         asked, said = self.command, self.said
@@ -185,8 +185,8 @@ class _Builder:
         return replace(report, tool=_tool(report) or self.layout or ("wrk2" if paced else None))
 
 
-def _at_another_rate(one: CommandLine, other: CommandLine) -> bool:
-    return bool(one.rate_rps and other.rate_rps) and one.rate_rps != other.rate_rps
+def _at_another_rate(command: CommandLine, other: CommandLine) -> bool:
+    return bool(command.rate_rps and other.rate_rps) and command.rate_rps != other.rate_rps
 
 
 def _differ(asked: int | None, said: int | None) -> bool:
@@ -298,7 +298,7 @@ def find_reports(text: str) -> list[ConsoleReport]:
 
 def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     """Return every output in numbered lines, in order."""
-    found: list[ConsoleReport] = []
+    reports: list[ConsoleReport] = []
     builder: _Builder | None = None
     commands = None  # the last line of those above, without an output between
     continued = ""
@@ -307,7 +307,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         nonlocal builder, commands
         if builder is not None and builder.says_something():
             left = builder.choose()
-            found.append(builder.finish())
+            reports.append(builder.finish())
             commands = (builder.last_line, left) if left and commands is None else commands
         builder = None
 
@@ -328,7 +328,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
             if not continued and len(whole) <= LONGEST_LINE and (asked := find_commands(whole)):
                 close()
                 listed = commands[1] if commands and number == commands[0] + 1 else ()
-                commands = (number, (*(each for each in listed if _at_another_rate(each, asked[0])), *asked))
+                commands = (number, (*(command for command in listed if _at_another_rate(command, asked[0])), *asked))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:
@@ -346,7 +346,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
             commands = None
         builder.take(name, match, number)
     close()
-    return found
+    return reports
 
 
 def read_console(text: str) -> ConsoleReport:

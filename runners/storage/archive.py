@@ -187,8 +187,8 @@ def _write(path: Path, frame: pd.DataFrame) -> None:
         column = table[name]
         if pa.types.is_floating(column.type) and (decimals := _decimals(column)) is not None:
             table = table.set_column(at, name, decimals)
-        one = table.select([name])
-        sizes = {tried: _size(one, tried) for tried in _encodings(table[name].type)}
+        single = table.select([name])
+        sizes = {tried: _size(single, tried) for tried in _encodings(table[name].type)}
         if encoding := min(sizes, key=sizes.__getitem__):
             encodings[name] = encoding
     _write_table(table, path, encodings, WRITTEN)

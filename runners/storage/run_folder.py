@@ -218,8 +218,8 @@ class RunFolder:
         """Complete steps by name, also those of which nothing can be read."""
         if archive := Archive.at(self.path):
             return [*archive.steps()]
-        found = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
-        return [step for step in found if not step.path.name.endswith(PARTIAL) and step.meta.is_file()]
+        steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
+        return [step for step in steps if not step.path.name.endswith(PARTIAL) and step.meta.is_file()]
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the names of steps that were begun and never completed."""
@@ -301,8 +301,8 @@ def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Ite
             continue
         manifests.append((float(manifest.get("started_unix_s") or 0.0), folder, manifest))
     later: dict[str, int] = {}
-    found = []
-    for started_s, folder, manifest in sorted(manifests, key=lambda each: each[0], reverse=True):
+    given_up = []
+    for started_s, folder, manifest in sorted(manifests, key=lambda entry: entry[0], reverse=True):
         alike, complete = _alike(manifest), manifest.get("status") == "complete"
         age_days = (now_unix_s - started_s) / DAY_S
         if not (
@@ -312,9 +312,9 @@ def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Ite
             or _measured_now(manifest)
         ):
             result = complete and "address" in manifest
-            found.append(GivenUp(folder, str(manifest.get("status")), age_days, _bytes(folder.path), result))
+            given_up.append(GivenUp(folder, str(manifest.get("status")), age_days, _bytes(folder.path), result))
         later[alike] = later.get(alike, 0) + complete
-    yield from reversed(found)
+    yield from reversed(given_up)
 
 
 def remove_run(run: GivenUp) -> None:

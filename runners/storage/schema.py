@@ -374,9 +374,9 @@ def laid_over(record: StepRecord, *known: StepRecord) -> StepRecord:
     """Return the record with those fields of others that are not at their defaults; the last one counts."""
     changed = {
         name: value
-        for each in known
+        for other in known
         for name in StepRecord.__struct_fields__
-        if (value := getattr(each, name)) != getattr(_EMPTY, name)
+        if (value := getattr(other, name)) != getattr(_EMPTY, name)
     }
     return msgspec.structs.replace(record, **changed)
 
@@ -401,8 +401,8 @@ _ENDINGS = {"the server died": Ended.DIED, "skipped: ": Ended.SKIPPED, "interrup
 def _of_earlier_labs(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields that records of earlier labs did not have, as far as their other fields tell them."""
     reasons = document.get("invalid_reasons") or ()
-    found = [ended for reason in reasons for begins, ended in _ENDINGS.items() if str(reason).startswith(begins)]
-    fields: dict[str, Any] = {"ended": found[0].value} if found else {}
+    endings = [ended for reason in reasons for begins, ended in _ENDINGS.items() if str(reason).startswith(begins)]
+    fields: dict[str, Any] = {"ended": endings[0].value} if endings else {}
     drawn, held = ((document.get("loop") or {}).get(name) or 0 for name in ("drawn_keys", "held_keys"))
     half = document.get("workload") == "get-half" and document.get("engine") != "external"
     if half or 0 < held < drawn:

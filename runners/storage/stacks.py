@@ -40,7 +40,7 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
                 samples.append((_numbers(_bytes(value), 1), _numbers(_bytes(value), 2)))
         for places, values in samples:
             # locations come leaf first, and the lines of one location innermost first
-            names = [strings[functions[each]] for place in places for each in locations[place]]
+            names = [strings[functions[line]] for place in places for line in locations[place]]
             if names and values and values[0] > 0:
                 yield names[::-1], values[0]
     except (IndexError, KeyError, zlib.error) as error:
@@ -93,16 +93,16 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 def _numbers(data: bytes, wanted: int) -> list[int]:
     """Return the numbers of a repeated field, packed or one by one."""
-    found: list[int] = []
+    values: list[int] = []
     for number, value in _fields(data):
         if number == wanted and isinstance(value, int):
-            found.append(value)
+            values.append(value)
         elif number == wanted and isinstance(value, bytes):
             at = 0
             while at < len(value):
-                each, at = _read(value, at)
-                found.append(each)
-    return found
+                item, at = _read(value, at)
+                values.append(item)
+    return values
 
 
 def _read(data: bytes, at: int) -> tuple[int, int]:

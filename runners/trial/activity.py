@@ -156,10 +156,10 @@ class BackgroundClock:
             with contextlib.suppress(OSError):
                 for thread in Path(f"/proc/{pid}/task").iterdir():
                     self._read(thread)
-        found = dict.fromkeys(BACKGROUND, 0.0)
+        used_by_role = dict.fromkeys(BACKGROUND, 0.0)
         for thread_id, used_ns in self._used_ns.items():
-            found[self._known[thread_id]] += used_ns / 1e9
-        return {role: used_s for role, used_s in found.items() if used_s}
+            used_by_role[self._known[thread_id]] += used_ns / 1e9
+        return {role: used_s for role, used_s in used_by_role.items() if used_s}
 
     def _read(self, thread: Path) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -297,9 +297,11 @@ class Activity:
     def busiest(self) -> tuple[OtherProcess, ...]:
         """Name the processes besides the load that used most, of the whole time until now; none where none is known."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
-        used = sorted(self._others_ns().items(), key=lambda each: -each[1])
-        found = [OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used[:MOST_OTHERS]]
-        return tuple(each for each in found if each.cores >= LEAST_CORES)
+        used = sorted(self._others_ns().items(), key=lambda item: -item[1])
+        busiest = [
+            OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used[:MOST_OTHERS]
+        ]
+        return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
         """Return CPU time by name since the sampling began; a process that has ended keeps what it had."""

@@ -79,8 +79,8 @@ class Freezer(_Planned):
         """Start and end by the wall clock (us since 1970) and the length by the monotonic clock, of each freeze."""
         self._join()
         return tuple(
-            FreezeRecord(start_unix_us=each.start_unix_us, end_unix_us=each.end_unix_us, length_us=each.length_us)
-            for each in self._done
+            FreezeRecord(start_unix_us=freeze.start_unix_us, end_unix_us=freeze.end_unix_us, length_us=freeze.length_us)
+            for freeze in self._done
         )
 
 
@@ -137,7 +137,7 @@ def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[st
     Fewer when the connection ends or a response is absurdly long; that is a finding and no error.
     """
     request = f"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-    rest, found = b"", list[dict[str, int]]()
+    rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
     with contextlib.suppress(OSError), socket.create_connection(address, timeout=_TIMEOUT_S) as connection:
         for number in range(1, count + 1):
@@ -145,12 +145,12 @@ def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[st
             while _END_OF_HEAD not in rest:
                 more = connection.recv(1 << 16)
                 if not more or len(rest) > MOST_BYTES:
-                    return found
+                    return responses
                 rest += more
             head, _, rest = rest.partition(_END_OF_HEAD)
             size = len(head) + len(_END_OF_HEAD)
-            found.append({"number": number, "bytes": size, "fields": head.count(b"\r\n")})
-    return found
+            responses.append({"number": number, "bytes": size, "fields": head.count(b"\r\n")})
+    return responses
 
 
 #: What is kept, by the names that the kernel prints.
@@ -162,24 +162,24 @@ def parse_counters(text: str) -> dict[str, int]:
     """Return the counters of `TcpExt:` and `Tcp:` in a table of /proc/net, whose lines come in pairs: names, then
     values.
     """
-    found: dict[str, int] = {}
+    counters: dict[str, int] = {}
     lines = [line.split() for line in text.splitlines()]
     for names, values in zip(lines[::2], lines[1::2], strict=False):
         if names and names[0] in ("TcpExt:", "Tcp:") and values[:1] == names[:1]:
             pairs = zip(names[1:], values[1:], strict=False)
-            found |= {name: int(value) for name, value in pairs if re.fullmatch(r"-?\d+", value)}
-    return found
+            counters |= {name: int(value) for name, value in pairs if re.fullmatch(r"-?\d+", value)}
+    return counters
 
 
 def tcp_counters() -> dict[str, int] | None:
     """COUNTED as they stand now, of every connection on this machine; None where there is no such table."""
     try:
-        found: dict[str, int] = {}
+        counters: dict[str, int] = {}
         for table in _TABLES:
-            found |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
+            counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
-    return {name: found[name] for name in COUNTED if name in found}
+    return {name: counters[name] for name in COUNTED if name in counters}
 
 
 def timer_hz() -> int | None:
@@ -190,8 +190,8 @@ def timer_hz() -> int | None:
             text = gzip.decompress(content) if path.suffix == ".gz" else content
         except (OSError, EOFError):
             continue
-        if found := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
-            return int(found.group(1))
+        if match := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
+            return int(match.group(1))
     return None
 
 

@@ -44,13 +44,13 @@ def _number(path: str) -> int | None:
 
 def cpu_model() -> str:
     """Return the processor's name as the system gives it."""
-    found = re.search(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
-    return found.group(1) if found else platform.processor() or platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
+    return match.group(1) if match else platform.processor() or platform.machine()
 
 
 def os_name() -> str:
-    found = re.search(r'^PRETTY_NAME="?([^"\n]+)', _text("/etc/os-release") or "", re.MULTILINE)
-    return found.group(1) if found else platform.platform()
+    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', _text("/etc/os-release") or "", re.MULTILINE)
+    return match.group(1) if match else platform.platform()
 
 
 def glibc() -> str | None:
@@ -68,8 +68,8 @@ def virtualised() -> str | None:
 
 def governors() -> str | None:
     """Return the frequency governor, or governors, of the cores; None where the kernel shows none."""
-    found = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
-    return ", ".join(sorted(name for name in found if name)) or None
+    governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
+    return ", ".join(sorted(name for name in governors if name)) or None
 
 
 def quiet_share() -> dict[str, float]:
@@ -223,8 +223,8 @@ def _tried() -> Iterator[Finding]:
         try:
             transport = server.ready["transport"]
             remedy = "its native library did not load here; Java sockets are used, and reports say so"
-            found = f"{transport} (one-nio {server.ready['one_nio']})"
-            yield Finding("one-nio transport", found, "" if transport == "native" else remedy)
+            transport_text = f"{transport} (one-nio {server.ready['one_nio']})"
+            yield Finding("one-nio transport", transport_text, "" if transport == "native" else remedy)
             profiler = Profiler(jdk, PROFILER_JARS)
             yield Finding("async-profiler", *_try_profiler(profiler, server, folder / "profile.jfr"))
         finally:

@@ -92,10 +92,10 @@ def _program(pid: int) -> str:
 def _tool(name: str, remedy: str) -> Path:
     """Return a program next to the interpreter, or on PATH. Raises MeasureError with the remedy."""
     installed = Path(sys.executable).with_name(name)
-    found = str(installed) if installed.exists() else shutil.which(name)
-    if found is None:
+    executable = str(installed) if installed.exists() else shutil.which(name)
+    if executable is None:
         raise MeasureError(name, "it was not found, and without it this server can't be profiled", remedy)
-    return Path(found)
+    return Path(executable)
 
 
 @dataclass(slots=True)
@@ -278,8 +278,8 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     for line in (*lines, ""):
         if begins := _SAMPLE.match(line):
             at_us, frames = int(begins["s"]) * 1_000_000 + int(begins["ns"]) // 1000, []
-        elif found := _FRAME.match(line):
-            frames.append(found["name"])
+        elif match := _FRAME.match(line):
+            frames.append(match["name"])
         elif not line.strip() and at_us is not None:
             named = [name for name in reversed(frames) if not _UNNAMED.match(name)]
             yield at_us, joined(named or ["[unknown]"])

@@ -91,10 +91,10 @@ class _Counters:
         )
 
     def _counted(self) -> dict[str, int | None]:
-        found: dict[str, int | None] = {"allocated_bytes": None} | dataclasses.asdict(activity(self._server.pids))
+        counters: dict[str, int | None] = {"allocated_bytes": None} | dataclasses.asdict(activity(self._server.pids))
         with contextlib.suppress(ServerError):
-            found["allocated_bytes"] = self._server.status().get("allocated_bytes")
-        return found
+            counters["allocated_bytes"] = self._server.status().get("allocated_bytes")
+        return counters
 
 
 def measure_step(
@@ -125,8 +125,8 @@ def measure_step(
     def look() -> None:
         generator_pid, elapsed_s = now
         telemetry.sample(generator_pid)
-        for each in counters.values():
-            each.tick()
+        for counter in counters.values():
+            counter.tick()
         show(elapsed_s)
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
@@ -158,7 +158,7 @@ def measure_step(
         IdleThread(look) as looking,
         watching as watched,
     ):
-        counters |= {name: _Counters(each) for name, each in members.items()}
+        counters |= {name: _Counters(pids) for name, pids in members.items()}
         try:
             outcome = instrument.send(
                 instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch

@@ -101,25 +101,25 @@ def process_status(pid: int) -> ProcessStatus:
     `written_bytes` are those that it made go to a disk, counted when a page becomes dirty, also through a mapping.
     `rss_file_bytes` are mapped files, which the kernel may take back.
     """
-    found: dict[str, int] = {}
+    fields: dict[str, int] = {}
     try:
         status, io = (Path(f"/proc/{pid}/{name}").read_text(encoding="ascii") for name in ("status", "io"))
     except OSError:
         return ProcessStatus()
     for name, key in _MEMORY.items():
         if value := re.search(rf"^{name}:\s+(\d+) kB", status, re.M):
-            found[key] = int(value[1]) * 1024
+            fields[key] = int(value[1]) * 1024
     for name, key in (("read_bytes", "read_bytes"), ("write_bytes", "written_bytes")):
         if value := re.search(rf"^{name}: (\d+)", io, re.M):
-            found[key] = int(value[1])
-    return ProcessStatus(**found)
+            fields[key] = int(value[1])
+    return ProcessStatus(**fields)
 
 
 def processes(pids: Collection[int]) -> ProcessStatus:
     """Sum up memory and disk traffic of several processes; what the kernel tells of none stays unknown."""
-    found = [process_status(pid) for pid in pids]
+    statuses = [process_status(pid) for pid in pids]
     known = {
-        name: [v for each in found if (v := getattr(each, name)) is not None]
+        name: [v for status in statuses if (v := getattr(status, name)) is not None]
         for name in ProcessStatus.__struct_fields__
     }
     return ProcessStatus(**{name: sum(values) for name, values in known.items() if values})

@@ -26,7 +26,7 @@ from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_war
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
-from runners.readers.summaries import NEGATIVE
+from runners.readers.summary_tools import NEGATIVE
 from runners.readers.tools import WRK, facts
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
@@ -81,10 +81,10 @@ def _descents(latencies: Latencies) -> Iterator[str]:
 @rule("SUM002", "not-ascending", Severity.ERROR, "publish the output as it was printed")
 def _not_monotonic(output: Output) -> Iterator[Seen]:
     """Percentiles that do not ascend."""
-    found = [*_descents(output.report.latencies), *_descents(output.report.uncorrected)]
-    if found:
-        text = f"percentiles must ascend: {found[0]}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
-        yield Seen(output, text, {"descents": len(found)})
+    descents = [*_descents(output.report.latencies), *_descents(output.report.uncorrected)]
+    if descents:
+        more = f", and {len(descents) - 1} more" if len(descents) > 1 else ""
+        yield Seen(output, f"percentiles must ascend: {descents[0]}{more}", {"descents": len(descents)})
 
 
 def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
@@ -225,12 +225,7 @@ def _mismatch(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, evidence)
 
 
-@rule(
-    "SUM004",
-    "invented-samples",
-    Severity.NOTE,
-    "quote the median, or measure with an open loop",
-)
+@rule("SUM004", "invented-samples", Severity.NOTE, "quote the median, or measure with an open loop")
 def _invented_samples(output: Output) -> Iterator[Seen]:
     """wrk's mean is longer than its rate allows: it holds samples that were not taken.
 
@@ -285,12 +280,12 @@ def _same_output(group: Group) -> Iterator[Seen]:
             alike.setdefault(_rows(output), []).append(output)
     for outputs in alike.values():
         for first, second in combinations(outputs[:MOST_COMPARED], 2):
-            for say, one, other in (
+            for say, before, now in (
                 (write.rate, first.offered_rps, second.offered_rps),
                 (_connections, first.connections, second.connections),
             ):
-                if one and other and one != other:
-                    said = f"given there for {say(one)} and here for {say(other)}"
+                if before and now and before != now:
+                    said = f"given there for {say(before)} and here for {say(now)}"
                     yield Seen(second, f"it is the output of {first.place} once more, {said}", {"first": first.place})
                     break
     yield from _given_twice(group)

@@ -38,15 +38,13 @@ _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IG
 
 def not_a_number(report: ConsoleReport) -> list[str]:
     """Where an output says `-nan`."""
-    found = []
-    if any(value is not None and math.isnan(value) for each in report.calibrations for value in (each.mean_us,)):
-        found.append("calibration")
-    if report.latency and any(value is not None and math.isnan(value) for value in (report.latency.mean,)):
-        found.append("Latency")
-    each = report.requests_per_thread
-    if each and not report.calibrations and each.mean is not None and math.isnan(each.mean):
-        found.append("Req/Sec")  # which is counted once the calibration is over
-    return found
+    means = {
+        "calibration": [thread.mean_us for thread in report.calibrations],
+        "Latency": [report.latency.mean] if report.latency else [],
+        # which is counted once the calibration is over
+        "Req/Sec": [report.requests_per_thread.mean] if report.requests_per_thread and not report.calibrations else [],
+    }
+    return [name for name, values in means.items() if any(value is not None and math.isnan(value) for value in values)]
 
 
 @rule("RUN001", "too-short", Severity.ERROR, "run at least 30 s: wrk2 spends the first 10 s on calibration")
@@ -141,8 +139,8 @@ def _cut(output: Output) -> Iterator[Seen]:
     uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
     if not output.missing or output.columns > 1 or uncounted:
         return  # that a bare table of percentiles lacks their number is SMP002
-    text, each, threads = f"the output lacks {write.listed(output.missing)}", report.requests_per_thread, output.threads
-    mean = finite(each.mean) if each else None
+    text, threads = f"the output lacks {write.listed(output.missing)}", output.threads
+    mean = finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
         text += (
             f"; Req/Sec is of one of {threads} threads: {write.rate(mean)} is about {write.rate(threads * mean)} in all"

@@ -164,12 +164,12 @@ def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
     Of a range that is not known only the written share can be known: random(1, K) <= m is a draw below m / K.
     """
     known = ranges or ROUND
-    found = [
+    guesses = [
         Hypothesis(f"key 1 of {write.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
     ]
     if ranges:
         written = sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys})
-        return found + [
+        return guesses + [
             Hypothesis(
                 f"keys above {write.count(top)} of {write.count(keys)}, which were never written",
                 top / keys,
@@ -177,9 +177,9 @@ def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
             )
             for top, keys in written
         ]
-    return found + [
-        Hypothesis(f"keys that were never written, if only 1 in {write.count(one)} was", 1 / one, below=False)
-        for one in (10, 100, 1_000)
+    return guesses + [
+        Hypothesis(f"keys that were never written, if only 1 in {write.count(share)} was", 1 / share, below=False)
+        for share in (10, 100, 1_000)
     ]
 
 
@@ -225,20 +225,20 @@ def _unseeded(output: Output) -> Iterator[Seen]:
     drawn = _ranges_of_script(output)
     if drawn == ():
         return  # the script is here, and seeds its numbers or draws none
-    found = replay(errors, requests, output.threads or 1, drawn or ())
-    if found is None:
+    match = replay(errors, requests, output.threads or 1, drawn or ())
+    if match is None:
         return
     text = (
         f"{write.count(errors)} is exactly how often the script's unseeded random numbers ask for "
-        f"{found.hypothesis.words}, in {write.count(requests)} requests: every run repeats the count"
+        f"{match.hypothesis.words}, in {write.count(requests)} requests: every run repeats the count"
     )
     evidence: dict[str, write.Value] = {
         "non_2xx": errors,
         "requests": requests,
-        "absent_share": round(found.hypothesis.chance, 6),
-        "expected": round(found.expected, 1),
-        "stdev": round(found.stdev, 1),
-        "chance_of_an_accident": round(found.accident, 4),
+        "absent_share": round(match.hypothesis.chance, 6),
+        "expected": round(match.expected, 1),
+        "stdev": round(match.stdev, 1),
+        "chance_of_an_accident": round(match.accident, 4),
     }
     yield Seen(output, text, evidence)
 
@@ -321,7 +321,7 @@ def _two_draws(group: Group) -> Iterator[Seen]:
             writes = writes_that_give(output.report.errors, output.report.requests or 0, output.threads or 1, keys)
             if writes is not None:
                 solved.append((writes, output))
-        for cluster in _agreeing(sorted(solved, key=lambda each: each[0])):
+        for cluster in _agreeing(sorted(solved, key=lambda pair: pair[0])):
             writes = cluster[len(cluster) // 2][0]
             near = [output for output, sent in writers if abs(sent - writes) <= NEAR_WRITES * writes]
             if len(cluster) < 2 or not near:

@@ -74,10 +74,10 @@ def _no_counts(group: Group) -> Iterator[Seen]:
     Find percentiles without their number, unless the document has the whole outputs that most of them are of.
     """
     whole = {output.report.latencies.rows for output in group if output.report.requests is not None}
-    found = [(output, seen) for output in group for seen in _no_count(output)]
-    shown = sum(1 for output, _ in found if any(_agrees(output.report.latencies.rows, rows) for rows in whole))
-    if shown <= len(found) / 2:
-        yield from (seen for _, seen in found)
+    uncounted = [(output, seen) for output in group for seen in _no_count(output)]
+    shown = sum(1 for output, _ in uncounted if any(_agrees(output.report.latencies.rows, rows) for rows in whole))
+    if shown <= len(uncounted) / 2:
+        yield from (seen for _, seen in uncounted)
 
 
 def _agrees(some: Rows, of: Rows) -> bool:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import audit
 from runners.readers.documents import text_document
-from runners.readers.output import Found, Output
+from runners.readers.figures import of_samples
+from runners.readers.output import FileOutputs, Output
 from runners.readers.outputs import find_outputs, outputs_of
-from runners.readers.tool_files import of_samples
 from runners.tests.fixtures.outputs import TOOLS
 
 HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
@@ -193,7 +193,7 @@ def test_the_json_of_k6_is_read(wrapped: bool) -> None:
     assert output.missing == ("percentiles beyond p95",)
     assert report.extra == ("dropped_iterations: 250",)
     assert output.offered_rps == pytest.approx(199.0 * 1.25)  # what it did not even begin was offered
-    assert "RAT006" in {remark.code for remark in audit([Found(output.path, (output,), ())]).remarks}
+    assert "RAT006" in {remark.code for remark in audit([FileOutputs(output.path, (output,), ())]).remarks}
 
 
 def test_damaged_json_of_a_tool_is_named_and_other_json_is_passed_over() -> None:

@@ -1,0 +1,132 @@
+"""Make typed runs of the figures that a load tool's file gives as text or numbers, in the tool's own unit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from runners.readers.command_line import CommandLine
+from runners.readers.console_report import (
+    ENOUGH_BEYOND,
+    LEVELS,
+    ConsoleReport,
+    Footer,
+    Latencies,
+    ThreadStats,
+    beyond,
+    rank,
+)
+
+MS, S = 1e3, 1e6  # microseconds in a millisecond, in a second
+_LEVEL = re.compile(r"p?\(?(\d{1,3}(?:[._]\d{1,7})?)(?:\)|th|%)?")
+_NAMES = {"med": 0.5, "median": 0.5, "max": 1.0}
+
+
+def number(value: object, scale: float = 1.0) -> float | None:
+    """Return a finite number, times a scale; None for whatever else stands there."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        scaled = float(value) * scale
+    except (ValueError, OverflowError):
+        return None
+    return scaled if math.isfinite(scaled) else None
+
+
+def count(value: object) -> int | None:
+    """Return a number of things; None for whatever else stands there."""
+    whole = number(value)
+    return round(whole) if whole is not None and 0 <= whole < 1e18 else None
+
+
+def total(values: Iterable[object]) -> int:
+    """Return the sum of the counts among values."""
+    return sum(count(value) or 0 for value in values)
+
+
+def level_of(name: object) -> float | None:
+    """Return the share that a percentile's name says: 99.9, `p99.9`, `p99_9`, `p(95)`, `99th`; None for other names."""
+    match = _LEVEL.fullmatch(str(name))
+    level = round(float(match[1].replace("_", ".")) / 100, 9) if match else 2.0
+    return level if level <= 1 else None
+
+
+def percentiles(rows: Iterable[tuple[object, object]], unit_us: float) -> dict[float, float]:
+    """Return microseconds by level, of the rows whose name is a percentile's and whose value is a number."""
+    levels = ((level_of(name), number(value, unit_us)) for name, value in rows)
+    return {level: value_us for level, value_us in levels if level is not None and value_us is not None}
+
+
+def command_of(tool: str, offered_rps: float | None) -> CommandLine | None:
+    """Return a command that offers a rate; None where no rate is offered."""
+    name = "vegeta attack" if tool == "vegeta" else tool
+    return CommandLine(name, tool, rate_rps=offered_rps) if offered_rps else None
+
+
+def run_of(
+    tool: str,
+    rows: Mapping[float, float],
+    mean_us: float | None = None,
+    stdev_us: float | None = None,
+    max_us: float | None = None,
+    offered_rps: float | None = None,
+    **fields: Any,
+) -> ConsoleReport:
+    """Return a run with a tool's figures; the rate is that of all requests where the file gives none."""
+    requests, rate = fields.get("requests"), fields.get("requests_per_s")
+    elapsed_s = fields.pop("elapsed_s", None)
+    if elapsed_s is None and requests and rate:
+        elapsed_s = requests / rate
+    if rate is None and requests and elapsed_s:
+        rate = requests / elapsed_s
+    fields = {"duration_s": elapsed_s, **fields, "elapsed_s": elapsed_s, "requests_per_s": rate}
+    known = dict(rows) if max_us is None else {**rows, 1.0: max_us}
+    return ConsoleReport(
+        tool=tool,
+        command=command_of(tool, offered_rps),
+        latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us, None),
+        latencies=Latencies(None, tuple(sorted(known.items())), (), fields.pop("footer", None)),
+        **fields,
+    )
+
+
+def known_levels(samples: int) -> Iterator[float]:
+    """Yield the usual levels that enough of the samples lie beyond."""
+    return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)
+
+
+def of_samples(times_us: Sequence[float]) -> tuple[Latencies, ThreadStats]:
+    """Summarise recorded latencies (microseconds, at least one): percentiles by nearest rank, mean and deviation.
+
+    Those that too few samples lie beyond are left out: nobody gave them.
+    """
+    ordered = sorted(times_us)
+    samples, mean = len(ordered), math.fsum(ordered) / len(ordered)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / samples)
+    rows = tuple((level, ordered[rank(samples, level) - 1]) for level in known_levels(samples))
+    return Latencies(None, rows, (), Footer(total_count=samples)), ThreadStats(mean, spread, ordered[-1], None)
+
+
+def run_of_samples(
+    tool: str, samples: Sequence[tuple[float | None, float, bool]], **fields: Any
+) -> Iterator[ConsoleReport]:
+    """Yield the run of some requests, if there are any: when each was sent (s), how long it took (us), its success."""
+    if not samples:
+        return
+    latencies, stats = of_samples([took_us for _, took_us, _ in samples])
+    spans_s = [(sent_s, sent_s + took_us / S) for sent_s, took_us, _ in samples if sent_s is not None]
+    elapsed_s = max(end_s for _, end_s in spans_s) - min(sent_s for sent_s, _ in spans_s) if spans_s else None
+    yield run_of(
+        tool,
+        dict(latencies.rows),
+        stats.mean,
+        stats.stdev,
+        stats.max,
+        footer=latencies.footer,
+        requests=len(samples),
+        elapsed_s=elapsed_s or None,
+        non_2xx=sum(not succeeded for _, _, succeeded in samples),
+        **fields,
+    )

@@ -1,0 +1,83 @@
+"""Read the files of HdrHistogram: logs of intervals, and percentiles of one distribution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from runners.errors import ReadError
+from runners.readers import units
+from runners.readers.console_report import ConsoleReport, Footer, Latencies, SpectrumRow
+from runners.readers.documents import Problem
+from runners.readers.figures import MS, known_levels, run_of
+from runners.readers.wrk_console import BUCKETS_OF_TRUEPACE
+
+LOG = re.compile(r'^(?:#\[Histogram log format version|#\[StartTime|"StartTimestamp"|#\[BaseTime)', re.MULTILINE)
+HGRM = re.compile(r"^\s*Value(?:\((?P<unit>ns|us|ms|s)\))?\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)")
+_ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+(\d[\d.]*|inf|Infinity))?\s*$")
+
+
+def read_hgrm(text: str) -> Iterator[ConsoleReport]:
+    """Yield the run of a list of percentiles: in the unit of its head, else in milliseconds, as our own."""
+    first, *lines = text.lstrip("\ufeff \r\n").splitlines()
+    head = HGRM.match(first)
+    unit = head["unit"] if head else None
+    in_ms = units.TIME_US[unit or "ms"] / MS
+    rows = tuple(
+        SpectrumRow(
+            float(match[1]) * in_ms,
+            float(match[2]),
+            int(match[3]),
+            units.number((match[4] or "inf").replace("Infinity", "inf")),
+        )
+        for match in map(_ROW.match, lines)
+        if match
+    )
+    if not rows:
+        return
+    buckets = re.search(r"Buckets\s*=\s*(\d{1,9})", text)
+    ours = buckets is not None and int(buckets[1]) == BUCKETS_OF_TRUEPACE and not unit
+    counted = re.search(r"Total count\s*=\s*(\d{1,18})", text)
+    samples = int(counted[1]) if counted else rows[-1].total_count
+    latencies = Latencies(None, (), rows, Footer(total_count=samples))
+    levels = tuple((level, us) for level in known_levels(samples) if (us := latencies.at(level)) is not None)
+    yield ConsoleReport(
+        tool="truepace" if ours else "vegeta" if unit else "HdrHistogram",
+        latencies=replace(latencies, rows=levels),
+        requests=samples,
+        extra=() if ours or unit else ("the unit of the values is not stated: read as milliseconds",),
+    )
+
+
+def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
+    """Return the runs of an interval log, one a tag: all its intervals as one distribution."""
+    from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
+
+    try:
+        log = read_hdr_log(path)
+    except ReadError as error:
+        return Problem(0, f"an HdrHistogram log that can't be read: {error.cause}")
+    if not log.unit_stated:
+        remedy = "say it in a comment, e.g. #[values in microseconds]"
+        return Problem(1, f"an HdrHistogram log that does not say its unit: not read; {remedy}")
+    return tuple(_tags(log))
+
+
+def _tags(log: Any) -> Iterator[ConsoleReport]:
+    for kind in log.kinds:
+        samples = log.merged(kind)
+        if samples.total:
+            own = [interval for interval in log.intervals if interval.kind == kind]
+            begin_s, end_s = min(line.t_s for line in own), max(line.t_s + line.duration_s for line in own)
+            yield run_of(
+                "HdrHistogram",
+                {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
+                max_us=samples.max_us,
+                footer=Footer(total_count=samples.total),
+                requests=samples.total,
+                elapsed_s=(end_s - begin_s) or None,
+                operation=kind if len(log.kinds) > 1 else "",
+            )

@@ -1,0 +1,160 @@
+"""Read the tables that load tools write: a request a row, or an operation a row."""
+
+from __future__ import annotations
+
+import csv
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runners.readers.console_report import ConsoleReport
+from runners.readers.figures import MS, S, count, number, percentiles, run_of, run_of_samples
+
+Row = Mapping[str, Any]
+Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTable:
+    """A tool's requests, a row each, by the columns of their figures; columns that it does not have are empty.
+
+    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. There is one output for each `label`. Rows count
+    whose column `only[0]` says `only[1]`.
+    """
+
+    tool: str
+    took: str
+    unit_us: float
+    status: str = ""
+    sent: str = ""
+    sent_unit_s: float = 1.0
+    label: str = ""
+    connections: str = ""
+    only: tuple[str, str] = ("", "")
+
+    def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
+        """Yield a run for each label; a row that was cut is left out."""
+        by_label: dict[str, list[tuple[float | None, float, bool]]] = {}
+        connections = 0
+        for row in rows:
+            took_us, label = number(row.get(self.took), self.unit_us), row.get(self.label) if self.label else ""
+            if took_us is None or label is None or row.get(self.only[0], "") != self.only[1]:
+                continue
+            succeeded = str(row.get(self.status, "200")).lower()[:1] in "23t"
+            sample = number(row.get(self.sent), self.sent_unit_s), took_us, succeeded
+            by_label.setdefault(label, []).append(sample)
+            connections = max(connections, count(row.get(self.connections)) or 0)
+        for label, samples in by_label.items():
+            operation = label if len(by_label) > 1 else ""
+            yield from run_of_samples(self.tool, samples, connections=connections or None, operation=operation)
+
+
+JMETER = SampleTable("JMeter", "elapsed", MS, "success", "timeStamp", 1e-3, "label", "allThreads")
+K6 = SampleTable("k6", "metric_value", MS, "status", only=("metric_name", "http_req_duration"))
+HEY = SampleTable("hey", "response-time", S, "status-code", "offset")
+VEGETA = SampleTable("vegeta", "took", 1e-3, "code", "at", 1e-9)  # `encode -to csv`, without a head
+AB = SampleTable("ab", "ttime", MS)  # `-g`: whole seconds of the clock, from which no rate can be reckoned
+
+
+def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
+    """Read ab's `-e`: milliseconds by per cent, with no number of requests."""
+    if known := percentiles(((row.get("Percentage served"), row.get("Time in ms")) for row in rows), MS):
+        yield run_of("ab", known)
+
+
+def _redis(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
+    """Read redis-benchmark's `--csv`: milliseconds, a line a command."""
+    for row in rows:
+        yield run_of(
+            "redis-benchmark",
+            percentiles(((name.removesuffix("_latency_ms"), value) for name, value in row.items()), MS),
+            number(row.get("avg_latency_ms"), MS),
+            max_us=number(row.get("max_latency_ms"), MS),
+            requests_per_s=number(row.get("rps")),
+            operation=row.get("test", ""),
+        )
+
+
+def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
+    """Read Locust's …_stats.csv: milliseconds, of which it rounds percentiles; all requests where it sums them up."""
+    by_name = list(rows)
+    operations = [row for row in by_name if row.get("Name") == "Aggregated"] or by_name
+    for row in operations:
+        most_us = number(row.get("Max Response Time"), MS)
+        levels = percentiles(((name, value) for name, value in row.items() if name.endswith("%")), MS)
+        yield run_of(
+            "Locust",
+            {level: min(value_us, most_us or value_us) for level, value_us in levels.items()},
+            number(row.get("Average Response Time"), MS),
+            max_us=most_us,
+            requests=count(row.get("Request Count")),
+            requests_per_s=number(row.get("Requests/s")),
+            non_2xx=count(row.get("Failure Count")),
+            operation=row.get("Name", "") if len(operations) > 1 else "",
+        )
+
+
+#: Columns that a table's head has, and its reader.
+_BY_HEAD: tuple[tuple[frozenset[str], Read], ...] = (
+    (frozenset({"timeStamp", "elapsed"}), JMETER.read),
+    (frozenset({"response-time", "DNS+dialup"}), HEY.read),
+    (frozenset({"metric_name", "timestamp", "metric_value"}), K6.read),
+    (frozenset({"test", "rps"}), _redis),
+    (frozenset({"Percentage served", "Time in ms"}), _ab_percentiles),
+    (frozenset({"starttime", "seconds", "ctime", "ttime"}), AB.read),
+    (frozenset({"Type", "Name", "Request Count", "Failure Count"}), _locust),
+)
+#: The first row of a table without a head, the names of its columns, and its reader.
+_HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
+    (
+        re.compile(r"^\d{13}(?P<by>[,;\t|])\d{1,9}(?P=by)[^\n]{1,1500}(?P=by)(?:true|false)(?P=by)"),
+        "timeStamp elapsed label code message thread type success why bytes",
+        JMETER.read,
+    ),
+    (re.compile(r"^\d{19}(?P<by>,)\d{1,3},\d{1,15},\d+,\d+,"), "at code took", VEGETA.read),
+)
+
+
+def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
+    """Return the runs of a table, whatever separates its columns and in whatever order they stand; None if unknown.
+
+    Raises csv.Error where it is damaged.
+    """
+    text = text.lstrip("\ufeff \t\r\n")
+    first = text.partition("\n")[0].strip()
+    separator = max(",;\t|", key=first.count)
+    head = {name.strip('" ') for name in first.split(separator)}
+    read, names = next((read for columns, read in _BY_HEAD if columns <= head), None), None
+    if read is None:
+        for mark, columns, read_headless in _HEADLESS:
+            if match := mark.match(first):
+                read, names, separator = read_headless, columns.split(), match["by"]
+    return tuple(read(_rows(text, separator, names))) if read else None
+
+
+def _rows(text: str, separator: str, names: Sequence[str] | None) -> Iterator[Row]:
+    lines = (line for line in text.splitlines() if line.strip())
+    for row in csv.DictReader(lines, fieldnames=names, delimiter=separator):
+        yield {name: value for name, value in row.items() if name and value is not None}
+
+
+JTL_XML = re.compile(r"<testResults\b")
+_SAMPLE = re.compile(r"<(?P<end>/?)(?:httpSample|sample)\b(?P<attributes>[^<>]{0,5000}?)(?P<empty>/?)>")
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", "na": "allThreads"}
+
+
+def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
+    """Yield the runs of JMeter's samples as XML; samples within one repeat their parent's time."""
+    return JMETER.read(_samples_of_xml(text))
+
+
+def _samples_of_xml(text: str) -> Iterator[Row]:
+    depth = 0
+    for tag in _SAMPLE.finditer(text):
+        if not tag["end"] and not depth:
+            attributes = _ATTRIBUTE.findall(tag["attributes"])
+            yield {_XML_NAMES.get(name, name): html.unescape(value) for name, value in attributes}
+        depth = max(0, depth + (-1 if tag["end"] else 0 if tag["empty"] else 1))
