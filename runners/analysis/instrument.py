@@ -118,17 +118,14 @@ def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
     return {number: value.value for number, value in found.items() if value is not None}
 
 
-def floors(steps: Iterable[Step], kind: str = ROUND) -> list[Floor]:
-    """Return every generator at every point, in the order of the first round: few connections and low rates first.
-
-    `kind` is the role of the rounds: on a server that does nothing, unless said otherwise.
-    """
+def floors(steps: Iterable[Step]) -> list[Floor]:
+    """Return every generator at every point, in the order of the first round: few connections and low rates first."""
 
     def key(step: Step) -> tuple[int, float, str]:
         rate = facts.offered_rps(step)
         return step.record.connections or 0, rate if write.known(rate) else math.inf, facts.tool(step)
 
-    groups = facts.grouped((step for step in steps if step.kind == kind), key)
+    groups = facts.grouped((step for step in steps if step.kind == ROUND), key)
     ordered = sorted(groups.items(), key=lambda item: item[0][:2])
     return [
         Floor(tool, connections, rate if math.isfinite(rate) else math.nan, tuple(found))

@@ -6,68 +6,68 @@ from collections.abc import Iterable, Iterator
 
 from matplotlib.axes import Axes
 
-from runners.analysis import facts, instrument
-from runners.analysis.intervals import Bounded
+from runners.analysis import facts
 from runners.design.session import PAIRED
 from runners.readers import write
 from runners.readers.run import Run, Step
-from runners.report import style, tables
+from runners.report import style
 from runners.report.latency import Curve, curve
 from runners.report.tables import Section, with_spectra
 from runners.report.validation import colour_of, label_of
-from runners.results.two_generators import TwoReadings, two_readings, wrk2_was_absent
+from runners.results.two_generators import Difference, TwoReadings, two_readings, wrk2_was_absent
 
 ANCHOR = "two-generators"
-ABSENT = "Not measured: the same load by wrk2, which is not on this machine; `lab build wrk2` makes it."
+ABSENT = "Not measured: the same load by wrk2, which is not on this machine; lab build wrk2 makes it."
 
 
 def two_generators_section(run: Run) -> Section | None:
     """Return what both generators read of one load; None for a run without it."""
-    readings = two_readings(run.steps)
-    if readings is None:
+    if (readings := two_readings(run.steps)) is None:
         return None
-    shown = with_spectra(ANCHOR, two_generators(run.steps), readings.steps)
+    shown = with_spectra(ANCHOR, two_generators(run.steps), readings.loads)
     return Section(ANCHOR, "What wrk2's timer adds", _text(readings), (shown,))
 
 
 def _text(readings: TwoReadings) -> str:
-    wrk2 = readings.wrk2
-    load = f"{facts.title(wrk2.good[0])} at {write.rate(wrk2.rate_rps)} on {write.connections(wrk2.connections)}"
-    median, tail = (_added(level, us) for level, us in _levels(readings))
+    load = f"{facts.title(readings.loads[0])} at {write.rate(readings.rate_rps)}"
     text = (
-        f"{load}, by both generators, {write.several(len(wrk2.good), 'round')} in random order on one warm "
-        f"server. {heading(readings)}: {median}, {tail}; the interval is that of the rounds."
+        f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on "
+        f"{write.connections(readings.connections)}, on one warm server, by both generators in random order; "
+        f"{write.several(readings.median.rounds, 'round')}, whose interval it is."
     )
     if readings.tick_us is not None:
         tick = write.latency(readings.tick_us)
-        text += f" Its percentiles climb evenly over {tick}: it wakes by the millisecond, so that requests leave late."
+        text += (
+            f" wrk2's percentiles climb evenly over {tick}: it wakes by the millisecond, so that requests leave late."
+        )
     return text
 
 
-def _levels(readings: TwoReadings) -> tuple[tuple[float, Bounded], tuple[float, Bounded]]:
-    return (instrument.MEDIAN, readings.p50_us), (instrument.TAIL, readings.p99_us)
+def _heading(median: Difference) -> str:
+    """Return which generator reads the higher median."""
+    if median.added_us.holds_zero:
+        return "wrk2 and truepace read the same median, as far as these rounds tell"
+    in_one = " in the one round" if median.rounds == 1 else ""
+    return f"wrk2 reads a {'higher' if median.added_us.value > 0 else 'lower'} median than truepace{in_one}"
 
 
-def _added(level: float, added: Bounded) -> str:
+def _words(readings: TwoReadings) -> str:
+    return ", ".join(map(_added, readings.differences))
+
+
+def _added(difference: Difference) -> str:
     """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
-    sign = -1.0 if added.value < 0 else 1.0
+    added, sign = difference.added_us, -1.0 if difference.added_us.value < 0 else 1.0
     low, high = sorted((sign * added.low, sign * added.high))
     text = write.latency_interval(sign * added.value, low, high)
-    return f"{write.level(level)} {text} {'lower' if added.value < 0 else 'higher'}"
-
-
-def heading(readings: TwoReadings) -> str:
-    """Return the result: which generator reads the higher median."""
-    if readings.p50_us.holds_zero:
-        return "wrk2 and truepace read about the same median"
-    return f"wrk2 reads a {'higher' if readings.p50_us.value > 0 else 'lower'} median than truepace"
+    return f"{write.level(difference.level)} {text} {'lower' if sign < 0 else 'higher'}"
 
 
 @style.styled
 def two_generators(steps: Iterable[Step]) -> style.Picture:
     """Draw the response time of every round of both generators by percentile, with the difference at p50 and p99."""
     readings = two_readings(steps)
-    lines = [line for step in readings.steps if (line := _curve(step)) is not None] if readings else []
+    lines = [line for step in readings.loads if (line := _curve(step)) is not None] if readings else []
     if readings is None or not lines:
         return style.empty("no load of two generators to draw")
     figure = style.Picture(8.4, 4.4)
@@ -77,14 +77,14 @@ def two_generators(steps: Iterable[Step]) -> style.Picture:
         label = None if line.label in named else line.label
         named.add(line.label)
         axes.plot(line.x, line.value_us, color=line.colour, linewidth=1.3, alpha=0.75, label=label)
-    for level, added in _levels(readings):
-        _mark(axes, readings, level, added)
+    for difference in readings.differences:
+        _mark(axes, difference)
     style.percentile_axis(axes, max(line.x[-1] for line in lines))
     style.latency_axis(axes, min(line.value_us[0] for line in lines), max(line.value_us[-1] for line in lines))
     axes.set_ylabel("response time (log)")
     style.legend(figure, 2)
-    parts = ", ".join(_added(level, added) for level, added in _levels(readings))
-    return figure.headed(f"wrk2 against truepace: {parts}", f"Response time by percentile of one load. {parts}.")
+    heading = f"wrk2 against truepace: {_words(readings)}"
+    return figure.headed(heading, f"Response time by percentile of one load. {heading}.")
 
 
 def _curve(step: Step) -> Curve | None:
@@ -92,25 +92,21 @@ def _curve(step: Step) -> Curve | None:
     return curve(step.frames["spectrum"], facts.RESPONSE, label_of(tool), colour_of(tool))
 
 
-def _mark(axes: Axes, readings: TwoReadings, level: float, added: Bounded) -> None:
-    """An arrow at a percentile from what truepace reads to what wrk2 reads."""
-    ours, theirs = readings.truepace.at(level), readings.wrk2.at(level)
-    if ours is None or theirs is None:
-        return
-    x = 1 / (1 - level)
+def _mark(axes: Axes, difference: Difference) -> None:
+    """Draw an arrow at a percentile from what truepace reads to what wrk2 reads."""
+    x, added_us = 1 / (1 - difference.level), difference.added_us.value
     arrow = {"arrowstyle": "<->", "color": style.INK, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", (x, theirs.value), (x, ours.value), arrowprops=arrow)
-    sign = "+" if added.value >= 0 else write.MINUS
-    middle = (ours.value * theirs.value) ** 0.5
-    axes.annotate(f"{sign}{write.latency(abs(added.value))}", (x, middle), xytext=(5, 0), textcoords="offset points",
-                  va="center", fontsize=8.5, color=style.INK)  # fmt: skip
+    axes.annotate("", (x, difference.wrk2_us), (x, difference.truepace_us), arrowprops=arrow)
+    text = f"{'+' if added_us >= 0 else write.MINUS}{write.latency(abs(added_us))}"
+    middle = (x, (difference.truepace_us * difference.wrk2_us) ** 0.5)
+    axes.annotate(text, middle, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5, color=style.INK)
 
 
 def consoles(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield what each generator printed of its first round, under its name."""
+    """Yield what each generator printed of its first round, under a title."""
     for step in run.find(kind=PAIRED):
         if step.record.round == 1 and (text := step.folder.console_text()):
-            load = f"{tables.rate(facts.offered_rps(step))} on {write.connections(step.record.connections or 1)}"
+            load = f"{write.rate(facts.offered_rps(step))} on {write.connections(step.record.connections)}"
             yield f"What {facts.tool(step)} printed ({load})", text
 
 

@@ -10,12 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from runners import report
+from runners.analysis import facts
 from runners.design.session import PAIRED
 from runners.readers.run import Step
 from runners.report.report import render
 from runners.results.conclusion import conclude
 from runners.results.two_generators import two_readings
-from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of
+from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of, with_summary
 from runners.tests.report import steps
 
 BOTH = ("truepace", "wrk2")
@@ -41,11 +42,27 @@ def pages(made: list[Step], **manifest: object) -> tuple[str, str]:
 
 def test_wrk2_reads_half_of_its_tick_more_in_the_median_and_all_of_it_in_p99(tmp_path: Path) -> None:
     readings = two_readings(loads(tmp_path))
-    assert readings is not None and readings.wrk2.rate_rps == RATE_RPS
-    assert readings.p50_us.value == pytest.approx(590 - 54, abs=20) and readings.p50_us.low > 500
-    assert readings.p50_us.low <= readings.p50_us.value <= readings.p50_us.high
-    assert readings.p99_us.value == pytest.approx(1_130 - 72, abs=40)
+    assert readings is not None and (readings.rate_rps, readings.median.rounds) == (RATE_RPS, 3)
+    added = readings.median.added_us
+    assert added.value == pytest.approx(590 - 54, abs=20) and 500 < added.low <= added.value <= added.high
+    assert readings.tail is not None and readings.tail.added_us.value == pytest.approx(1_130 - 72, abs=40)
+    assert readings.median.wrk2_us == pytest.approx(590, abs=20)
+    assert readings.median.truepace_us == pytest.approx(54, abs=5)
     assert readings.tick_us == pytest.approx(1_100, rel=0.05)
+
+
+def test_one_round_has_no_interval(tmp_path: Path) -> None:
+    readings = two_readings(loads(tmp_path, rounds=1))
+    assert readings is not None and not readings.median.added_us.bounded
+
+
+def test_a_late_generator_leaves_the_median_and_takes_the_tail(tmp_path: Path) -> None:
+    late = [
+        with_summary(step, kept_up=False, kept_up_to=90.0) if facts.tool(step) == "truepace" else step
+        for step in loads(tmp_path)
+    ]
+    readings = two_readings(late)
+    assert readings is not None and readings.tail is None and readings.differences == (readings.median,)
 
 
 @pytest.mark.parametrize("tools", [("truepace",), ("wrk2",), ()])
