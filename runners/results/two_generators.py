@@ -69,8 +69,8 @@ def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> D
     added = instrument.over_rounds(of_us[number] - by_us[number] for number in rounds)
     if added is None:
         return None
-    medians = (statistics.median(read_us[number] for number in rounds) for read_us in (by_us, of_us))
-    return Difference(level, *medians, added if len(rounds) > 1 else Bounded(added.value), len(rounds))
+    truepace_us, wrk2_us = (statistics.median(read_us[number] for number in rounds) for read_us in (by_us, of_us))
+    return Difference(level, truepace_us, wrk2_us, added if len(rounds) > 1 else Bounded(added.value), len(rounds))
 
 
 def wrk2_was_absent(run: Run) -> bool:

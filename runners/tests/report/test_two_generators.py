@@ -102,3 +102,12 @@ def test_where_wrk2_was_absent_one_line_says_so_and_how_to_get_it(tmp_path: Path
 def test_nothing_measured_is_an_empty_figure() -> None:
     picture = report.two_generators([])
     assert picture.alt and picture._repr_png_()[0].startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("tool", "achieves"), [("wrk2", True), ("truepace", False)])
+def test_what_wrk2_can_not_offer_while_it_connects_is_no_shortfall(tmp_path: Path, tool: str, achieves: bool) -> None:
+    step = round_of(tmp_path, tool, 1, rate_rps=3_600.0, connections=120)
+    step = with_summary(step, elapsed_s=11.0, achieved_rps=3_507.6)  # as wrk2 printed it
+    assert (facts.achieved_share(step) >= facts.LEAST_ACHIEVED) == achieves
+    fewer = with_summary(step, achieved_rps=3_400.0)
+    assert facts.achieved_share(fewer) < facts.LEAST_ACHIEVED
