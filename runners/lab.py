@@ -24,7 +24,19 @@ from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
-from runners.design.session import FLOOR, LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
+from runners.design.session import (
+    FLOOR,
+    LOAD,
+    LOOP,
+    OUTAGE,
+    PAIRED,
+    PROBE,
+    PROFILED_RATE_STEP,
+    RATE_STEP,
+    ROUND,
+    STALL,
+    Trial,
+)
 from runners.design.setting import Setting
 from runners.design.target import TargetFile, foreign, read_target
 from runners.errors import LabError, PlanError
@@ -61,7 +73,13 @@ __all__ = ["Lab", "Past", "published", "report"]
 DRAWN_FRAME_SHARE = 0.001
 TRUEPACE = "truepace"
 #: The figure of the trials of a role.
-_FIGURES = {ROUND: report.floors, STALL: report.stall, LOOP: report.loop_rates, OUTAGE: report.outage}
+_FIGURES = {
+    ROUND: report.floors,
+    STALL: report.stall,
+    LOOP: report.loop_rates,
+    OUTAGE: report.outage,
+    PAIRED: report.two_generators,
+}
 
 
 class Lab:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S
 from runners.readers import write
 from runners.readers.run import Step
 
@@ -48,9 +49,19 @@ def achieved_rps(step: Step) -> float:
 
 
 def achieved_share(step: Step) -> float:
-    """Achieved over offered; NaN in closed loop."""
+    """Achieved over offered; NaN in closed loop. What wrk2 did not offer while it connected is left out."""
     offered = offered_rps(step)
-    return achieved_rps(step) / offered if offered else math.nan
+    return achieved_rps(step) / (offered * (1 - _connecting_share(step))) if offered else math.nan
+
+
+def _connecting_share(step: Step) -> float:
+    """Return the share of wrk2's load that was not offered: each thread opens a connection every 5 ms (wrk.c)."""
+    record, elapsed_s = step.record, number(step, "elapsed_s")
+    if record.generator.tool != "wrk2" or not elapsed_s > 0:
+        return 0.0
+    connections = (record.connections or 1) / (record.threads or 1)
+    mean_wait_s = WRK2_CALIBRATION_A_CONNECTION_S * (connections - 1) / 2
+    return min(0.5, mean_wait_s / elapsed_s)
 
 
 def per_second(step: Step) -> pd.DataFrame:

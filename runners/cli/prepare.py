@@ -31,14 +31,26 @@ def doctor(as_json: bool) -> None:
         sys.exit(EXIT_PROBLEM)
 
 
-@command("lab build", "lab build --force")
+@command("lab build", "lab build --force", "lab build wrk2", "lab build wrk2 --source wrk2.tar.gz")
+@click.argument("tool", required=False, type=click.Choice(["wrk2"]))
+@click.option("--source", metavar="DIR|URL", help="Where wrk2 is copied from: a clone, a folder, a tarball, or a URL.")
 @click.option("--force", is_flag=True, help="Build even when nothing changed.")
 @JSON
-def build(force: bool, as_json: bool) -> None:
-    """Build the server and the load generator."""
-    from runners.toolchain.build import prepare
+def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> None:
+    """Build the server and the load generator, or wrk2, another generator, from its public repository."""
+    from runners.toolchain import build, wrk2
 
-    versions = prepare("truepace", lambda line: echo(line, err=as_json), force).versions()
+    if source is not None and tool is None:
+        raise click.UsageError("--source is where wrk2 is copied from: lab build wrk2 --source DIR|URL")
+
+    def say(line: str) -> None:
+        echo(line, err=as_json)
+
+    if tool is None:
+        versions = build.prepare("truepace", say, force).versions()
+    else:
+        built = wrk2.build_wrk2(say, source, force)
+        versions = {"wrk2": f"{built.version} at {built.path}"}
     if as_json:
         print_json(versions)
         return

@@ -27,6 +27,7 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
+from runners.design.two_generators import TwoGenerators
 from runners.errors import PlanError
 
 #: What the labels of these roles say.
@@ -349,4 +350,4 @@ class Interleaved:
 
 
 #: One member of it per type of block.
-Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved
+Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved | TwoGenerators

@@ -22,6 +22,8 @@ PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round
 STALL, OUTAGE = "stall", "outage"
 #: Role of a load on a server with a fault that is built in.
 FAULT = "fault"
+#: Role of a load that two generators send in turn.
+PAIRED = "paired"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
@@ -33,7 +35,7 @@ START_S, AROUND_A_LOOP_S = 1.0, 0.4
 #: Seconds around a trial of a role, where it is on a server that is up already.
 _AROUND_S = {
     RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
-    FILL: 0.5, PROBE: 1.5,
+    FILL: 0.5, PROBE: 1.5, PAIRED: 0.75,
 }  # fmt: skip
 #: What a profile may be of.
 EVENTS = ("cpu", "alloc", "lock")

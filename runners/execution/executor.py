@@ -37,6 +37,7 @@ from runners.design.session import (
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
 from runners.design.target import Target as Description
+from runners.design.two_generators import WRK2, TwoGenerators
 from runners.errors import LabError, MeasureError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
@@ -88,7 +89,15 @@ class Executor:
         self._spare_s = 0.0
 
     def run(self, block: Block) -> list[Step]:
-        """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
+        """Measure every trial of a block, in order. Raises MeasureError where no treatment responds.
+
+        A load by two generators is left out where one of them is not there, which the manifest then says.
+        """
+        if isinstance(block, TwoGenerators) and not self._measurement.has_generator(WRK2):
+            self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
+            self._progress.shorten(block.planned_s)
+            self._folder.update_manifest(left_out=[block.name])
+            return []
         requests, steps, self._warm = self._requests(block), list[Step](), []
         self._spare_s = SPARE_SHARE * block.planned_s
         try:
@@ -122,8 +131,8 @@ class Executor:
     def _requests(self, block: Block) -> Requests:
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
-        if isinstance(block, FaultInjection):
-            return self._fault_injection(block)
+        if isinstance(block, FaultInjection | TwoGenerators):
+            return self._on_a_warm_server(block)
         say = self._measurement.say
         if isinstance(block, Interleaved):
             return adaptive.starts(block, say, self._reached_rps(block.like) if block.like else None)
@@ -185,7 +194,7 @@ class Executor:
         for session in block.loads(rate):
             yield Request(session)
 
-    def _fault_injection(self, block: FaultInjection) -> Requests:
+    def _on_a_warm_server(self, block: FaultInjection | TwoGenerators) -> Requests:
         (closed,) = yield Request(block.warm_up())
         for session in block.loads(block.rate(facts.achieved_rps(closed))):
             yield Request(session)

@@ -9,6 +9,7 @@ from runners.design.experiment import COMMON, TARGET, Experiment, Value, listed
 from runners.design.load import GET, PUT, SIZES, Starts, Workload
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
+from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.results.answer import Asked, Question, either
 
@@ -50,6 +51,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         found.append(fixed)
         if not targets and len(treatments) > 1 and name in COMPARED[size.name]:
             found.append(fixed.compared(f"{name}-compared", STARTS[size.name], MARGIN, ("engines",)))
+    if not targets:
+        found.append(by_two_generators(treatments[0], PUT, size.name, questions=("median",)))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from runners.design.load import SCRIPTS, SIZES, Starts, Workload, random_gets
 from runners.design.objective import Objective
 from runners.design.session import EVENTS
 from runners.design.setting import Setting
+from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.readers.published import columns, with_rates
 from runners.results.answer import Asked
@@ -117,7 +118,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         )
         for setting in queues(size.name)
     ]  # fmt: skip
-    return (hand_over, *knees, *overloads)
+    by_wrk2 = by_two_generators(EXECUTIONS["blocking-one"], puts, size.name, connections)
+    return (hand_over, *knees, *overloads, by_wrk2)
 
 
 ALL = tuple(EXECUTIONS)

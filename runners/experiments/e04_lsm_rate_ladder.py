@@ -13,6 +13,7 @@ from runners.design.objective import Objective
 from runners.design.session import step_name
 from runners.design.setting import ENGINES, Setting
 from runners.design.target import shared_workloads, targets_of
+from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.readers.published import with_rates
 from runners.results.answer import Asked
@@ -116,6 +117,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         ladder("put", "PUT of 1200 bytes", PUT_LARGE, setting),
         ladder("put-small", "PUT of 120 bytes", PUT_SMALL, setting),
         ladder("get", "GET on a filled store", get(size.name), setting),
+        by_two_generators(setting, PUT_LARGE, size.name, connections),
     )
 
 

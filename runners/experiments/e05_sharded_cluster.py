@@ -13,6 +13,7 @@ from runners.design.load import SCRIPTS, SIZES, Shape, Starts, Workload, lasting
 from runners.design.objective import THROUGHPUT, Objective
 from runners.design.session import EVENTS, KillNode
 from runners.design.setting import Setting
+from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates
@@ -118,7 +119,8 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
         for acks in COPIES[size]
     ]  # fmt: skip
     deaths = [death(each, size, connections, cores) for each in OUTAGES[size]]
-    return (*puts, *gets, in_depth, changes, *copies, *deaths)
+    by_wrk2 = by_two_generators(settings[NEW], put(), size, connections, ("medians",))
+    return (*puts, *gets, in_depth, changes, *copies, *deaths, by_wrk2)
 
 
 #: Three nodes share one JVM, so its heap is larger than a single server's. Ports are free ones in a row.

@@ -271,7 +271,7 @@ class Wrk2:
         if spec.requests is not None:
             raise MeasureError("wrk2", "it can't stop after a number of requests", _OURS)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
-        seconds = math.ceil(spec.duration_s + max(spec.warmup_s, WRK2_CALIBRATION_S))
+        seconds = math.ceil(round(spec.duration_s + self.lead_s(spec), 1))  # for milliseconds no second more
         return [
             shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s"),

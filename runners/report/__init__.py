@@ -14,9 +14,10 @@ from runners.report.ladder import ladder
 from runners.report.latency import spectrum, timeline
 from runners.report.report import render
 from runners.report.sections import history, outage
+from runners.report.two_generators import two_generators
 from runners.report.validation import floors, staircase, stall
 
 __all__ = [
     "by_rate", "differential", "flamegraph", "floors", "history", "interleaved", "knees", "ladder", "loop_curves",
-    "loop_rates", "outage", "probes", "render", "spectrum", "staircase", "stall", "timeline",
+    "loop_rates", "outage", "probes", "render", "spectrum", "staircase", "stall", "timeline", "two_generators",
 ]  # fmt: skip

@@ -32,6 +32,8 @@ from runners.report.sections import (
     store_sections,
 )
 from runners.report.tables import Section, Shown, Table
+from runners.report.two_generators import ANCHOR as TWO_GENERATORS
+from runners.report.two_generators import consoles, left_out, two_generators_section
 from runners.report.validation import BUILDERS as INSTRUMENT
 from runners.report.validity import failed_checks, marks_of, validity_line
 from runners.results.answer import Answered, Verdict
@@ -88,6 +90,7 @@ class Document:
     limits: tuple[str, ...]
     appendix: tuple[Section, ...]
     commands: tuple[tuple[str, str], ...]
+    consoles: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
 
     @property
@@ -132,7 +135,7 @@ def document(conclusion: Conclusion) -> Document:
     results = conclusion.results
     pool = [*latency_and_tail(conclusion), *own_sections(results.run), where_section(results)]
     questions, pool = _questions(conclusion, pool)
-    whole = {"latency", "where"} if questions else {part.anchor for part in pool} - {"tail"}
+    whole = {"latency", "where", TWO_GENERATORS} if questions else {part.anchor for part in pool} - {"tail"}
     measured = any(part.anchor not in {"latency", "where"} and not part.empty for part in pool)
     main = [part for part in pool if part.anchor in whole and not part.empty]
     rest = [part for part in pool if part.anchor not in {*whole, "tail"} and not part.empty]
@@ -149,6 +152,7 @@ def document(conclusion: Conclusion) -> Document:
         tuple(_limits(results.run, conclusion)),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
+        tuple(consoles(results.run)),
         tuple(notices(results.run, has_sections=measured or bool(questions))),
     )
 
@@ -261,6 +265,7 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
             f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
         )
         yield f"Parameters: {', '.join(given)}; all others as the lab chooses."
+    yield from left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
 
 
@@ -305,6 +310,7 @@ Builder = Callable[[Run], Section | Iterable[Section] | None]
 BUILDERS: tuple[Builder, ...] = (
     interleaved_sections, outage_section, knee_sections, ladder_section, client_lock_section, keys_section,
     store_sections, shared_response_sections, by_rate_sections, *INSTRUMENT, *CLOSED_LOOP, history_section,
+    two_generators_section,
 )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     template, text = templates.get_template("report.md.j2"), ""
     for commands in (3, 2, 1, 0):  # which report.html and the steps' records have too
         text = re.sub(r"\n{3,}", "\n\n", template.render(**_context(page), commands=commands)).strip() + "\n"
-        if len(text.splitlines()) <= MOST_LINES:
+        if len(text.partition("<details>")[0].splitlines()) <= MOST_LINES:
             break
     return text
 

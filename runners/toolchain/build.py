@@ -10,7 +10,7 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ LOADGEN_STAMP = tools.TRUEPACE.with_name("lab.stamp")
 MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
 MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
 _TAIL_LINES = 25
+SAID_EVERY_S = 10.0
 _IGNORED = {"target", ".git", ".jqwik-database"}
 
 Say = Callable[[str], None]
@@ -105,22 +106,30 @@ def git_state() -> dict[str, object]:
     return {"commit": commit, "dirty": bool(status)}
 
 
-def _run(name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str) -> None:
-    """Run a build. Its output goes to a file; the last lines of it are in the error."""
-    with tempfile.TemporaryFile() as log:
-        child = start(command, stdout=log, stderr=subprocess.STDOUT, env=env, directory=cwd)
+def run_build(
+    name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say
+) -> None:
+    """Run a build, and say meanwhile for how long it runs. Its output goes to `log`, which the error names.
+
+    Raises ToolError with the last lines of it.
+    """
+    began = time.monotonic()
+    with log.open("wb") as out:
+        child = start(command, stdout=out, stderr=subprocess.STDOUT, env=env, directory=cwd)
         try:
+            while not child.wait_up_to(SAID_EVERY_S):
+                say(f"{name}: {time.monotonic() - began:.0f} s")
             code = child.wait()
         finally:
             child.stop()
-        if code != 0:
-            log.seek(0)
-            tail = "".join(line.decode(errors="replace") for line in log.readlines()[-_TAIL_LINES:])
-            raise ToolError(name, f"the build failed (exit {code}):\n{tail}", remedy)
+    if code != 0:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        failed = f"{Path(command[0]).name} failed (exit {code}; its whole output is in {log}):"
+        raise ToolError(name, "\n".join([failed, *lines[-_TAIL_LINES:], ""]), remedy)
 
 
 @contextlib.contextmanager
-def _alone(path: Path, say: Say) -> Iterator[None]:
+def alone(path: Path, say: Say) -> Iterator[None]:
     """Keep other labs from the same build while the body runs; what they built meanwhile is there when it begins.
 
     The kernel lets go of the file when this process ends, by whatever death.
@@ -153,7 +162,7 @@ def _build(
     if fresh():
         return
     path = tools.require_tool(*tool).path
-    with _alone(stamp.with_suffix(".lock"), say):
+    with alone(stamp.with_suffix(".lock"), say):
         if fresh():
             return
         stamp.unlink(missing_ok=True)
@@ -176,12 +185,14 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
 
     def package(maven: Path) -> None:
         say("building server-java (Maven; the first time it fetches its libraries)")
-        _run(
+        run_build(
             "server-java",
             [str(maven), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
             tools.SERVER_JAVA,
             {**os.environ, "JAVA_HOME": str(jdk.home)},
             "read the lines above; `lab doctor` shows the tools in use",
+            SERVER_STAMP.with_suffix(".log"),
+            say,
         )
 
     tool = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
@@ -194,7 +205,7 @@ def fetch_profiler(say: Say) -> Path:
 
     Raises ToolError: no Maven, or its last lines.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "performance-lab"
+    cache = tools.cache()
     folder = cache / f"async-profiler-{ASYNC_PROFILER}"
 
     def there(place: Path) -> bool:
@@ -204,7 +215,7 @@ def fetch_profiler(say: Say) -> Path:
         if there(place):
             return place
     maven = tools.require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
-    with _alone(cache / "async-profiler.lock", say):
+    with alone(cache / "async-profiler.lock", say):
         if there(folder):
             return folder
         say("fetching async-profiler (Maven)")
@@ -213,7 +224,8 @@ def fetch_profiler(say: Say) -> Path:
             artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
             to = f"-DoutputDirectory={folder}"
             command = [str(maven.path), "-B", "-q", _COPY, artifact, to, "-Dmdep.stripVersion"]
-            _run("async-profiler", command, folder, dict(os.environ), "read the lines above")
+            log = cache / "async-profiler.log"
+            run_build("async-profiler", command, folder, dict(os.environ), "read the lines above", log, say)
     return folder
 
 
@@ -230,15 +242,17 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
     def compile_crate(cargo: Path) -> None:
         say("building the load generator (cargo; the first time it fetches its crates)")
-        _run(
+        run_build(
             "truepace",
             [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked", "--quiet"],
             tools.LOADGEN_CRATE,
             dict(os.environ),
             "read the lines above; Rust 1.88 or newer is needed",
+            LOADGEN_STAMP.with_suffix(".log"),
+            say,
         )
 
-    tool = ("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
+    tool = ("cargo", "install Rust (rustup), or run `lab build wrk2` and then with -p generator=wrk2")
     _build(LOADGEN_STAMP, present_loadgen_sources(), (tools.TRUEPACE,), tool, compile_crate, say, force)
     return tools.TRUEPACE
 
@@ -327,7 +341,9 @@ def prepare(
             ) from error
         say(f"our load generator is not to be had ({error.cause}); wrk2 takes its place")
     if generator == "wrk2" and wrk2 is None:
-        raise ToolError("wrk2", "it was not found", "put wrk2 on PATH, or run with generator=truepace")
+        raise ToolError(
+            "wrk2", "it was not found", "run `lab build wrk2`, or put it on PATH, or take generator=truepace"
+        )
     reference = _reference(truepace) if truepace is not None else None
     if jdk is None and (reference is None or sys.platform != "linux"):
         jdk = tools.require_jdk()

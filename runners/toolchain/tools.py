@@ -46,6 +46,16 @@ def _truepace() -> Path:
 TRUEPACE = _truepace()
 
 
+def cache() -> Path:
+    """Return the folder with what was built or fetched once for every installation of this user."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "performance-lab"
+
+
+#: The commit of wrk2 that `lab build wrk2` makes, and its binary.
+WRK2_COMMIT = "44a94c17d8e6a0bac8559b53da76848e430cb7a7"
+WRK2 = (LOADGEN_CRATE / "target" if CHECKOUT else cache()) / f"wrk2-{WRK2_COMMIT[:12]}"
+
+
 def shown(path: Path) -> str:
     """Return a path as it stands in a command line: relative to the project when it lies there (that is where every
     child is started), so that a recorded command can be copied on another machine."""
@@ -179,9 +189,8 @@ def is_wrk2(usage: str) -> bool:
 
 
 def find_wrk2() -> Tool | None:
-    """wrk2 under either of its names, recognised by its usage text."""
-    for name in ("wrk2", "wrk"):
-        path = shutil.which(name)
+    """Return wrk2 as the lab built it, else under either of its names, recognised by its usage text."""
+    for path in (shutil.which(WRK2), shutil.which("wrk2"), shutil.which("wrk")):
         if path is not None and is_wrk2(usage_text(Path(path))):
             return Tool("wrk2", Path(path), _first_line(path, "-v"))
     return None

@@ -169,7 +169,7 @@ def _toolchain() -> Iterator[Finding]:
     no_generator = cargo is None and wrk2 is None and not tools.TRUEPACE.exists()
     yield _tool("Maven", tools.find_tool("mvn"), "install Maven 3.8 or newer", fatal=tools.CHECKOUT)
     yield _tool("cargo", cargo, "install Rust (rustup) for our generator", fatal=no_generator)
-    yield _tool("wrk2", wrk2, "optional: a second generator", where=True)
+    yield _tool("wrk2", wrk2, "optional: a second generator, which `lab build wrk2` makes", where=True)
     yield _tool("wrk", tools.find_wrk(), "optional: the closed-loop peer", where=True)
 
 

@@ -26,7 +26,7 @@ from runners.experiments import references
 from runners.storage import run_folder
 from runners.storage.run_folder import REFERENCE
 from runners.tests.tiers import in_short
-from runners.toolchain import build, tools
+from runners.toolchain import build, tools, wrk2
 from runners.toolchain.build import Workshop
 from runners.toolchain.tools import ROOT
 
@@ -130,6 +130,7 @@ def nothing_is_built_or_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """What `lab build` builds is there, and `lab keep` keeps into the folder of the test."""
     found = Workshop(None, None, None, None)
     monkeypatch.setattr(build, "prepare", lambda *_: found)
+    monkeypatch.setattr(wrk2, "build_wrk2", lambda *_: tools.Tool("wrk2", folder / "wrk2", "wrk 4.0.0"))
     shutil.copy(ROOT / "README.md", "README.md")
     monkeypatch.setattr(tools, "ROOT", folder)
     kept = partial(references.keep_reference, root=folder / "reference")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runners.design.experiment import COMMON, TARGET, Experiment, validate
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.setting import ENGINES, STORES, Setting
+from runners.design.two_generators import TwoGenerators
 from runners.errors import PlanError
 from runners.experiments.e02_closed_loop_jdk import SIZES as LOOP_SIZES
 from runners.experiments.e02_closed_loop_jdk import STAGES
@@ -107,9 +108,12 @@ def test_any_input_is_accepted_or_refused_never_a_crash(values: dict[str, object
 
 
 def planned(number: str, size: str) -> float:
-    """The planned seconds of an experiment in a size, its other parameters as they are by default."""
+    """The planned seconds of an experiment in a size, its other parameters as they are by default, without wrk2."""
     plan = experiment(number)
-    return plan.planned_s(validate(plan.parameters, {"size": size}))
+    asked = validate(plan.parameters, {"size": size})
+    by_wrk2_s = sum(block.planned_s for block in plan.blocks_of(asked) if isinstance(block, TwoGenerators))
+    assert by_wrk2_s <= 60
+    return plan.planned_s(asked) - by_wrk2_s
 
 
 def test_all_stands_for_a_default_that_has_every_choice() -> None:
@@ -162,7 +166,8 @@ def test_notebooks_are_thin_and_kept_without_outputs(plan) -> None:  # type: ign
 def test_the_questions_of_a_block_are_questions_of_its_experiment(number: str) -> None:
     asked = {each.question.key for each in questions_of(number)}
     for block in plan_of(number).blocks_of(known_of(plan_of(number))):  # type: ignore[arg-type]
-        assert block.questions and set(block.questions) <= asked, block.name
+        assert set(block.questions) <= asked, block.name
+        assert block.questions or isinstance(block, TwoGenerators), block.name
 
 
 def test_the_rerun_line_names_only_what_differs() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from runners.design.block import FaultInjection, FixedRate
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Workload
-from runners.design.session import LOAD, LOOP, ROUND, Fault, Freeze, KillNode, Session, Trial
+from runners.design.session import LOAD, LOOP, PAIRED, ROUND, Fault, Freeze, KillNode, Session, Trial
 from runners.design.setting import Setting
+from runners.design.two_generators import by_two_generators
 from runners.errors import MeasureError, ServerError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
@@ -238,3 +239,20 @@ def test_a_load_that_was_disturbed_is_measured_again_within_the_budget(bench: Be
     longer = dataclasses.replace(block(rate_rps=700), treatments=tuple(map(Setting.of, ("lsm", *["rocksdb"] * 9))))
     (first,) = (step for step in bench.session().run(longer) if step.name == "put-lsm")
     assert first.record.tries == 3, "twice more at most"
+
+
+def test_two_generators_send_one_load_in_rounds_to_one_warm_server(bench: Bench) -> None:
+    block = by_two_generators(Setting.of("lsm"), PUT, "quick")
+    steps = bench.session().run(block)
+    assert [each.subject for each in bench.machine.launched] == ["lsm"]
+    (warm, *loads) = steps
+    assert warm.kind == "paired-warm" and {step.kind for step in loads} == {PAIRED} and len(loads) == 6
+    assert {step.record.offered_rps for step in loads} == {0.3 * SERVERS["lsm"].capacity_rps}
+    assert [step.record.round for step in loads] == [1, 1, 2, 2, 3, 3]
+    assert bench.session().run(block) and not bench.machine.measured, "read back"
+
+
+def test_without_wrk2_nothing_of_such_a_block_is_measured_and_the_manifest_says_so(bench: Bench) -> None:
+    bench.machine.without = {"wrk2"}
+    assert bench.session().run(by_two_generators(Setting.of("lsm"), PUT, "quick")) == []
+    assert not bench.machine.launched and bench.folder.manifest()["left_out"] == ["wrk2"]

@@ -32,6 +32,7 @@ def jdk(folder: Path, version: str) -> Path:
 def nothing_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty PATH, no JAVA_HOME, no usual folders."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "WRK2", tmp_path / "absent")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(tools, "_candidate_homes", lambda: iter(sorted((tmp_path / "jdks").glob("*"))))
     return tmp_path

@@ -1,0 +1,81 @@
+"""Describe a load that truepace and wrk2 send in turn to one warm server, so that wrk2's own part of it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runners.design.load import Rate, Shape, Workload
+from runners.design.session import PAIRED, Session, Trial, in_random_order, planned_s, step_name
+from runners.design.setting import Setting
+
+TRUEPACE, WRK2 = "truepace", "wrk2"
+NAME = "wrk2"
+#: Offered, of what the closed loop of the warm-up reached: little enough that neither generator is late.
+SHARE = 0.3
+#: Rounds in each of which both send the load, and its seconds, by size; a round of wrk2 takes ten seconds more.
+ROUNDS = {"smoke": (1, 0.5), "quick": (3, 2.0)}
+ROUNDS_OF_OTHERS = (3, 20.0)
+WARM_S, WARMUP_S = 2.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TwoGenerators:
+    """Send one load to one warm server by truepace and by wrk2, in rounds, each in a random order.
+
+    Where wrk2 is not on the machine nothing of it is measured. `questions` are the keys of those that it helps to
+    answer.
+    """
+
+    title: str
+    treatment: Setting
+    workload: Workload
+    shape: Shape
+    rounds: int
+    questions: tuple[str, ...] = ()
+    name: str = NAME
+
+    def warm_up(self) -> Session:
+        """Return the closed loop that warms the server and shows what it reaches."""
+        return self._session(self._warming)
+
+    def rate(self, reached_rps: float) -> Rate:
+        """Return the rate of all loads, from what the warm-up reached."""
+        return Rate(float(f"{SHARE * reached_rps:.2g}"), f"{SHARE:.0%} of what a closed loop reached")
+
+    def loads(self, rate: Rate) -> tuple[Session, ...]:
+        """Return a session a round: the load of each generator."""
+        return tuple(self._round(number, rate) for number in range(1, self.rounds + 1))
+
+    def _round(self, number: int, rate: Rate) -> Session:
+        trials = [
+            Trial(
+                step_name(PAIRED, tool, f"r{number}"), PAIRED, self.workload, rate, self.shape,
+                label=f"{tool}, round {number}", generator=tool, round=number,
+            )
+            for tool in (TRUEPACE, WRK2)
+        ]  # fmt: skip
+        return self._session(*in_random_order(trials, self.name, number))
+
+    def _session(self, *trials: Trial) -> Session:
+        return Session(self.treatment, trials, self.workload.fill, warm_up=self._warming)
+
+    @property
+    def _warming(self) -> Trial:
+        role, shape = f"{PAIRED}-warm", Shape(self.shape.connections, self.shape.threads, WARM_S, 0.0)
+        return Trial(step_name(role, self.treatment.name), role, self.workload, None, shape)
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of the warm-up and of every round."""
+        return planned_s((self.warm_up(), *self.loads(Rate(1.0, "not known yet"))))
+
+
+def by_two_generators(
+    treatment: Setting, workload: Workload, size: str, connections: int = 1, questions: Sequence[str] = ()
+) -> TwoGenerators:
+    """Return the block in which wrk2 sends a load of an experiment too, in this size."""
+    rounds, load_s = ROUNDS.get(size, ROUNDS_OF_OTHERS)
+    title = f"{workload.label} by truepace and by wrk2: the same load, in rounds in random order"
+    shape = Shape(connections, 1, load_s, WARMUP_S)
+    return TwoGenerators(title, treatment, workload, shape, rounds, tuple(questions))
