@@ -147,12 +147,12 @@ class Aim:
 class Search:
     """The steps of a search on one server, and what else bounds its knee.
 
-    `beside`: longer steps that others offered to the same server over as many connections.
+    `other_steps`: longer steps that others offered to the same server over as many connections.
     """
 
     aim: Aim
     steps: tuple[RateStep, ...]
-    beside: tuple[RateStep, ...] = ()
+    other_steps: tuple[RateStep, ...] = ()
     closed_loop_rps: float = math.inf
 
     @cached_property
@@ -163,7 +163,7 @@ class Search:
     @cached_property
     def longer(self) -> list[RateStep]:
         """The longer steps that were decided, lowest rate first."""
-        steps = (*(step for step in self.steps if self.aim.long_s <= step.length_s < math.inf), *self.beside)
+        steps = (*(step for step in self.steps if self.aim.long_s <= step.length_s < math.inf), *self.other_steps)
         return sorted((step for step in steps if self._outcome(step) in DECIDED), key=lambda step: step.rps)
 
     @property
@@ -301,7 +301,7 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
         rps = LOWER ** len(missed) * min(missed) if missed else first_rps
         return _rounded(rps) if aim.low_rps <= rps < math.inf else None
     if search.estimate.late or top_rps in lost:
-        return None  # what lies above can't be told
+        return None  # what lies above is not known
     if not missed and (above_rps := _just_above(search.estimate, met_rps)) < top_rps:
         return _rounded(above_rps)
     known = top_rps / met_rps - 1 <= max(NARROW, min(aim.precision, 1.0))

@@ -180,7 +180,8 @@ class KneeSearch:
         if self.minutes * 60 < self.least_s:
             short = f"{max(FEWEST_BATCHES, self.starts) * BATCH} steps of {self.step_s:g} s with their rests"
             cause = f"too short for {short}, and for {FEWEST_CONFIRMING} of {self.confirm_s:g} s that confirm a knee"
-            remedy = f"give {self.least_s / 60 + 0.005:.2f} minutes or more, or shorter steps (-p probe_s={self.step_s / 2:g})"
+            remedy = f"give {self.least_s / 60 + 0.005:.2f} minutes or more"
+            remedy += f", or shorter steps (-p probe_s={self.step_s / 2:g})"
             raise PlanError(f"{self.minutes:g} minutes", cause, remedy)
         if self.low_rps >= self.high_rps:
             raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
@@ -234,11 +235,11 @@ class KneeSearch:
 
     def warm_up(self, server: WarmServer) -> Session:
         """Return the closed loop on a server; the others' follow the first with it up."""
-        return self._beside_others(server.warm_up(self.shape), server)
+        return self._while_others_idle(server.warm_up(self.shape), server)
 
     def closed_loop(self, server: WarmServer) -> Session:
         """Return the closed loop on a warm server, more than which no load over as many connections achieves."""
-        return self._beside_others(server.closed_loop(self.shape), server)
+        return self._while_others_idle(server.closed_loop(self.shape), server)
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
         """Return the load of that number, with its rates in an order that the seed and the number give."""
@@ -250,16 +251,16 @@ class KneeSearch:
         shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)
         name = step_name(RATE_STEP, server.name, f"{index:03d}")
         trial = Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep)
-        return self._beside_others(server.session(trial), server)
+        return self._while_others_idle(server.session(trial), server)
 
     def confirming(self, server: WarmServer, index: int, rps: float) -> Session:
         """Return the longer step of that number, at a rate below or above a knee."""
         name = step_name(RATE_STEP, server.name, "confirming", f"{index:02d}")
         shape = replace(self.shape, duration_s=self.confirm_s, warmup_s=0.0)
         rate = Rate(rps, "a longer step, to confirm a knee")
-        return self._beside_others(server.session(Trial(name, RATE_STEP, server.workload, rate, shape)), server)
+        return self._while_others_idle(server.session(Trial(name, RATE_STEP, server.workload, rate, shape)), server)
 
-    def _beside_others(self, session: Session, server: WarmServer) -> Session:
+    def _while_others_idle(self, session: Session, server: WarmServer) -> Session:
         return replace(session, keep_others=server.name != self.server.name)
 
     @property

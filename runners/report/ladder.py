@@ -69,7 +69,7 @@ def missed_words(point: Point) -> str:
 def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return what confirms a knee, else what bounds it."""
     if knee.confirmed:
-        step = next((step for step in (*ladder.steps, *ladder.beside) if step.name == knee.confirmed_by), None)
+        step = next((step for step in (*ladder.steps, *ladder.other_steps) if step.name == knee.confirmed_by), None)
         return f"confirmed for {write.seconds(step.record.duration_s if step else None)}"
     if knee.limit == Limit.LONGER_STEP:
         return "a longer step missed"

@@ -333,7 +333,7 @@ def _of_ladders(results: Results) -> Iterator[Check]:
         bounded = [(ladder, ladder.knee.repeated_rps) for ladder in searched if ladder.knee is not None]
         bounded = [(ladder, rate_rps) for ladder, rate_rps in bounded if math.isfinite(rate_rps)]
         measures = tuple(Measure(ladder.title, rate_rps, Unit.RATE_RPS) for ladder, rate_rps in bounded)
-        steps = tuple(step.name for ladder, _ in bounded for step in (*ladder.steps, *ladder.beside))
+        steps = tuple(step.name for ladder, _ in bounded for step in (*ladder.steps, *ladder.other_steps))
         yield Check(About.KNEE_AGAIN, not bounded, Consequence.BOUNDS, steps, measures)
 
 

@@ -46,7 +46,7 @@ class Base:
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `beside`: of a search, the steps at one rate that other blocks offered to the same server over as many connections.
+    `other_steps`: of a search, what other blocks offered to the same server at one rate over as many connections.
     `closed_loop`: the closed loop over as many connections that reached most; None where none was measured.
     """
 
@@ -56,12 +56,12 @@ class Ladder:
     search: SearchRecord | None
     published: tuple[str, ...] = ()
     base: Base | None = None
-    beside: tuple[Step, ...] = ()
+    other_steps: tuple[Step, ...] = ()
     closed_loop: Step | None = None
 
     @property
     def closed_loop_rps(self) -> float:
-        """The good responses a second of that closed loop, infinite without one."""
+        """The good responses per second of that closed loop, infinite without one."""
         return served_rps(self.closed_loop) if self.closed_loop else math.inf
 
     @property
@@ -115,8 +115,8 @@ class Ladder:
             return None
         limits = self.search
         aim = Aim(self.objective, limits.precision, limits.low_rps, limits.high_rps, limits.confirm_s)
-        beside = [point for step in self.beside for point in points(step, self.objective)]
-        return Search(aim, _measured(self.points), _measured(beside), self.closed_loop_rps)
+        other_steps = [point for step in self.other_steps for point in points(step, self.objective)]
+        return Search(aim, _measured(self.points), _measured(other_steps), self.closed_loop_rps)
 
     @property
     def knee(self) -> Knee | None:
@@ -202,7 +202,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
-    """Return the closed loop with most good responses a second, by server, load and connections."""
+    """Return the closed loop with most good responses per second, by server, load and connections."""
     loops = [
         step
         for step in run.steps
@@ -214,11 +214,11 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
 
 
 def _bounded(ladder: Ladder, all_ladders: Sequence[Ladder], closed_loop: Step | None) -> Ladder:
-    beside: tuple[Step, ...] = ()
+    other_steps: tuple[Step, ...] = ()
     if ladder.search is not None:
         others = [other for other in all_ladders if other.search is None and other.same == ladder.same]
-        beside = tuple(step for other in others for step in other.steps if step.record.sweep is None)
-    return dataclasses.replace(ladder, beside=beside, closed_loop=closed_loop)
+        other_steps = tuple(step for other in others for step in other.steps if step.record.sweep is None)
+    return dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop)
 
 
 def _on_its_search(ladder: Ladder, search: Ladder | None) -> Ladder:

@@ -233,11 +233,11 @@ def test_the_knee_is_the_highest_rate_that_a_long_step_met_below_all_that_missed
 
 
 def test_a_step_shorter_than_is_asked_refutes_and_does_not_confirm() -> None:
-    beside = (long_step(2_000, 3, "met", 1.2), long_step(2_900, 40, "missed", 1.2))
-    knee = Search(Aim(OBJECTIVE), SHORT, beside).knee
+    other_steps = (long_step(2_000, 3, "met", 1.2), long_step(2_900, 40, "missed", 1.2))
+    knee = Search(Aim(OBJECTIVE), SHORT, other_steps).knee
     assert not knee.confirmed and knee.refuted_by == "missed"
     assert knee.kind == Kind.BELOW and knee.high_rps == knee.repeated_rps == 2_900 and math.isnan(knee.rps)
-    confirmed = Search(Aim(OBJECTIVE), (*SHORT, long_step(2_500, 3, "met")), beside).knee
+    confirmed = Search(Aim(OBJECTIVE), (*SHORT, long_step(2_500, 3, "met")), other_steps).knee
     assert confirmed.kind == Kind.FOUND and confirmed.rps == 2_500 and confirmed.repeated_rps == 2_900
 
 
