@@ -16,7 +16,7 @@ from runners.report.tables import Section, with_spectra
 from runners.report.validation import colour_of, label_of
 from runners.results.two_generators import Difference, TwoReadings, two_readings, wrk2_was_absent
 
-ANCHOR = "two-generators"
+ANCHOR, FIGURE = "wrk2", "two-generators"
 ABSENT = "Not measured: the same load by wrk2, which is not on this machine; lab build wrk2 makes it."
 
 
@@ -24,16 +24,18 @@ def two_generators_section(run: Run) -> Section | None:
     """Return what both generators read of one load; None for a run without it."""
     if (readings := two_readings(run.steps)) is None:
         return None
-    shown = with_spectra(ANCHOR, two_generators(run.steps), readings.loads)
+    shown = with_spectra(FIGURE, two_generators(run.steps), readings.loads)
     return Section(ANCHOR, "What wrk2's timer adds", _text(readings), (shown,))
 
 
 def _text(readings: TwoReadings) -> str:
     load = f"{facts.title(readings.loads[0])} at {write.rate(readings.rate_rps)}"
+    rounds = readings.median.rounds
+    counted = f"{write.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
     text = (
         f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on "
         f"{write.connections(readings.connections)}, on one warm server, by both generators in random order; "
-        f"{write.several(readings.median.rounds, 'round')}, whose interval it is."
+        f"{counted}."
     )
     if readings.tick_us is not None:
         tick = write.latency(readings.tick_us)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from runners.design.session import PAIRED
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import report_again
+from runners.toolchain.tools import find_wrk2
 
 pytestmark = pytest.mark.e2e
 Smoke = tuple[RunFolder, subprocess.CompletedProcess[str]]
@@ -43,7 +45,9 @@ def test_progress_is_plain_lines_in_a_log(smoke: Smoke) -> None:
 
 def test_every_step_was_measured_and_read(smoke: Smoke) -> None:
     run = read_run(smoke[0])
-    assert {step.name for step in run.steps} == STEPS
+    by_wrk2 = {step.name for step in run.steps if step.kind.startswith(PAIRED)}
+    assert {step.name for step in run.steps} - by_wrk2 == STEPS
+    assert bool(by_wrk2) == ("left_out" not in run.manifest) == (find_wrk2() is not None)
     for step in run.steps:
         assert not step.unreadable, (step.name, step.unreadable)
         summary = step.frames["summary"].iloc[0]
