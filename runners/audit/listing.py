@@ -91,12 +91,12 @@ def unknown_lines(audit: Audit) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Write a text with plain spaces and dashes, as other programs expect them."""
+    """Return a text with plain spaces and dashes, as other programs expect them."""
     return text.translate(_SPACES)
 
 
 def _printable(text: str) -> str:
-    """Plain spaces, and nothing that a terminal would obey: file names and diagnostics are anyone's text."""
+    """Return a line with plain spaces and escaped control characters, which an input may hold."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in plain(text))
 
 
@@ -160,7 +160,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rate_lines(audit: Audit) -> Iterator[str]:
-    """Summarise each document: the highest rate achieved per operation, and the latencies that were taken above it."""
+    """Yield a line a document: the highest achieved rate of each operation, and the outputs above it."""
     yield from (f"{document}: {text}" for document, text in _highest_rates(audit))
 
 
@@ -224,7 +224,7 @@ def _remark(remark: Remark) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Replace each number that is not finite by null, in whatever JSON value it stands."""
+    """Return a JSON value with null in place of numbers that are not finite."""
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -233,7 +233,7 @@ def _finite(value: Any) -> Any:
 
 
 def as_sarif(audit: Audit) -> str:
-    """Write the findings as SARIF, with the rules that found something."""
+    """Return the findings as SARIF, with the rules that found something."""
     rules = [rule for rule, _, _ in audit.counts]
     place = {rule.code: index for index, rule in enumerate(rules)}
     driver = {
@@ -269,7 +269,7 @@ def _result(remark: Remark, rule: int) -> dict[str, Any]:
 
 
 def as_github(audit: Audit) -> str:
-    """Write a workflow command for each line of the short text, so that GitHub annotates the files."""
+    """Return a workflow command for each line of the short text, by which GitHub annotates the files."""
     lines = []
     for digest in audit.digests:
         remark = digest.worst

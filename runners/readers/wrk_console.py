@@ -142,13 +142,13 @@ class _Builder:
         self.ended = self.ended or name == "transfer"
 
     def waits_for(self, line: str) -> bool:
-        """Keep a foreign line; false where there are too many for the output to go on."""
+        """Keep a foreign line; return False where there are too many for the output to go on."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
 
     def choose(self) -> tuple[CommandLine, ...]:
-        """Choose the command, of several above, that offered what was achieved; give those that are left."""
+        """Keep the command, of several above, whose rate fits the achieved one; return the others."""
         achieved = self.said.get("requests_per_s")
         if len(self.asked) < 2 or not achieved:
             return ()
@@ -287,7 +287,7 @@ def clean(line: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Take a line of an output out of what somebody made of it: an item of a list, a figure in bold or in code."""
+    """Return a line without the Markdown that somebody put around it: an item of a list, bold, code."""
     return _EMPHASIS.sub("", _ITEM.sub("", line))
 
 

@@ -37,7 +37,7 @@ _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IG
 
 
 def not_a_number(report: ConsoleReport) -> list[str]:
-    """Where an output says `-nan`."""
+    """Return the parts of an output whose mean is `-nan`."""
     means = {
         "calibration": [thread.mean_us for thread in report.calibrations],
         "Latency": [report.latency.mean] if report.latency else [],
@@ -100,7 +100,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 
 
 def left_out(output: Output) -> int | None:
-    """Requests that had a response and are not in the histogram."""
+    """Return the number of requests that had a response and are not in wrk2's histogram."""
     recorded, requests = output.report.latencies.count, output.report.requests
     if output.tool != WRK2 or recorded is None or requests is None:
         return None
@@ -108,7 +108,7 @@ def left_out(output: Output) -> int | None:
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
-    """How many requests wrk2 leaves out because of its warm-up."""
+    """Return the number of requests that wrk2 leaves out because of its warm-up, at the run's rate."""
     rate = achieved_rps(output) or output.offered_rps
     return rate * warm_up_s(output) if rate else None
 

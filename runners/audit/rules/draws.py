@@ -48,7 +48,7 @@ def _step(z: int, k: int, q: int, s: int) -> int:
 
 
 def _first_state() -> list[int]:
-    """The state of a script that has set no seed, before its first draw."""
+    """Return the state of the components in a script without a seed, before its first draw."""
     value, states = 0.0, []
     for k, _, _ in _COMPONENTS:
         value = value * 3.14159265358979323846 + 2.7182818284590452354
@@ -60,7 +60,7 @@ def _first_state() -> list[int]:
 
 
 def _apply(matrix: Words, vectors: Words) -> Words:
-    """The matrix, as the images of the 64 unit vectors, times each vector."""
+    """Return a matrix, given as the images of the 64 unit vectors, times each vector."""
     result = np.zeros_like(vectors)
     for bit in range(64):
         chosen = (vectors >> np.uint64(bit)) & np.uint64(1)
@@ -79,7 +79,7 @@ def _power(matrix: Words, exponent: int) -> Words:
 
 
 def _lanes(first: int, component: tuple[int, int, int], stride: int) -> Words:
-    """The states of one component at steps 0, stride, 2 stride, ..."""
+    """Return the states of one component at steps 0, stride, 2 stride, ..."""
     one_step = np.array([_step(1 << bit, *component) for bit in range(64)], dtype=np.uint64)
     jump = _power(one_step, stride)
     lanes = np.array([first], dtype=np.uint64)
@@ -90,7 +90,7 @@ def _lanes(first: int, component: tuple[int, int, int], stride: int) -> Words:
 
 
 def _draw(count: int) -> Draws:
-    """The first `count` numbers of the sequence, at least, in [0, 1)."""
+    """Return at least the first `count` numbers of the sequence, in [0, 1)."""
     stride = -(-count // _LANES)
     states = [_lanes(first, component, stride) for first, component in zip(_first_state(), _COMPONENTS, strict=True)]
     drawn = np.empty((stride, _LANES))
@@ -112,13 +112,13 @@ def _sequence(size: int) -> Draws:
 
 
 def fractions(count: int) -> Draws:
-    """What the first `count` calls of `math.random()` give, in [0, 1)."""
+    """Return the results of the first `count` calls of `math.random()`, in [0, 1)."""
     size = next((size for size in _SIZES if size >= count), count)
     return _sequence(size)[:count]
 
 
 def integers(count: int, high: int, low: int = 1) -> npt.NDArray[np.int64]:
-    """What the first `count` calls of `math.random(low, high)` give."""
+    """Return the results of the first `count` calls of `math.random(low, high)`."""
     return (np.floor(fractions(count) * float(high - low + 1)) + low).astype(np.int64)
 
 
@@ -136,7 +136,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """Which keys were never written: those whose draw lies `below` a fraction of the range, or else all above it."""
+    """The keys that were never written: those whose draw lies `below` a fraction of the range, or all above it."""
 
     words: str
     fraction: float
@@ -159,7 +159,7 @@ class Replay:
 
 
 def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
-    """Key 1 alone is absent, or only the keys up to a power of ten were written.
+    """Return the hypotheses: key 1 alone is absent, or only the keys up to a power of ten were written.
 
     Of a range that is not known only the written share can be known: random(1, K) <= m is a draw below m / K.
     """
@@ -184,14 +184,14 @@ def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
 
 
 def _each_thread(requests: int, threads: int) -> list[int]:
-    """Requests of each thread, evenly split; the first thread's script was called once before the run."""
+    """Return the number of requests of each thread, evenly split."""
     whole, more = divmod(requests, threads)
     return [whole + (1 if index < more else 0) for index in range(threads)]
 
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """The hypothesis that gives exactly `errors` in `requests` draws (of `ranges`, where the script tells), or None."""
+    """Return the hypothesis that gives exactly `errors` in `requests` draws; `ranges` are the script's, if known."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
     parts = _each_thread(requests, threads)
@@ -248,7 +248,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """The ranges that the script draws from, if it is in the output's folder; empty if it seeds; None if not there."""
+    """Return the ranges that the script in the output's folder draws from: none if it seeds, None without a script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name
@@ -265,7 +265,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """For each draw, after how many writes its key is there, if a write draws a key and then a value."""
+    """Return for each draw the number of writes after which its key is there; a write draws a key and then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -276,7 +276,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """After how many writes of a thread would `errors` of `requests` reads find nothing? None if after none."""
+    """Return the number of writes a thread after which `errors` of `requests` reads find nothing; None without one."""
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None
