@@ -122,16 +122,9 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
         text = f"a percentile of {write.latency(highest)} lies above the maximum of {write.latency(most)}"
         yield text, {"percentile_us": highest, "max_us": most}
-    if (
-        most is not None
-        and stats
-        and finite(stats.mean) is not None
-        and (finite(stats.mean) or 0) > most * (1 + ROUNDED)
-    ):
-        yield (
-            f"the mean of {write.latency(stats.mean)} lies above the maximum",
-            {"mean_us": stats.mean, "max_us": most},
-        )
+    mean = mean_us(output)
+    if most is not None and mean is not None and mean > most * (1 + ROUNDED):
+        yield f"the mean of {write.latency(mean)} lies above the maximum", {"mean_us": mean, "max_us": most}
     yield from _impossible_mean(output)
     if NEGATIVE in report.extra:
         yield NEGATIVE, {}
@@ -156,11 +149,10 @@ def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None
 
 
 def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
-    report = output.report
-    rows, mean = report.latencies.rows, finite(report.latency.mean) if report.latency else None
+    rows, mean = _rows(output), mean_us(output)
     if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
         return
-    least, most = mean_bounds_us(rows, finite(report.max_us))
+    least, most = mean_bounds_us(rows, largest_us(output))
     if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
         bound = f"at most {write.latency(most)}" if mean > most else f"at least {write.latency(least)}"
         yield (

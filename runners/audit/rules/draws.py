@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -34,87 +33,67 @@ from runners.readers.output import Output
 Words = npt.NDArray[np.uint64]
 Draws = npt.NDArray[np.float64]
 
-_MASK = (1 << 64) - 1
 #: k (bits of state in use), q and s of each component, as L'Ecuyer calls them.
 _COMPONENTS = ((63, 31, 18), (58, 19, 28), (55, 24, 7), (47, 21, 8))
 _WARM_UP = 10
-_LANES = 4_096
+_JUMP_BITS = 10  # a lane is as many steps as this power of two
 _SIZES = (1 << 14, 1 << 18, 1 << 21, 9 << 19)  # of sequences that are kept
-_MANTISSA, _ONE = 0x000F_FFFF_FFFF_FFFF, 0x3FF0_0000_0000_0000
+_MANTISSA, _ONE = np.uint64(0x000F_FFFF_FFFF_FFFF), np.uint64(0x3FF0_0000_0000_0000)
 
 
-def _step(z: int, k: int, q: int, s: int) -> int:
-    return ((((z << q) & _MASK) ^ z) >> (k - s)) ^ (((z & (_MASK << (64 - k))) << s) & _MASK)
+def _step(states: Words, k: int, q: int, s: int) -> Words:
+    """Return the next states of one component."""
+    kept = states >> np.uint64(64 - k) << np.uint64(64 - k)
+    return (((states << np.uint64(q)) ^ states) >> np.uint64(k - s)) ^ (kept << np.uint64(s))
 
 
-def _first_state() -> list[int]:
-    """Return the state of the components in a script without a seed, before its first draw."""
-    value, states = 0.0, []
-    for k, _, _ in _COMPONENTS:
+def _first_states() -> Iterator[Words]:
+    """Yield the state of each component in a script without a seed, before its first draw, as an array of one."""
+    value = 0.0
+    for component in _COMPONENTS:
         value = value * 3.14159265358979323846 + 2.7182818284590452354
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-        states.append(bits + (1 << (64 - k)) if bits < (1 << (64 - k)) else bits)
-    for _ in range(_WARM_UP):
-        states = [_step(z, *component) for z, component in zip(states, _COMPONENTS, strict=True)]
-    return states
+        state, least = np.array([value]).view(np.uint64), np.uint64(1 << (64 - component[0]))
+        state = state + least if state[0] < least else state
+        for _ in range(_WARM_UP):
+            state = _step(state, *component)
+        yield state
 
 
 def _apply(matrix: Words, vectors: Words) -> Words:
     """Return a matrix, given as the images of the 64 unit vectors, times each vector."""
     result = np.zeros_like(vectors)
     for bit in range(64):
-        chosen = (vectors >> np.uint64(bit)) & np.uint64(1)
-        result ^= (np.uint64(0) - chosen) & matrix[bit]
+        result ^= (np.uint64(0) - ((vectors >> np.uint64(bit)) & np.uint64(1))) & matrix[bit]
     return result
 
 
-def _power(matrix: Words, exponent: int) -> Words:
-    result = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
-    while exponent:
-        if exponent & 1:
-            result = _apply(matrix, result)
-        matrix = _apply(matrix, matrix)
-        exponent >>= 1
-    return result
-
-
-def _lanes(first: int, component: tuple[int, int, int], stride: int) -> Words:
-    """Return the states of one component at steps 0, stride, 2 stride, ..."""
-    one_step = np.array([_step(1 << bit, *component) for bit in range(64)], dtype=np.uint64)
-    jump = _power(one_step, stride)
-    lanes = np.array([first], dtype=np.uint64)
-    while len(lanes) < _LANES:
+def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
+    """Return the states of one component at the first step of each lane."""
+    lanes, jump = first, _step(np.uint64(1) << np.arange(64, dtype=np.uint64), *component)
+    for _ in range(_JUMP_BITS):
+        jump = _apply(jump, jump)
+    while len(lanes) < count:
         lanes = np.concatenate([lanes, _apply(jump, lanes)])
         jump = _apply(jump, jump)
-    return lanes
-
-
-def _draw(count: int) -> Draws:
-    """Return at least the first `count` numbers of the sequence, in [0, 1)."""
-    stride = -(-count // _LANES)
-    states = [_lanes(first, component, stride) for first, component in zip(_first_state(), _COMPONENTS, strict=True)]
-    drawn = np.empty((stride, _LANES))
-    for row in range(stride):
-        mixed = np.zeros(_LANES, dtype=np.uint64)
-        for index, (k, q, s) in enumerate(_COMPONENTS):
-            z = states[index]
-            kept = (z & np.uint64((_MASK << (64 - k)) & _MASK)) << np.uint64(s)
-            z = (((z << np.uint64(q)) ^ z) >> np.uint64(k - s)) ^ kept
-            states[index] = z
-            mixed ^= z
-        drawn[row] = ((mixed & np.uint64(_MANTISSA)) | np.uint64(_ONE)).view(np.float64) - 1.0
-    return drawn.T.reshape(-1)
+    return lanes[:count]
 
 
 @cache
 def _sequence(size: int) -> Draws:
-    return _draw(size)
+    """Return at least the first `size` numbers of the sequence, in [0, 1)."""
+    count = -(-size >> _JUMP_BITS)
+    states = [_lanes(first, own, count) for first, own in zip(_first_states(), _COMPONENTS, strict=True)]
+    drawn = np.empty((1 << _JUMP_BITS, count))
+    for row in drawn:
+        states = [_step(state, *component) for state, component in zip(states, _COMPONENTS, strict=True)]
+        mixed = np.bitwise_xor.reduce(states)
+        row[:] = ((mixed & _MANTISSA) | _ONE).view(np.float64) - 1.0
+    return drawn.T.reshape(-1)
 
 
 def fractions(count: int) -> Draws:
     """Return the results of the first `count` calls of `math.random()`, in [0, 1)."""
-    size = next((size for size in _SIZES if size >= count), count)
-    return _sequence(size)[:count]
+    return _sequence(next((size for size in _SIZES if size >= count), count))[:count]
 
 
 def integers(count: int, high: int, low: int = 1) -> npt.NDArray[np.int64]:
