@@ -97,11 +97,9 @@ def _printable(text: str) -> str:
 
 def written(value: Value) -> str:
     """Return a figure of the evidence, as short as it can be."""
-    return f"{value:g}" if isinstance(value, float) and not value.is_integer() else str(_whole(value))
-
-
-def _whole(value: Value) -> Value:
-    return int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else f"{value:g}"
+    return str(value)
 
 
 def as_json(audit: Audit) -> str:

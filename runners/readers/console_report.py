@@ -211,8 +211,8 @@ class ConsoleReport:
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the `summary` frame; what no console shows (censored requests, lag) is missing."""
-        errors = self.socket_errors
-        counted = self.requests is not None
+        counted = self.requests is not None  # the tools print errors only where there are any
+        errors = self.socket_errors or (SocketErrors(0, 0, 0, 0) if counted else None)
         return frame(
             "summary",
             [
@@ -222,10 +222,10 @@ class ConsoleReport:
                     "elapsed_s": self.elapsed_s,
                     "completed": self.requests,
                     "non_2xx": self.errors if counted else None,
-                    "connect_errors": errors.connect if errors else (0 if counted else None),
-                    "read_errors": errors.read if errors else (0 if counted else None),
-                    "write_errors": errors.write if errors else (0 if counted else None),
-                    "timeouts": errors.timeout if errors else (0 if counted else None),
+                    "connect_errors": errors.connect if errors else None,
+                    "read_errors": errors.read if errors else None,
+                    "write_errors": errors.write if errors else None,
+                    "timeouts": errors.timeout if errors else None,
                     "bytes_read": self.bytes_read,
                 }
             ],

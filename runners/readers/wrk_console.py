@@ -185,10 +185,6 @@ class _Builder:
         return replace(report, tool=_tool(report) or self.layout or ("wrk2" if paced else None))
 
 
-def _at_another_rate(command: CommandLine, other: CommandLine) -> bool:
-    return bool(command.rate_rps and other.rate_rps) and command.rate_rps != other.rate_rps
-
-
 def _differ(asked: int | None, said: int | None) -> bool:
     return asked is not None and said is not None and asked != said
 
@@ -327,8 +323,9 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
                 continue
             if not continued and len(whole) <= LONGEST_LINE and (asked := find_commands(whole)):
                 close()
-                listed = commands[1] if commands and number == commands[0] + 1 else ()
-                commands = (number, (*(command for command in listed if _at_another_rate(command, asked[0])), *asked))
+                listed = commands[1] if commands and number == commands[0] + 1 and asked[0].rate_rps else ()
+                earlier = (command for command in listed if command.rate_rps not in (None, 0, asked[0].rate_rps))
+                commands = (number, (*earlier, *asked))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:

@@ -274,7 +274,7 @@ def _same_output(group: Group) -> Iterator[Seen]:
         for first, second in combinations(outputs[:MOST_COMPARED], 2):
             for say, before, now in (
                 (write.rate, first.offered_rps, second.offered_rps),
-                (_connections, first.connections, second.connections),
+                (lambda count: write.several(count, "connection"), first.connections, second.connections),
             ):
                 if before and now and before != now:
                     said = f"given there for {say(before)} and here for {say(now)}"
@@ -295,10 +295,6 @@ def _given_twice(group: Group) -> Iterator[Seen]:
                 between = write.several(index - same - 1, "other output")
                 text = f"it is the output of {group[same].place} once more, with {between} between"
                 yield Seen(output, text, {"first": group[same].place})
-
-
-def _connections(count: float) -> str:
-    return write.several(round(count), "connection")
 
 
 RULES = (_rate_mismatch, _not_monotonic, _mismatch, _invented_samples, _no_run, _same_output)

@@ -162,18 +162,12 @@ def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
     ]
 
 
-def _each_thread(requests: int, threads: int) -> list[int]:
-    """Return the number of requests of each thread, evenly split."""
-    whole, more = divmod(requests, threads)
-    return [whole + (1 if index < more else 0) for index in range(threads)]
-
-
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
     """Return the hypothesis that gives exactly `errors` in `requests` draws; `ranges` are the script's, if known."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
-    parts = _each_thread(requests, threads)
+    parts = [requests // threads + (index < requests % threads) for index in range(threads)]
     tried = 0
     for guess in _hypotheses(ranges):
         expected = requests * guess.chance
