@@ -48,7 +48,7 @@ class Alone:
 
     @property
     def share(self) -> float:
-        """By how much the treatment's differs, as a share of the baseline's."""
+        """The difference of the treatment from the baseline, as a share of the baseline."""
         return self.treatment.value / self.baseline.value - 1
 
     @property

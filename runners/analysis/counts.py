@@ -116,7 +116,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
 
 
 def failures(step: Step) -> Failures:
-    """Return what failed of a load."""
+    """Return the numbers of failed requests of a load."""
     counted = errors(step)
     protocol, timed_out = counted.get("parse_errors", 0.0), counted.get("timeouts", 0.0)
     connection = sum(counted.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write"))

@@ -77,7 +77,7 @@ class Bounded:
         return write.latency_interval(self.value, self.low, self.high)
 
     def apart_from(self, other: Bounded) -> bool | None:
-        """Return whether the two intervals do not overlap; None when what is known of them does not tell."""
+        """Return whether the two intervals do not overlap; None where a bound that decides it is not known."""
         if self.low > other.high or self.high < other.low:
             return True
         return False if self.bounded and other.bounded else None
@@ -286,7 +286,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return a recorded percentile with the bounds of its effective sample; as it is where the log does not tell."""
+    """Return a recorded percentile with the bounds of its effective sample; unchanged without a log."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded

@@ -120,7 +120,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 def undisturbed(
     stalls: pd.DataFrame, loads: Mapping[str, pd.DataFrame], utilisation: float = MOST_UTILISATION
 ) -> dict[str, Undisturbed]:
-    """Take percentiles of each target's `slices` without the blocks that a window touches, the same for all targets."""
+    """Return percentiles of each target's `slices`, without the blocks of time that a stall's window touches."""
     index = {name: np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int) for name, slices in loads.items()}
     blocks = max((int(blocks_of_core.max()) + 1 for blocks_of_core in index.values() if len(blocks_of_core)), default=0)
     gone = dropped(stalls, blocks, utilisation)

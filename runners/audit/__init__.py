@@ -1,1 +1,1 @@
-"""What is wrong with an output of a load generator: rules on anyone's report, and on every run of our own."""
+"""Rules that find faults in outputs of load generators, in reports and in the lab's own runs."""

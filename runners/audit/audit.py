@@ -72,13 +72,13 @@ LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
 
 
 def theme(code: str) -> str:
-    """Name what findings of a rule are about."""
+    """Return the theme of a rule's findings, e.g. `load`."""
     return _THEMES[code[:3]]
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What was found on one theme in one file; `also` names the themes that have no line of their own."""
+    """The findings on one theme in one file; `also` names the themes that have no line of their own."""
 
     theme: str
     remarks: tuple[Remark, ...]
@@ -105,7 +105,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was looked at and what was found, in the order of files and lines."""
+    """The files that were read and the findings in them, in the order of files and lines."""
 
     files: tuple[FileOutputs, ...]
     remarks: tuple[Remark, ...]
@@ -124,7 +124,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """One line a theme and file, the gravest first; notes are details."""
+        """The findings but notes by file and theme, the gravest theme of a file first."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity in (Severity.ERROR, Severity.WARNING):
@@ -173,7 +173,7 @@ def _many(count: int, noun: str) -> str:
 
 
 def groups(outputs: Iterable[Output]) -> list[Group]:
-    """Outputs that belong to one report, in order."""
+    """Return the outputs of each report, in order."""
     by_report: dict[str, list[Output]] = {}
     for output in outputs:
         by_report.setdefault(output.group, []).append(output)
@@ -181,7 +181,7 @@ def groups(outputs: Iterable[Output]) -> list[Group]:
 
 
 def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.values())) -> tuple[Remark, ...]:
-    """Return what every rule sees in outputs, in the order of the outputs and then of the rules."""
+    """Return the findings of all rules in outputs, in the order of the outputs and then of the rules."""
     rules = tuple(rules)
     place = {id(output): index for index, output in enumerate(outputs)}
     remarks = [Remark(rule, seen) for group in groups(outputs) for rule in rules for seen in rule.look(group)]
@@ -202,7 +202,7 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
 
 
 def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
-    """Find the outputs that are part of a whole one in another file."""
+    """Yield the outputs whose percentiles are part of a whole output in another file."""
     whole: dict[tuple[float, float], list[Output]] = {}
     parts = []
     for output in outputs:
@@ -220,7 +220,7 @@ def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Find the outputs that stand in another file too; the first is examined."""
+    """Yield each output that stands in an earlier file too, with the one there."""
     same: dict[object, list[Output]] = {}
     for output in outputs:
         report = output.report

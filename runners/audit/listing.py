@@ -15,7 +15,6 @@ from runners.audit.rule import (
     FEW_ERRORS,
     Group,
     Remark,
-    Severity,
     achieved_rps,
     failed_share,
     fell_short,
@@ -29,8 +28,6 @@ from runners.readers.write import Value
 
 SCHEMA = "audit/1"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
-_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
@@ -51,9 +48,7 @@ def as_text(audit: Audit) -> str:
     """
     lines = [*short_lines(audit), *unknown_lines(audit)]
     for path, problem in audit.unreadable:
-        lines.append(
-            f"{path}:{problem.line}: unread: {problem.text}" if problem.line else f"{path}: unread: {problem.text}"
-        )
+        lines.append(f"{path}:{f'{problem.line}:' if problem.line else ''} unread: {problem.text}")
     if audit.counts:
         lines.append("")
         width = max(len(str(on)) for _, on, _ in audit.counts)
@@ -91,22 +86,20 @@ def unknown_lines(audit: Audit) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Write a text with plain spaces and dashes, as other programs expect them."""
+    """Return a text with plain spaces and dashes, as other programs expect them."""
     return text.translate(_SPACES)
 
 
 def _printable(text: str) -> str:
-    """Plain spaces, and nothing that a terminal would obey: file names and diagnostics are anyone's text."""
+    """Return a line with plain spaces and escaped control characters, which an input may hold."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in plain(text))
 
 
 def written(value: Value) -> str:
     """Return a figure of the evidence, as short as it can be."""
-    return f"{value:g}" if isinstance(value, float) and not value.is_integer() else str(_whole(value))
-
-
-def _whole(value: Value) -> Value:
-    return int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else f"{value:g}"
+    return str(value)
 
 
 def as_json(audit: Audit) -> str:
@@ -160,7 +153,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rate_lines(audit: Audit) -> Iterator[str]:
-    """Summarise each document: the highest rate achieved per operation, and the latencies that were taken above it."""
+    """Yield a line a document: the highest achieved rate of each operation, and the outputs above it."""
     yield from (f"{document}: {text}" for document, text in _highest_rates(audit))
 
 
@@ -170,25 +163,23 @@ def _highest_rates(audit: Audit) -> Iterator[tuple[str, str]]:
         highest, above = known["highest_achieved_rps"], known["latency_above_it"]
         if highest:
             rates = write.listed(f"{name} {write.rate(rate)}" for name, rate in sorted(highest.items()))
-            first = (
-                f"; above it: the latency of {write.several(len(above), 'run')}, {', '.join(above[:SHOWN])}"
-                if above
-                else ""
-            )
-            yield known["document"], f"highest rate achieved: {rates}{first}{' ...' if len(above) > SHOWN else ''}"
+            places = ", ".join(above[:SHOWN]) + (" ..." if len(above) > SHOWN else "")
+            beyond = f"; above it: the latency of {write.several(len(above), 'run')}, {places}" if above else ""
+            yield known["document"], f"highest rate achieved: {rates}{beyond}"
 
 
 def _operation(output: Output) -> str:
     return Path(output.script).stem or "unknown"
 
 
+def _place(output: Output) -> dict[str, Any]:
+    return {"file": str(output.path), "line": output.line, "cell": output.cell, "column": output.label or None}
+
+
 def _output(output: Output) -> dict[str, Any]:
     count, counted = samples(output)
     return {
-        "file": str(output.path),
-        "line": output.line,
-        "cell": output.cell,
-        "column": output.label or None,
+        **_place(output),
         "tool": output.tool,
         "command": output.command.text if output.command else None,
         "threads": output.threads,
@@ -209,10 +200,7 @@ def _output(output: Output) -> dict[str, Any]:
 
 def _remark(remark: Remark) -> dict[str, Any]:
     return {
-        "file": str(remark.output.path),
-        "line": remark.output.line,
-        "cell": remark.output.cell,
-        "column": remark.output.label or None,
+        **_place(remark.output),
         "theme": theme(remark.code),
         "code": remark.code,
         "name": remark.rule.name,
@@ -224,7 +212,7 @@ def _remark(remark: Remark) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Replace each number that is not finite by null, in whatever JSON value it stands."""
+    """Return a JSON value with null in place of numbers that are not finite."""
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -233,7 +221,7 @@ def _finite(value: Any) -> Any:
 
 
 def as_sarif(audit: Audit) -> str:
-    """Write the findings as SARIF, with the rules that found something."""
+    """Return the findings as SARIF, with the rules that found something."""
     rules = [rule for rule, _, _ in audit.counts]
     place = {rule.code: index for index, rule in enumerate(rules)}
     driver = {
@@ -244,7 +232,7 @@ def as_sarif(audit: Audit) -> str:
                 "name": rule.name,
                 "shortDescription": {"text": rule.reason},
                 "help": {"text": rule.remedy},
-                "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+                "defaultConfiguration": {"level": rule.severity.value},
             }
             for rule in rules
         ],
@@ -262,20 +250,20 @@ def _result(remark: Remark, rule: int) -> dict[str, Any]:
     return {
         "ruleId": remark.code,
         "ruleIndex": rule,
-        "level": _LEVELS[remark.severity],
+        "level": remark.severity.value,
         "message": {"text": f"{plain(remark.seen.text)} - {remark.remedy}"},
         "locations": [{"physicalLocation": where}],
     }
 
 
 def as_github(audit: Audit) -> str:
-    """Write a workflow command for each line of the short text, so that GitHub annotates the files."""
+    """Return a workflow command for each line of the short text, by which GitHub annotates the files."""
     lines = []
     for digest in audit.digests:
         remark = digest.worst
         file = str(remark.output.path).translate(_PROPERTY)
         title = f"{digest.theme}: {remark.code} {remark.rule.name}".translate(_PROPERTY)
         where = f"file={file},line={max(1, remark.output.line)},title={title}"
-        lines.append(f"::{_COMMANDS[remark.severity]} {where}::{plain(remark.seen.text).translate(_DATA)}")
+        lines.append(f"::{remark.severity.value} {where}::{plain(remark.seen.text).translate(_DATA)}")
     lines.append(f"::notice title=lab audit::{plain(audit.summary).translate(_DATA)}")
     return "".join(f"{line}\n" for line in lines)

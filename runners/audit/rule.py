@@ -1,4 +1,4 @@
-"""What a rule of the audit is, what it asks of an output, and what it leaves behind where it finds something."""
+"""A rule of the audit, the figures that rules take from an output, and a finding at its place."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Remedy = str | Callable[[Output], str]
 
 
 class Severity(StrEnum):
-    """How much a finding should worry: something to know, to doubt, or to distrust."""
+    """How grave a finding is: a note is to be known, a warning to be doubted, an error to be distrusted."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -46,8 +46,8 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a rule saw in one output. `severity` is given where it is milder than the rule's own, `size` to tell the
-    worst of several from the others.
+    """A finding in one output. `severity` is given where it is milder than the rule's own; the worst finding
+    is of the largest `size`.
     """
 
     output: Output
@@ -75,7 +75,10 @@ class Rule:
 
 
 def rule(code: str, name: str, severity: Severity, cure: Remedy) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Make a rule of the function that looks at one output; the first line of its docstring says what it finds."""
+    """Return a decorator: it makes a function that yields the findings in one output a rule.
+
+    The first line of the function's docstring is the reason that the rule gives.
+    """
 
     def made(look: Callable[[Output], Iterable[Seen]]) -> Rule:
         def each_output(group: Group) -> Iterator[Seen]:
@@ -91,7 +94,7 @@ def rule(code: str, name: str, severity: Severity, cure: Remedy) -> Callable[[Ca
 def rule_of_group(
     code: str, name: str, severity: Severity, cure: Remedy
 ) -> Callable[[Callable[[Group], Iterable[Seen]]], Rule]:
-    """Make a rule of the function that looks at all outputs of a report."""
+    """Return a decorator: it makes a function that yields the findings in all outputs of a report a rule."""
 
     def made(look: Callable[[Group], Iterable[Seen]]) -> Rule:
         reason = (look.__doc__ or "").partition("\n")[0].removesuffix(".")
@@ -125,7 +128,7 @@ class Remark:
 
 
 def more_percentiles(output: Output) -> str:
-    """Say how the reader's tool is asked for more percentiles."""
+    """Return the option that makes the output's tool print more percentiles."""
     return f"{facts(output.tool).percentiles}{f' to {output.tool}' if output.tool in (WRK, WRK2, TRUEPACE) else ''}"
 
 
@@ -157,7 +160,7 @@ def achieved_rps(output: Output) -> float | None:
 
 
 def is_open_loop(output: Output) -> bool:
-    """Return whether requests leave on a schedule: wrk2, truepace with a rate, or an output that does not say."""
+    """Return whether requests leave on a schedule, as of wrk2 or truepace with a rate; true where it is not known."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
     if output.tool == "fortio":
@@ -166,7 +169,7 @@ def is_open_loop(output: Output) -> bool:
 
 
 def is_of_no_run(output: Output) -> bool:
-    """Tell whether the time that an output gives can't be that of its run: no rate may be quoted from it."""
+    """Return whether the elapsed time of an output can't be that of its run, so that no rate may be quoted from it."""
     elapsed, asked, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
     longest = largest_us(output) or mean_us(output)
     if not elapsed or not asked or elapsed >= BROKE_OFF * asked:
@@ -196,7 +199,7 @@ def failed_share(output: Output) -> float:
 
 
 def fell_short(output: Output) -> bool:
-    """Tell whether less was achieved than was offered, by more than the start of the run explains."""
+    """Return whether less was achieved than was offered, by more than the start of the run explains."""
     offered, achieved = output.offered_rps, responded_rps(output)
     if not is_open_loop(output) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
         return False
@@ -219,7 +222,7 @@ def responded_rps(output: Output) -> float | None:
 
 
 def lost_s(output: Output) -> float | None:
-    """Express the shortfall as the time without any response that would explain it."""
+    """Return the shortfall as seconds: a stop of that length would explain it."""
     offered, achieved, duration = output.offered_rps, responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:
@@ -245,7 +248,7 @@ def rate_in_warm_up(output: Output) -> float | None:
 
 
 def has_queue(output: Output) -> bool:
-    """Tell whether requests waited for about as long as the shortfall, as they do in a queue that grows.
+    """Return whether requests waited for about as long as the shortfall, as they do in a queue that grows.
 
     Where the shortfall is not known, a median of a quarter of a maximum above a second stands for it.
     """
@@ -259,13 +262,13 @@ def has_queue(output: Output) -> bool:
 
 
 def never_offered(output: Output) -> bool:
-    """Tell whether the rate was missed while nothing waited: neither a queue nor, by Little's law, the connections."""
+    """Return whether the rate was missed though no request waited: there was no queue, and connections were idle."""
     known = largest_us(output) is not None and lost_s(output) is not None
     return known and fell_short(output) and not has_queue(output) and not is_busy(output)
 
 
 def is_busy(output: Output) -> bool:
-    """Tell whether the connections were busy with responses, by Little's law: rate x mean latency of them.
+    """Return whether the connections were busy with responses, by Little's law: rate x mean latency of them.
 
     wrk2 counts from the intended start, so that with it the responses must have been slow, too.
     """
@@ -276,12 +279,12 @@ def is_busy(output: Output) -> bool:
 
 
 def warm_up_s(output: Output) -> float:
-    """Return what wrk2 leaves out of its histogram at the start."""
+    """Return the seconds at the start whose responses wrk2 leaves out of its histogram."""
     return WRK2_WARM_UP_S + opening_s(output)
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Give how many latencies the percentiles rest on, and whether that is counted (or reckoned from rate and time)."""
+    """Return the number of latencies behind the percentiles, and whether it was counted, not reckoned from the rate."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True
@@ -296,7 +299,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """Return how many connections never gave a response: wrk2 counts each of them at every check, 2 s apart."""
+    """Return the number of connections without any response; wrk2 counts each of them at every check, 2 s apart."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout or output.tool == WRK:
         return 0

@@ -363,7 +363,7 @@ class FleetHost:
         return 0
 
     def close(self) -> None:
-        """Give the place up."""
+        """Release the place on the host."""
         self._halted.set()
         if self._keeping is not None:
             self._keeping.join()

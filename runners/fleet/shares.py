@@ -226,7 +226,7 @@ def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
 
 
 def segments() -> tuple[int | None, int | None]:
-    """TCP segments that this host (or its network namespace) has sent, and sent again; None where it does not tell."""
+    """Return the numbers of TCP segments that this host sent and sent again; None where the kernel has no counters."""
     with suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/self/net/snmp").read_text(encoding="ascii").splitlines()
         names, values = (line.split()[1:] for line in lines if line.startswith("Tcp:"))
@@ -425,7 +425,7 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
 
 
 def _shifted(stalls: str, clock: Clock) -> str:
-    """Return the witness's file by our clock: its first and last moment say what its own clock showed."""
+    """Return the witness's file with its wall-clock times, of its first and last moment, converted to our clock."""
     lines = []
     for line in stalls.splitlines():
         head, separator, wall = line.partition(" unix_ns=")

@@ -206,7 +206,7 @@ class Fleet:
 
 
 def lost(host: Host, cause: str) -> shares.LostHostError:
-    """Return a host that is gone, as an error."""
+    """Return the error that says that this host is gone."""
     return shares.LostHostError(f"host {host.name} ({host.address})", cause, "see whether it and its worker still run")
 
 

@@ -261,7 +261,7 @@ def finished(
 
 
 def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | None) -> list[str]:
-    """`command` bound to `cpus` by taskset; unchanged when there are none or there is no taskset (macOS)."""
+    """Return `command` bound to `cpus` by taskset; unchanged without `cpus` or taskset (macOS)."""
     if not cpus or taskset is None:
         return list(command)
     return [str(taskset), "-c", ",".join(map(str, cpus)), *command]

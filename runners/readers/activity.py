@@ -239,7 +239,7 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StallLog:
-    """What the witness saw.
+    """The late wake-ups that the stall witness recorded.
 
     `cpu`, `woke_ns` (CLOCK_MONOTONIC) and `late_ns`: its late wake-ups, core after core. `moments`: begin and end of
     the watch, each by CLOCK_MONOTONIC and by the wall clock, in nanoseconds. `used_ns`: the witness's CPU time by core.

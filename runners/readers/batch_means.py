@@ -55,7 +55,7 @@ class Variance:
 
     @property
     def raised_by(self) -> float:
-        """By how much a 95 % interval must take it for more than it is, for it is an estimate itself."""
+        """The factor by which a 95 % interval takes the variance for larger, because it is an estimate itself."""
         return _raised(self.degrees)
 
 

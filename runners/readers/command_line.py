@@ -26,7 +26,7 @@ _SWITCHES = frozenset(("L", "U", "B", "v", "h", "summary", "wrk-compat", "man"))
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What was asked of a generator. A flag that was not given is None (False for a switch)."""
+    """The flags of a generator's command. One that was not given is None (False for a switch)."""
 
     text: str
     program: str
@@ -44,7 +44,7 @@ class CommandLine:
 
     @property
     def tool(self) -> str:
-        """wrk, wrk2 or truepace, by name alone; a binary called `wrk` may well be wrk2."""
+        """The program's name: wrk, wrk2 or truepace; a binary called `wrk` may be wrk2."""
         return present_name(self.program.rpartition("/")[2])
 
 

@@ -1,4 +1,4 @@
-"""What load tools say on the console, typed. What was not printed is None; `-nan` is NaN.
+"""The output of a load tool as typed figures. A figure that was not printed is None; `-nan` is NaN.
 
 Latencies are in microseconds, except in the spectra, which wrk2 and truepace print in milliseconds and which are kept
 so. Percentiles are ranks of samples. Nothing here needs numpy or pandas, so that reading a console output starts at
@@ -145,7 +145,7 @@ class ConsoleReport:
 
     @property
     def complete(self) -> bool:
-        """Whether the output runs to its end, the line Requests/sec."""
+        """Return whether the output runs to its end, the line Requests/sec."""
         return self.requests_per_s is not None
 
     @property
@@ -211,8 +211,8 @@ class ConsoleReport:
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the `summary` frame; what no console shows (censored requests, lag) is missing."""
-        errors = self.socket_errors
-        counted = self.requests is not None
+        counted = self.requests is not None  # the tools print errors only where there are any
+        errors = self.socket_errors or (SocketErrors(0, 0, 0, 0) if counted else None)
         return frame(
             "summary",
             [
@@ -222,10 +222,10 @@ class ConsoleReport:
                     "elapsed_s": self.elapsed_s,
                     "completed": self.requests,
                     "non_2xx": self.errors if counted else None,
-                    "connect_errors": errors.connect if errors else (0 if counted else None),
-                    "read_errors": errors.read if errors else (0 if counted else None),
-                    "write_errors": errors.write if errors else (0 if counted else None),
-                    "timeouts": errors.timeout if errors else (0 if counted else None),
+                    "connect_errors": errors.connect if errors else None,
+                    "read_errors": errors.read if errors else None,
+                    "write_errors": errors.write if errors else None,
+                    "timeouts": errors.timeout if errors else None,
                     "bytes_read": self.bytes_read,
                 }
             ],
@@ -239,7 +239,7 @@ _SAME = 0.02  # rounding of a figure that is printed twice
 
 
 def rejoined(first: ConsoleReport, second: ConsoleReport) -> ConsoleReport | None:
-    """Put two pieces of one console together that a caption stands between; None where they are two outputs.
+    """Return two pieces of one console, with a caption between them, as one report; None where they are two outputs.
 
     The second piece has no head and nothing that the first has, and a figure of both agrees: the maximum with the
     highest percentile, a percentile with the spectrum, or the duration with the time that the requests took. Or the
@@ -265,7 +265,7 @@ def rejoined(first: ConsoleReport, second: ConsoleReport) -> ConsoleReport | Non
 
 
 def is_head(report: ConsoleReport) -> bool:
-    """Tell whether a piece of a console is its first two lines alone, which no run ends with."""
+    """Return whether a piece of a console is its first two lines alone, which no run ends with."""
     rest = (*_TABLE, "requests", "requests_per_s")
     return not report.latencies and not report.calibrations and all(getattr(report, name) is None for name in rest)
 
@@ -285,7 +285,7 @@ def _agree(first: ConsoleReport, second: ConsoleReport) -> bool:
 
 
 def missing(report: ConsoleReport) -> tuple[str, ...]:
-    """Name what a whole output of wrk or wrk2 has and this one lacks."""
+    """Return the names of the parts that an output of wrk or wrk2 lacks."""
     lacks = []
     table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
     if table_only and report.duration_s is None:

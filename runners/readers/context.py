@@ -1,4 +1,4 @@
-"""What stands around an output: its headings, and the offered rate that a line above it or a name gives.
+"""The headings above an output, and the offered rate that a line above it or a file's name gives.
 
 Read from numbers and units, so in any language; what is not recognised is not known, never guessed. A rate on a command
 line always wins over one above the output, and a file's or a folder's name is the last resort.
@@ -58,7 +58,7 @@ class Stated:
 
 
 def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """For each line, the Markdown headings that it stands under, outermost first."""
+    """Return for each line the Markdown headings above it, outermost first."""
     trail: list[tuple[int, str]] = []
     result: list[tuple[str, ...]] = []
     now: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 
 
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
-    """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
+    """Return the offered rate in a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
     A bare number is one only where it is round and stands alone in the name, is not the port of `url`, and the run
     could have been offered it. Where the name has none, that of its folder may be one and nothing else (`r5k/get.txt`,
@@ -98,7 +98,7 @@ def _is_round(text: str) -> bool:
 
 
 def _rates_in(name: str, url: str) -> tuple[list[str], list[str]]:
-    """Give the numbers in a name that are marked as rates, and those that may be one without a mark."""
+    """Return the numbers in a name that are marked as rates, and those that may be rates without a mark."""
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(name)]
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(name):
         return marked, [thousands[1]]
@@ -118,7 +118,7 @@ def _rates_of_a_folder(path: Path, url: str) -> tuple[list[str], list[str]]:
 
 
 def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
-    """Tell whether a run may have been offered a rate: it can't have achieved more."""
+    """Return whether a run may have been offered a rate: it can't have achieved more."""
     return rate_rps > 0 and (achieved_rps is None or achieved_rps <= BEYOND * rate_rps)
 
 
@@ -129,7 +129,7 @@ def stated(
     achieved_rps: float | None = None,
     trail: Sequence[str] = (),
 ) -> Stated | None:
-    """Read the rate, or the rate of each column, that the nearest line above names; headings go before sentences.
+    """Return the rate, or the rates of the columns, in the nearest line above; headings go before sentences.
 
     A script called with two numbers counts if the first is the output's own duration in seconds. A rate below what
     was achieved is that of something else.

@@ -33,7 +33,7 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codec
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What could not be read, and where; line 0 is the whole file."""
+    """A part of a file that could not be read; line 0 is the whole file."""
 
     line: int
     text: str
@@ -175,7 +175,7 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
     """Yield a file itself, or the files of a folder that may hold outputs, in order; hidden folders are left out.
 
-    `instead` may name the files of a folder that it knows better; such a folder is not looked through further.
+    Where `instead` returns files for a folder, those are taken and the folder is not searched.
     """
     if not path.is_dir():
         yield path

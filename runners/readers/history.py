@@ -263,7 +263,7 @@ _OF_RUNS = ("git_commit", "server_sources", "truepace", "java", "kernel")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How much a data set holds, and each folder that was passed over with its reason."""
+    """The numbers of runs and figures in a data set, and the folders that were passed over with their reasons."""
 
     runs: int
     figures: int

@@ -78,7 +78,8 @@ class JsonSummary:
 
     def read(self, content: Json) -> Iterator[ConsoleReport]:
         """Yield the run that an object is of, if it gives percentiles or a number of requests."""
-        values = {name: self._figure(content, name, terms) for name, _, terms in self._figures()}
+        figures = (figure.partition("=") for figure in self.figures.split())
+        values = {name: self._figure(content, name, terms) for name, _, terms in figures}
         rows = percentiles(self.rows(content), self.unit_us)
         codes, lost = self.codes(content), self.lost(content)
         bad = total(number for code, number in codes.items() if not code.startswith(("2", "3", "OK")))
@@ -100,9 +101,6 @@ class JsonSummary:
             url=url if isinstance(url, str) else None,
             **fields,
         )
-
-    def _figures(self) -> Iterator[tuple[str, str, str]]:
-        return (figure.partition("=") for figure in self.figures.split())
 
     def _figure(self, content: Json, name: str, terms: str) -> float | None:
         """Return the sum of a figure's terms; None where the first one is not there."""

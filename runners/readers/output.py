@@ -1,4 +1,4 @@
-"""One output of a load generator, with what stands around it: where it is, what it was asked for, what is missing."""
+"""One output of a load generator with its place, its command or index entry, and the parts that it lacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runners.readers.tools import is_like_wrk
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output. `report` is what it says itself; the properties add what stands around it.
+    """One output. `report` holds its own figures; the properties add those of command, index and text above.
 
     `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before, and
     `entry` what the folder's index says (see data/published/index.toml).
@@ -37,7 +37,7 @@ class Output:
 
     @property
     def place(self) -> str:
-        """Where it stands, as editors read it: `file:line`, or `file:cell 3:line` in a notebook."""
+        """The place as editors read it: `file:line`, or `file:cell 3:line` in a notebook."""
         return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
 
     @property
@@ -49,7 +49,7 @@ class Output:
 
     @property
     def tool(self) -> str | None:
-        """The generator: who ran it knows best, else what the output looks like (truepace prints wrk2's layout)."""
+        """The generator by the index, else by the layout of the output (truepace prints wrk2's)."""
         named: str | None = self._entry("tool", str)
         return named or self.report.tool
 
@@ -66,7 +66,7 @@ class Output:
 
     @property
     def offered_by(self) -> str:
-        """Where the offered rate is from, for a reader to judge."""
+        """The source of the offered rate in words; empty without a rate."""
         command = self.command
         if command is not None and command.rate_rps:
             return f"-R {command.rate_rps:g}" if is_like_wrk(command.tool) else f"as {command.tool} says"
@@ -103,12 +103,12 @@ class Output:
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """What the index says was changed since the output before it at the same rate."""
+        """The changes, by the index, since the output before it at the same rate."""
         return tuple(str(change) for change in self._entry("changes", list) or ())
 
     @property
     def group(self) -> str:
-        """What it is compared within: the report that the index names, else its file."""
+        """The report that the index names, else the file; outputs are compared within it."""
         report: str | None = self._entry("report", str)
         return report or str(self.path)
 
@@ -119,7 +119,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class FileOutputs:
-    """A file, its outputs in order, and what in it could not be read."""
+    """A file, its outputs in order, and the parts that could not be read."""
 
     path: Path
     outputs: tuple[Output, ...]

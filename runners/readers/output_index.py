@@ -1,4 +1,4 @@
-"""Read what stands elsewhere on an output: in the index of its folder, or in the record of the step that made it."""
+"""Read the facts on an output that its folder's index gives, or the record of the step that made it."""
 
 from __future__ import annotations
 

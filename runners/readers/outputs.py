@@ -125,7 +125,7 @@ def _of_a_file(document: Document, reports: Sequence[ConsoleReport]) -> Iterator
 
 
 def _rejoined(placed: Sequence[Placed], lines: Sequence[Line]) -> list[Placed]:
-    """Take consoles that a caption or a fence splits in two as one."""
+    """Return the reports, those that a caption or a fence splits in two as one."""
     whole: list[Placed] = []
     for position, column, report in placed:
         before = whole[-1] if whole else None
@@ -143,7 +143,7 @@ def _rejoined(placed: Sequence[Placed], lines: Sequence[Line]) -> list[Placed]:
 def _stated(
     path: Path, above: Sequence[Line], report: ConsoleReport, columns: int, trail: Sequence[str]
 ) -> context.Stated | None:
-    """Read the offered rate that the text above gives, else a name, where the output does not contradict it."""
+    """Return the offered rate in the text above, else in a file's name that the output does not contradict."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
     asked = report.command.duration_s if report.command else None
@@ -156,7 +156,7 @@ def _stated(
 
 
 def _contradicts(report: ConsoleReport, offered_rps: float) -> bool:
-    """Tell whether an output shows that its run was not offered a rate: it fell short of it, and nothing waited."""
+    """Return whether an output contradicts an offered rate: it fell short of it, and no request waited."""
     achieved, duration_s, largest = report.requests_per_s, report.duration_s or report.elapsed_s, report.max_us
     if achieved is None or achieved >= (1 - HELD) * offered_rps or not duration_s or largest is None:
         return False
@@ -164,7 +164,7 @@ def _contradicts(report: ConsoleReport, offered_rps: float) -> bool:
 
 
 def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None:
-    """Name wrk or wrk2 where the lines of an output do not: by the rate that it held, or by Little's law.
+    """Return wrk or wrk2 for an output that does not say which, by the rate that it held or by Little's law.
 
     In a closed loop the connections are busy all the time, so that connections / mean latency is the rate (J. D. C.
     Little, 1961). Where it is far above the rate, they waited for a schedule; far below, requests waited for them, or
@@ -188,7 +188,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _cells(lines: Sequence[Line]) -> Iterable[list[Line]]:
-    """Runs of lines of one notebook cell; all lines of any other file."""
+    """Yield the lines of each notebook cell; all lines of any other file."""
     part: list[Line] = []
     for line in lines:
         if part and line.cell != part[-1].cell:

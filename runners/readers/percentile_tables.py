@@ -155,7 +155,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _head_level(cell: str, bare: bool = False) -> tuple[float, str] | None:
-    """Return the percentile that a head names, and the unit if it names one too; `bare` says that a number is one."""
+    """Return the level and the unit, if any, in a head; a bare number is a level where `bare` is true."""
     text = cell.strip("*`_ ").lower()
     if text in _NAMED_LEVELS:
         return _NAMED_LEVELS[text], ""
@@ -165,7 +165,7 @@ def _head_level(cell: str, bare: bool = False) -> tuple[float, str] | None:
 
 
 def _thousands(cells: Sequence[str]) -> bool:
-    """Tell whether a comma in the times of a table stands between thousands: no other time has decimals."""
+    """Return whether commas in the times of a table separate thousands: no time there has decimals."""
     times = [cell for cell in cells if _WITH_UNIT.match(cell)]
     return all(_GROUPED.search(cell) for cell in times if re.search(r"\d[.,]\d", cell))
 
@@ -234,6 +234,6 @@ def _rate(names: Sequence[str], cells: Sequence[str | None]) -> float | None:
 
 
 def _are_shares(levels: Sequence[float]) -> bool:
-    """Tell whether what looks like percentiles are shares of one whole: they add up to it, or do not ascend."""
+    """Return whether levels are shares of a whole and no percentiles: they add up to 1, or do not ascend."""
     ascending = list(levels) == sorted(levels) or list(levels) == sorted(levels, reverse=True)
     return len(levels) > 1 and (abs(sum(levels) - 1) < SUM_OF_SHARES or not ascending)

@@ -94,7 +94,7 @@ class Step:
 
     @property
     def saturated(self) -> bool:
-        """Whether the server achieved less than was offered."""
+        """Return whether the server achieved less than was offered."""
         return self.record.saturated
 
     @property
@@ -103,7 +103,7 @@ class Step:
 
     @property
     def subject(self) -> str:
-        """What reports call the server that was measured: its setting's name, else its engine."""
+        """The name of the measured server in reports: its setting's, else its engine."""
         return self.record.treatment or self.engine
 
     @property
@@ -223,7 +223,7 @@ def _types(name: str) -> dict[str, Any]:
 
 @functools.cache
 def _empty(name: str) -> pd.DataFrame:
-    """Most steps lack most frames, and giving each column its type takes milliseconds."""
+    """Return the frame without rows, kept: most steps lack most frames, and typing the columns takes milliseconds."""
     return _typed(name, [])
 
 

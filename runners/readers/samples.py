@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 @lru_cache(maxsize=1_024)  # scipy takes a tenth of a millisecond for each side
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
-    """Give the ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound.
+    """Return the ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound.
 
     scipy's `quantile_test` has the same bounds, but takes an array of all samples: a histogram has counts by value.
     """
@@ -68,7 +68,7 @@ class Samples:
 
     @cached_property
     def cumulated(self) -> Integers:
-        """How many samples are at most each value."""
+        """The number of samples that are at most each value."""
         return np.cumsum(self.counts)
 
     @property
@@ -94,7 +94,7 @@ class Samples:
         return self.at_rank(rank(self.total, level)) if self.total else math.nan
 
     def bounds(self, level: float, confidence: float = 0.95) -> tuple[float, float]:
-        """Bounds of the true percentile; NaN on a side that the number of samples can't bound."""
+        """Return bounds of the true percentile; NaN on a side that the number of samples can't bound."""
         low, high = bound_ranks(self.total, level, confidence)
         return self.at_rank(low), self.at_rank(high)
 

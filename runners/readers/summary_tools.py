@@ -37,10 +37,6 @@ def _where(holds: Callable[[Summary], bool], take: Take = take_figures) -> Take:
     return guarded
 
 
-def _grpc_status(summary: Summary, match: re.Match[str]) -> None:
-    summary.codes[200 if match[1] == "OK" else 500 + len(summary.codes)] = int(match[2])
-
-
 def _failure(summary: Summary, match: re.Match[str]) -> None:
     """Take an error and how often it came; ghz has counted it as a status, and oha's were in flight at the end."""
     if summary.said.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
@@ -235,7 +231,10 @@ TOOLS: dict[str, SummaryTool] = {
         r"^\s*Requests/sec:\s+<rate_rps>",
         r"^\s*<level>%{1,2} in <value>",
         r"^\s*\[(?P<status>\d{3})\]\s+<count> responses",
-        (r"^\s*\[([A-Za-z]{2,20})\]\s+(\d{1,15}) responses", _grpc_status),
+        (
+            r"^\s*\[([A-Za-z]{2,20})\]\s+(\d{1,15}) responses",  # of gRPC, whose statuses are names
+            lambda s, m: s.codes.update({200 if m[1] == "OK" else 500 + len(s.codes): int(m[2])}),
+        ),
         (r"^\s*\[(\d{1,15})\]\s+\S.*", _failure),
     ),
     "ab": summary_tool(

@@ -1,4 +1,4 @@
-"""What is known of load tools: how they send, what they print, when they give up, and how to ask them for more."""
+"""Facts on load tools: open or closed loop, precision, time-outs, and the options for more percentiles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 class Tool:
     """A tool. `closed_loop`: its connections wait for a response before they send again; None where it does either.
 
-    `percentiles` is how it is asked for more of them, `timeout_s` after what time it gives up on a response unless it
-    is asked otherwise, `whole_ms` whether it prints whole milliseconds, and `mean_of_intervals` whether its rate is the
-    mean of those of short intervals, not requests by duration. `reads` is how a file or an output of it is got.
+    `percentiles` is the advice that gets more percentiles, `timeout_s` its default time-out, `whole_ms` whether it
+    prints whole milliseconds, and `mean_of_intervals` whether its rate is a mean of those of short intervals, not
+    requests by duration. `reads` is a command that writes a file that can be read.
     """
 
     closed_loop: bool | None
@@ -72,7 +72,7 @@ _ANY = Tool(None, "publish the whole output", "")
 
 
 def facts(tool: str | None) -> Tool:
-    """Return what is known of a tool; of one that is not known, nothing."""
+    """Return the facts on a tool; of one that is not known, those that hold for any."""
     return TOOLS.get(tool or "", _ANY)
 
 
@@ -82,7 +82,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
-    """Name what a reader needs of any tool's output and this one lacks: percentiles to p99, a number of requests."""
+    """Return the parts that a reader needs and this output lacks: percentiles to p99, a number of requests."""
     levels = [level for level, _ in report.latencies.rows if level < 1]
     if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
         return ()  # it broke off, and says why

@@ -142,13 +142,13 @@ class _Builder:
         self.ended = self.ended or name == "transfer"
 
     def waits_for(self, line: str) -> bool:
-        """Keep a foreign line; false where there are too many for the output to go on."""
+        """Keep a foreign line; return False where there are too many for the output to go on."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
 
     def choose(self) -> tuple[CommandLine, ...]:
-        """Choose the command, of several above, that offered what was achieved; give those that are left."""
+        """Keep the command, of several above, whose rate fits the achieved one; return the others."""
         achieved = self.said.get("requests_per_s")
         if len(self.asked) < 2 or not achieved:
             return ()
@@ -183,10 +183,6 @@ class _Builder:
         result = report.latency is not None or report.requests is not None
         paced = result and report.rate_rps is not None  # wrk refuses -R, and prints none
         return replace(report, tool=_tool(report) or self.layout or ("wrk2" if paced else None))
-
-
-def _at_another_rate(command: CommandLine, other: CommandLine) -> bool:
-    return bool(command.rate_rps and other.rate_rps) and command.rate_rps != other.rate_rps
 
 
 def _differ(asked: int | None, said: int | None) -> bool:
@@ -287,7 +283,7 @@ def clean(line: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Take a line of an output out of what somebody made of it: an item of a list, a figure in bold or in code."""
+    """Return a line without the Markdown that somebody put around it: an item of a list, bold, code."""
     return _EMPHASIS.sub("", _ITEM.sub("", line))
 
 
@@ -327,8 +323,9 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
                 continue
             if not continued and len(whole) <= LONGEST_LINE and (asked := find_commands(whole)):
                 close()
-                listed = commands[1] if commands and number == commands[0] + 1 else ()
-                commands = (number, (*(command for command in listed if _at_another_rate(command, asked[0])), *asked))
+                listed = commands[1] if commands and number == commands[0] + 1 and asked[0].rate_rps else ()
+                earlier = (command for command in listed if command.rate_rps not in (None, 0, asked[0].rate_rps))
+                commands = (number, (*earlier, *asked))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:

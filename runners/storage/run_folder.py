@@ -119,7 +119,7 @@ class RunFolder:
 
     @property
     def notebook(self) -> Path:
-        """The executed notebook of a batch run."""
+        """The path of the executed notebook of a batch run."""
         return self.path / "notebook.ipynb"
 
     @property

@@ -225,7 +225,7 @@ class IdleThread:
 
 
 class Activity:
-    """Samples into `path` while it is entered. Does nothing where the kernel does not tell."""
+    """A context in which activity is sampled into the file `path`; without the kernel's counters it writes nothing."""
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)

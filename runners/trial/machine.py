@@ -73,7 +73,7 @@ def governors() -> str | None:
 
 
 def quiet_share() -> dict[str, float]:
-    """Busy and stolen share of all cores over half a second in which the lab itself does nothing."""
+    """Return the busy and the stolen share of all cores over half a second in which the lab does nothing."""
     percent = psutil.cpu_times_percent(interval=_NOISE_WINDOW_S)
     steal = getattr(percent, "steal", 0.0)
     idle = percent.idle + getattr(percent, "iowait", 0.0)

@@ -142,7 +142,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's process writes no more; gives the seconds that took, None when it never rested."""
+    """Wait until the server's process writes no more; return the seconds waited, None when it never rested."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:

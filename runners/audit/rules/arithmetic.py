@@ -40,7 +40,7 @@ WHOLE_US = 1_000.0  # and by what whole milliseconds round
 
 
 def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
-    """Give half of the last digit: of JMeter's whole seconds, or of `1.00m`, for wrk steps to a unit at 85 % of it."""
+    """Return half of the last digit in seconds: of JMeter's whole ones, or of `1.00m`, wrk's from 85 % of a unit on."""
     if tool == "JMeter":
         return 0.5
     unit = 3600.0 if elapsed_s >= 0.85 * 3600 else 60.0 if elapsed_s >= 0.85 * 60 else 1.0
@@ -122,16 +122,9 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
         text = f"a percentile of {write.latency(highest)} lies above the maximum of {write.latency(most)}"
         yield text, {"percentile_us": highest, "max_us": most}
-    if (
-        most is not None
-        and stats
-        and finite(stats.mean) is not None
-        and (finite(stats.mean) or 0) > most * (1 + ROUNDED)
-    ):
-        yield (
-            f"the mean of {write.latency(stats.mean)} lies above the maximum",
-            {"mean_us": stats.mean, "max_us": most},
-        )
+    mean = mean_us(output)
+    if most is not None and mean is not None and mean > most * (1 + ROUNDED):
+        yield f"the mean of {write.latency(mean)} lies above the maximum", {"mean_us": mean, "max_us": most}
     yield from _impossible_mean(output)
     if NEGATIVE in report.extra:
         yield NEGATIVE, {}
@@ -141,7 +134,7 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
 
 
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
-    """Bound the mean of a distribution by its percentiles (0..1, microseconds) and its maximum, where it is known.
+    """Return the least and the greatest mean that percentiles (0..1, microseconds) and a maximum, if known, allow.
 
     The responses between two percentiles took at least what the lower one says, and at most what the upper one does.
     """
@@ -156,11 +149,10 @@ def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None
 
 
 def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
-    report = output.report
-    rows, mean = report.latencies.rows, finite(report.latency.mean) if report.latency else None
+    rows, mean = _rows(output), mean_us(output)
     if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
         return
-    least, most = mean_bounds_us(rows, finite(report.max_us))
+    least, most = mean_bounds_us(rows, largest_us(output))
     if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
         bound = f"at most {write.latency(most)}" if mean > most else f"at least {write.latency(least)}"
         yield (
@@ -170,18 +162,18 @@ def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, write.Valu
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """A row printed 1.000000 may be of 0.9999995; the maximum's is the one whose inverse is infinite."""
+    """Return whether a row is of a level; 1.000000 may be 0.9999995, but not where the inverse is infinite."""
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 
 
 def _apart(value_us: float, other_us: float) -> bool:
-    """Whether two figures differ by more than their rounding."""
+    """Return whether two latencies differ by more than their rounding."""
     return abs(value_us - other_us) > ROUNDED * value_us + 1
 
 
 def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Whether a value may be that of the sample at a percentile's rank, though the spectrum's row is of one next to it.
+    """Return whether a value may be of the sample at a percentile's rank though the spectrum's row is of its neighbour.
 
     In floating point a rank that is whole comes out a little more, and then the row is of the next sample: 0.9 of 150
     is 135, and the row counts 136. The sample that is meant lies between that row and the one before.
@@ -282,7 +274,7 @@ def _same_output(group: Group) -> Iterator[Seen]:
         for first, second in combinations(outputs[:MOST_COMPARED], 2):
             for say, before, now in (
                 (write.rate, first.offered_rps, second.offered_rps),
-                (_connections, first.connections, second.connections),
+                (lambda count: write.several(count, "connection"), first.connections, second.connections),
             ):
                 if before and now and before != now:
                     said = f"given there for {say(before)} and here for {say(now)}"
@@ -292,7 +284,7 @@ def _same_output(group: Group) -> Iterator[Seen]:
 
 
 def _given_twice(group: Group) -> Iterator[Seen]:
-    """Find an output that stands for another of a series too: its counts and latencies agree to the last digit."""
+    """Yield outputs that repeat one further above to the last digit, with others in between."""
     places: dict[object, int] = {}
     for index, output in enumerate(group):
         report = output.report
@@ -303,10 +295,6 @@ def _given_twice(group: Group) -> Iterator[Seen]:
                 between = write.several(index - same - 1, "other output")
                 text = f"it is the output of {group[same].place} once more, with {between} between"
                 yield Seen(output, text, {"first": group[same].place})
-
-
-def _connections(count: float) -> str:
-    return write.several(round(count), "connection")
 
 
 RULES = (_rate_mismatch, _not_monotonic, _mismatch, _invented_samples, _no_run, _same_output)

@@ -14,6 +14,7 @@ from runners.audit.rule import (
     finite,
     is_of_no_run,
     more_percentiles,
+    opened,
     opening_s,
     rule,
     warm_up_s,
@@ -21,7 +22,7 @@ from runners.audit.rule import (
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.output import Output
-from runners.readers.tools import TRUEPACE, WRK2, is_like_wrk
+from runners.readers.tools import WRK2, is_like_wrk
 
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
@@ -37,7 +38,7 @@ _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IG
 
 
 def not_a_number(report: ConsoleReport) -> list[str]:
-    """Where an output says `-nan`."""
+    """Return the parts of an output whose mean is `-nan`."""
     means = {
         "calibration": [thread.mean_us for thread in report.calibrations],
         "Latency": [report.latency.mean] if report.latency else [],
@@ -50,19 +51,17 @@ def not_a_number(report: ConsoleReport) -> list[str]:
 @rule("RUN001", "too-short", Severity.ERROR, "run at least 30 s: wrk2 spends the first 10 s on calibration")
 def _too_short(output: Output) -> Iterator[Seen]:
     """The run is too short for wrk2 to calibrate."""
-    duration, broken = finite(output.duration_s), not_a_number(output.report)
     if output.tool != WRK2:
-        broken = []
-    short = output.tool == WRK2 and duration is not None and duration <= WRK2_WARM_UP_S
-    if not short and not broken:
         return
+    duration, broken = finite(output.duration_s), not_a_number(output.report)
     parts = []
-    if short and duration is not None:
+    if duration is not None and duration <= WRK2_WARM_UP_S:
         parts.append(f"{write.seconds(duration)} is no longer than wrk2's calibration of {WRK2_WARM_UP_S:g} s")
     if broken:
         parts.append(f"{write.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
-    text = f"{'; '.join(parts)}: the warm-up is in the figures, or nothing is"
-    yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
+    if parts:
+        text = f"{'; '.join(parts)}: the warm-up is in the figures, or nothing is"
+        yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
 
 
 @rule(
@@ -70,21 +69,11 @@ def _too_short(output: Output) -> Iterator[Seen]:
 )
 def _lost_connections(output: Output) -> Iterator[Seen]:
     """Connections are lost because they do not divide among the threads."""
-    threads, connections = output.threads, output.connections
-    if (
-        output.tool == TRUEPACE
-        or not is_like_wrk(output.tool)
-        or not threads
-        or not connections
-        or connections % threads == 0
-    ):
-        return
-    opened = connections // threads * threads
-    text = (
-        f"{write.count(connections)} connections over {write.count(threads)} threads: the generator rounds down and "
-        f"opens {write.count(opened)}"
-    )
-    yield Seen(output, text, {"connections": connections, "threads": threads, "opened": opened})
+    threads, connections, whole = output.threads, output.connections, opened(output)
+    if threads and connections != whole:
+        given = f"{write.count(connections)} connections over {write.count(threads)} threads"
+        text = f"{given}: the generator rounds down and opens {write.count(whole)}"
+        yield Seen(output, text, {"connections": connections, "threads": threads, "opened": whole})
 
 
 @rule("RUN003", "diagnostics", Severity.WARNING, "read it; keep standard error apart from the output")
@@ -100,7 +89,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 
 
 def left_out(output: Output) -> int | None:
-    """Requests that had a response and are not in the histogram."""
+    """Return the number of requests that had a response and are not in wrk2's histogram."""
     recorded, requests = output.report.latencies.count, output.report.requests
     if output.tool != WRK2 or recorded is None or requests is None:
         return None
@@ -108,7 +97,7 @@ def left_out(output: Output) -> int | None:
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
-    """How many requests wrk2 leaves out because of its warm-up."""
+    """Return the number of requests that wrk2 leaves out because of its warm-up, at the run's rate."""
     rate = achieved_rps(output) or output.offered_rps
     return rate * warm_up_s(output) if rate else None
 

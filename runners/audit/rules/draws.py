@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -34,91 +33,71 @@ from runners.readers.output import Output
 Words = npt.NDArray[np.uint64]
 Draws = npt.NDArray[np.float64]
 
-_MASK = (1 << 64) - 1
 #: k (bits of state in use), q and s of each component, as L'Ecuyer calls them.
 _COMPONENTS = ((63, 31, 18), (58, 19, 28), (55, 24, 7), (47, 21, 8))
 _WARM_UP = 10
-_LANES = 4_096
+_JUMP_BITS = 10  # a lane is as many steps as this power of two
 _SIZES = (1 << 14, 1 << 18, 1 << 21, 9 << 19)  # of sequences that are kept
-_MANTISSA, _ONE = 0x000F_FFFF_FFFF_FFFF, 0x3FF0_0000_0000_0000
+_MANTISSA, _ONE = np.uint64(0x000F_FFFF_FFFF_FFFF), np.uint64(0x3FF0_0000_0000_0000)
 
 
-def _step(z: int, k: int, q: int, s: int) -> int:
-    return ((((z << q) & _MASK) ^ z) >> (k - s)) ^ (((z & (_MASK << (64 - k))) << s) & _MASK)
+def _step(states: Words, k: int, q: int, s: int) -> Words:
+    """Return the next states of one component."""
+    kept = states >> np.uint64(64 - k) << np.uint64(64 - k)
+    return (((states << np.uint64(q)) ^ states) >> np.uint64(k - s)) ^ (kept << np.uint64(s))
 
 
-def _first_state() -> list[int]:
-    """The state of a script that has set no seed, before its first draw."""
-    value, states = 0.0, []
-    for k, _, _ in _COMPONENTS:
+def _first_states() -> Iterator[Words]:
+    """Yield the state of each component in a script without a seed, before its first draw, as an array of one."""
+    value = 0.0
+    for component in _COMPONENTS:
         value = value * 3.14159265358979323846 + 2.7182818284590452354
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-        states.append(bits + (1 << (64 - k)) if bits < (1 << (64 - k)) else bits)
-    for _ in range(_WARM_UP):
-        states = [_step(z, *component) for z, component in zip(states, _COMPONENTS, strict=True)]
-    return states
+        state, least = np.array([value]).view(np.uint64), np.uint64(1 << (64 - component[0]))
+        state = state + least if state[0] < least else state
+        for _ in range(_WARM_UP):
+            state = _step(state, *component)
+        yield state
 
 
 def _apply(matrix: Words, vectors: Words) -> Words:
-    """The matrix, as the images of the 64 unit vectors, times each vector."""
+    """Return a matrix, given as the images of the 64 unit vectors, times each vector."""
     result = np.zeros_like(vectors)
     for bit in range(64):
-        chosen = (vectors >> np.uint64(bit)) & np.uint64(1)
-        result ^= (np.uint64(0) - chosen) & matrix[bit]
+        result ^= (np.uint64(0) - ((vectors >> np.uint64(bit)) & np.uint64(1))) & matrix[bit]
     return result
 
 
-def _power(matrix: Words, exponent: int) -> Words:
-    result = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
-    while exponent:
-        if exponent & 1:
-            result = _apply(matrix, result)
-        matrix = _apply(matrix, matrix)
-        exponent >>= 1
-    return result
-
-
-def _lanes(first: int, component: tuple[int, int, int], stride: int) -> Words:
-    """The states of one component at steps 0, stride, 2 stride, ..."""
-    one_step = np.array([_step(1 << bit, *component) for bit in range(64)], dtype=np.uint64)
-    jump = _power(one_step, stride)
-    lanes = np.array([first], dtype=np.uint64)
-    while len(lanes) < _LANES:
+def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
+    """Return the states of one component at the first step of each lane."""
+    lanes, jump = first, _step(np.uint64(1) << np.arange(64, dtype=np.uint64), *component)
+    for _ in range(_JUMP_BITS):
+        jump = _apply(jump, jump)
+    while len(lanes) < count:
         lanes = np.concatenate([lanes, _apply(jump, lanes)])
         jump = _apply(jump, jump)
-    return lanes
-
-
-def _draw(count: int) -> Draws:
-    """The first `count` numbers of the sequence, at least, in [0, 1)."""
-    stride = -(-count // _LANES)
-    states = [_lanes(first, component, stride) for first, component in zip(_first_state(), _COMPONENTS, strict=True)]
-    drawn = np.empty((stride, _LANES))
-    for row in range(stride):
-        mixed = np.zeros(_LANES, dtype=np.uint64)
-        for index, (k, q, s) in enumerate(_COMPONENTS):
-            z = states[index]
-            kept = (z & np.uint64((_MASK << (64 - k)) & _MASK)) << np.uint64(s)
-            z = (((z << np.uint64(q)) ^ z) >> np.uint64(k - s)) ^ kept
-            states[index] = z
-            mixed ^= z
-        drawn[row] = ((mixed & np.uint64(_MANTISSA)) | np.uint64(_ONE)).view(np.float64) - 1.0
-    return drawn.T.reshape(-1)
+    return lanes[:count]
 
 
 @cache
 def _sequence(size: int) -> Draws:
-    return _draw(size)
+    """Return at least the first `size` numbers of the sequence, in [0, 1)."""
+    count = -(-size >> _JUMP_BITS)
+    states = [_lanes(first, own, count) for first, own in zip(_first_states(), _COMPONENTS, strict=True)]
+    drawn = np.empty((1 << _JUMP_BITS, count))
+    for row in drawn:
+        states = [_step(state, *component) for state, component in zip(states, _COMPONENTS, strict=True)]
+        mixed = np.bitwise_xor.reduce(states)
+        row[:] = ((mixed & _MANTISSA) | _ONE).view(np.float64) - 1.0
+    return drawn.T.reshape(-1)
 
 
 def fractions(count: int) -> Draws:
-    """What the first `count` calls of `math.random()` give, in [0, 1)."""
-    size = next((size for size in _SIZES if size >= count), count)
-    return _sequence(size)[:count]
+    """Return the results of the first `count` calls of `math.random()`, in [0, 1)."""
+    return _sequence(next((size for size in _SIZES if size >= count), count))[:count]
 
 
 def integers(count: int, high: int, low: int = 1) -> npt.NDArray[np.int64]:
-    """What the first `count` calls of `math.random(low, high)` give."""
+    """Return the results of the first `count` calls of `math.random(low, high)`."""
     return (np.floor(fractions(count) * float(high - low + 1)) + low).astype(np.int64)
 
 
@@ -136,7 +115,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """Which keys were never written: those whose draw lies `below` a fraction of the range, or else all above it."""
+    """The keys that were never written: those whose draw lies `below` a fraction of the range, or all above it."""
 
     words: str
     fraction: float
@@ -159,7 +138,7 @@ class Replay:
 
 
 def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
-    """Key 1 alone is absent, or only the keys up to a power of ten were written.
+    """Return the hypotheses: key 1 alone is absent, or only the keys up to a power of ten were written.
 
     Of a range that is not known only the written share can be known: random(1, K) <= m is a draw below m / K.
     """
@@ -183,18 +162,12 @@ def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
     ]
 
 
-def _each_thread(requests: int, threads: int) -> list[int]:
-    """Requests of each thread, evenly split; the first thread's script was called once before the run."""
-    whole, more = divmod(requests, threads)
-    return [whole + (1 if index < more else 0) for index in range(threads)]
-
-
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """The hypothesis that gives exactly `errors` in `requests` draws (of `ranges`, where the script tells), or None."""
+    """Return the hypothesis that gives exactly `errors` in `requests` draws; `ranges` are the script's, if known."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
-    parts = _each_thread(requests, threads)
+    parts = [requests // threads + (index < requests % threads) for index in range(threads)]
     tried = 0
     for guess in _hypotheses(ranges):
         expected = requests * guess.chance
@@ -248,7 +221,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """The ranges that the script draws from, if it is in the output's folder; empty if it seeds; None if not there."""
+    """Return the ranges that the script in the output's folder draws from: none if it seeds, None without a script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name
@@ -265,7 +238,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """For each draw, after how many writes its key is there, if a write draws a key and then a value."""
+    """Return for each draw the number of writes after which its key is there; a write draws a key and then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -276,7 +249,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """After how many writes of a thread would `errors` of `requests` reads find nothing? None if after none."""
+    """Return the number of writes a thread after which `errors` of `requests` reads find nothing; None without one."""
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None

@@ -50,7 +50,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
 
 
 def _thin(output: Output) -> dict[float, int]:
-    """Count the samples beyond each percentile that has too few of them."""
+    """Return the number of samples beyond each percentile that has too few."""
     count, _ = samples(output)
     levels = [level for level, _ in output.report.latencies.rows if level < 1] if count is not None else []
     left = {level: beyond(count or 0, level) for level in levels}
@@ -58,7 +58,7 @@ def _thin(output: Output) -> dict[float, int]:
 
 
 def _just_misses(count: int, level: float) -> bool:
-    """Tell whether a round number of requests, of which a few were lost, would be enough: 99,989 for p99.99."""
+    """Return whether samples are a few less than a round number that is enough, as 99,989 are for p99.99."""
     return level > 0 and count * (1 - level) > ENOUGH_BEYOND * (1 - JUST_MISSED)
 
 
@@ -81,7 +81,7 @@ def _no_counts(group: Group) -> Iterator[Seen]:
 
 
 def _agrees(some: Rows, of: Rows) -> bool:
-    """Tell whether enough percentiles are those of another output to the last digit."""
+    """Return whether enough percentiles are those of another output to the last digit."""
     known = dict(of)
     return sum(1 for level, value in some if known.get(level) == value) >= LEAST_AGREEING
 

@@ -79,7 +79,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
 
 
 def _dropped(output: Output) -> int:
-    """Count the iterations that a tool left out of its schedule; 0 where they are few against all requests."""
+    """Return the number of iterations that a tool left out of its schedule; 0 where they are few."""
     said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
     dropped, known = int(said), output.report.requests or 0
     return dropped if is_open_loop(output) and dropped > (1 - LEAST_ACHIEVED) * (known + dropped) else 0
@@ -293,7 +293,7 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
-    """Columns of one table, and outputs of one setting in the order of their rates."""
+    """Yield neighbours: columns of one table, and outputs of one setting in the order of their rates."""
     for first, second in pairwise(group):
         if second.columns > 1 and second.column == first.column + 1 and second.path == first.path:
             yield first, second

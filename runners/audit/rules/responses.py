@@ -83,7 +83,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
 
 
 def _of_wrk(output: Output, late: int) -> tuple[str, dict[str, write.Value]]:
-    """Say what wrk's time-outs are: responses later than its limit, which it counts and keeps out of its percentiles.
+    """Return a sentence on wrk's time-outs, responses later than its limit that are in no percentile, and its numbers.
 
     Source: wrk.c of wrk 4, `response_complete` and `stats_record`.
     """

@@ -49,12 +49,12 @@ class TimerFit:
 
     @property
     def uniform(self) -> bool:
-        """Whether latencies are spread evenly over a range."""
+        """Return whether latencies are spread evenly over a range."""
         return self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
 
     @property
     def is_millisecond_timer(self) -> bool:
-        """Uniform over about one millisecond, starting near zero."""
+        """Return whether latencies are uniform over about one millisecond, from near zero on."""
         low, high = TIMER_US
         return self.uniform and low <= self.width_us <= high and abs(self.start_us) <= 0.25 * self.width_us
 

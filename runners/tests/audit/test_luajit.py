@@ -17,12 +17,12 @@ from runners.readers.outputs import find_outputs
 
 def one_by_one(count: int) -> list[float]:
     """The generator as published, a step at a time."""
-    states = draws._first_state()
+    states = list(draws._first_states())
     drawn = []
     for _ in range(count):
-        states = [draws._step(state, *each) for state, each in zip(states, draws._COMPONENTS, strict=True)]
+        states = [draws._step(state, *component) for state, component in zip(states, draws._COMPONENTS, strict=True)]
         mixed = states[0] ^ states[1] ^ states[2] ^ states[3]
-        drawn.append((mixed & draws._MANTISSA) / 2**52)
+        drawn.append(int(mixed[0] & draws._MANTISSA) / 2**52)
     return drawn
 
 
