@@ -247,8 +247,8 @@ class Lab:
             for note in (step.record.profiler_note for step in steps):
                 if note:
                     self._progress.say(f"No profile: {note}")
-            profiled = [step for step in steps if step.profiled]
-            if len(profiled) > 1 and "cpu" in block.profile:
+            profiled = [step for step in steps if "cpu" in step.profiled]
+            if len(profiled) > 1:
                 draw(lambda: report.differential(profiled[0], profiled[-1]))
         else:
             for role, figure in _FIGURES.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.design.block import Block, FixedRate
-from runners.design.experiment import COMMON, TARGET, Experiment, Value, listed
+from runners.design.experiment import COMMON, TARGET, Experiment, Parameter, Value, listed, without
 from runners.design.load import GET, PUT, SIZES, Starts, Workload
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
@@ -17,8 +17,11 @@ PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "gc-tai
 GET_QUESTIONS = ("rate", "store-cpu", "sockets", "errors")
 TARGET_KEYS = ("servers",)
 #: Of the stores by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
-COMPARED = {"smoke": ("put",), "quick": WORKLOADS, "full": WORKLOADS}
-STARTS = {"smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.5, 4.0, 1.0), "full": Starts(6, 2.0, 15.0, 5.0)}
+COMPARED = {"smoke": ("put",), "quick": WORKLOADS, "published": WORKLOADS, "full": WORKLOADS}
+STARTS = {
+    "smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.5, 4.0, 1.0), "published": Starts(6, 1.0, 10.0, 3.0),
+    "full": Starts(6, 2.0, 15.0, 5.0),
+}  # fmt: skip
 MARGIN = 0.03
 
 
@@ -54,7 +57,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 EXPERIMENT = Experiment(
-    "01", "01_single_connection.ipynb", "One connection: PUT and GET at a stable rate", "report-1", (*COMMON, TARGET),
+    "01", "01_single_connection.ipynb", "One connection: PUT and GET at a stable rate", "report-1",
+    (*without(COMMON, "profile"), Parameter.profile("cpu,alloc"), TARGET),
     blocks, (PUT, GET),
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from runners.design.block import SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import SCRIPTS, Shape, Starts, Workload, lasting, random_gets
 from runners.design.objective import THROUGHPUT
-from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
+from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial, profiled
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
 from runners.experiments.question_table import answered_by
 from runners.results.answer import Asked
@@ -22,11 +22,14 @@ NODELAY, DELAY = "-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.node
 DISPATCHER, POOL = "dispatcher", "cached-pool"
 #: Of each size, seconds of a loop that was published, of one that was not, and the connections of each.
 SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
-    "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "full": (60.0, 60.0, (1, 2, 4)),
+    "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "published": (60.0, 10.0, (1, 2, 4)),
+    "full": (60.0, 60.0, (1, 2, 4)),
 }  # fmt: skip
 #: Of JDK 25 with and without its default; the smoke size has no time for it.
-LOADS = lasting(quick=(1.0, 4.0, 4.0, 2.0), full=(10.0, 60.0, 60.0, 10.0))
-STARTS = {"quick": Starts(3, 0.4, 4.0, 4.0), "full": Starts(6, 2.0, 20.0, 20.0)}
+LOADS = lasting(quick=(1.0, 4.0, 4.0, 2.0), published=(5.0, 20.0, 20.0, 5.0), full=(10.0, 60.0, 60.0, 10.0))
+STARTS = {
+    "quick": Starts(3, 0.4, 4.0, 4.0), "published": Starts(5, 1.0, 8.0, 8.0), "full": Starts(6, 2.0, 20.0, 20.0),
+}  # fmt: skip
 MARGIN, VALUE_BYTES = 0.1, 25
 
 
@@ -96,8 +99,8 @@ class Stage:
             trials += [self._trial(loop, each, length_s) for each in (connections[:1] if self.few else connections)]
             if loop is self.profiled and profile:
                 clean, about = trials[-1], ClosedLoop(loop.drawn, loop.held)
-                label = f"{clean.label}, profiled"
-                trials.append(replace(clean, name=f"{clean.name}-profiled", label=label, profile=profile, loop=about))
+                again = replace(clean, label=f"{clean.label}, profiled", loop=about)
+                trials += profiled(again, f"{clean.name}-profiled", profile)
         return FixedRate.known(self.name, self.title, (Session(self.setting, tuple(trials)),), self.questions)
 
     def _trial(self, loop: Loop, connections: int, length_s: float) -> Trial:

@@ -9,7 +9,7 @@ from runners.design.block import FEWEST_STARTS, WRITES_SLICE_S, Block, FaultInje
 from runners.design.cluster import CHANGES, NEW, OLD, PUBLISHED_KEYS, REPLICATED, REPLICATED_CONNECTIONS, SHARDED
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Starts, Workload, lasting, random_gets
+from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Shape, Starts, Workload, lasting, random_gets
 from runners.design.objective import THROUGHPUT, Objective
 from runners.design.session import EVENTS, KillNode
 from runners.design.setting import Setting
@@ -20,24 +20,36 @@ from runners.results.answer import Asked
 
 Blocks = tuple[Block, ...]
 CONNECTIONS, VALUE_BYTES = 120, 25
-KEYS = {"smoke": 2_000, "quick": 12_000, "full": PUBLISHED_KEYS}
+KEYS = {"smoke": 2_000, "quick": 12_000, PUBLISHED: PUBLISHED_KEYS, "full": PUBLISHED_KEYS}
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
     "quick": LadderSize(0.23, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
+    PUBLISHED: LadderSize(1.5, 0.5, 1.0, (0.4, 0.7), (), 5.0, precision=0.1, published_s=30.0, beyond=True),
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
 #: Of each size, the warm-up of a server before its starts are compared, and the lengths of the loads in depth.
-LOADS = lasting(smoke=(0.5, 2.0, 2.0, 0.6), quick=(1.0, 4.0, 5.0, 2.0), full=(15.0, 60.0, 60.0, 10.0))
-STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.6), "quick": Starts(5, 0.4, 2.5, 2.2), "full": Starts(6, 2.0, 15.0, 15.0)}
+LOADS = lasting(
+    smoke=(0.5, 2.0, 2.0, 0.6), quick=(1.0, 4.0, 5.0, 2.0), published=(5.0, 60.0, 20.0, 3.0),
+    full=(15.0, 60.0, 60.0, 10.0),
+)  # fmt: skip
+STARTS = {
+    "smoke": Starts(3, 0.1, 0.5, 0.6), "quick": Starts(5, 0.4, 2.5, 2.2), PUBLISHED: Starts(6, 1.0, 5.0, 5.0),
+    "full": Starts(6, 2.0, 15.0, 15.0),
+}  # fmt: skip
 #: Two treatments are up with the baseline and its control, four JVMs.
 AT_ONCE, MARGIN = 2, 0.05
 #: Offered, of what a closed loop reached: in depth, as a profile of locks takes a good part; and what two nodes keep.
 IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
-COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), "full": ("2of3", "3of3")}
+COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), PUBLISHED: ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: What loses a node: keys on one node each, then copies of which two or all must respond. Each node is a process.
-OUTAGES = {"smoke": (SHARDED,), "quick": (SHARDED, "async-2of3"), "full": (SHARDED, "async-2of3", "async-3of3")}
+OUTAGES = {
+    "smoke": (SHARDED,), "quick": (SHARDED, "async-2of3"), PUBLISHED: (SHARDED, "async-2of3"),
+    "full": (SHARDED, "async-2of3", "async-3of3"),
+}  # fmt: skip
 #: Seconds of the warm-up before an outage, of the load's own and of the load; when in it the node dies and returns.
-OUTAGE_S = {"smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), "full": (10.0, 2.0, 60.0)}
+OUTAGE_S = {
+    "smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), PUBLISHED: (5.0, 1.0, 60.0), "full": (10.0, 2.0, 60.0),
+}  # fmt: skip
 DIES_AT, RETURNS_AT = 0.25, 0.5
 
 

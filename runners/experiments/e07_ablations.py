@@ -19,7 +19,7 @@ from runners.experiments.question_table import answered_by
 from runners.results.answer import Asked
 
 VALUE_BYTES, REWRITES = 1_200, 2
-KEYS = {"smoke": 2_000, "quick": 20_000, "full": 300_000}
+KEYS = {"smoke": 2_000, "quick": 20_000, "published": 100_000, "full": 300_000}
 SENT = {
     "put": "PUT of random keys",
     "get": "GET of keys that are there",
@@ -28,9 +28,15 @@ SENT = {
 }
 #: Relative changes that would matter, as the table of questions has them.
 MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
-STARTS = {"smoke": Starts(3, 0.2, 1.0, 0.5), "quick": Starts(4, 0.5, 6.0, 2.5), "full": Starts(5, 1.0, 15.0, 10.0)}
+STARTS = {
+    "smoke": Starts(3, 0.2, 1.0, 0.5), "quick": Starts(4, 0.5, 6.0, 2.5), "published": Starts(4, 0.5, 8.0, 3.0),
+    "full": Starts(5, 1.0, 15.0, 10.0),
+}  # fmt: skip
 #: Warm-up and length of the loads at the end, of their floor, and of a closed loop before, in seconds.
-LOADS = lasting(smoke=(0.3, 1.0, 1.0, 0.5), quick=(2.0, 3.0, 4.0, 2.0), full=(10.0, 120.0, 60.0, 10.0))
+LOADS = lasting(
+    smoke=(0.3, 1.0, 1.0, 0.5), quick=(2.0, 3.0, 4.0, 2.0), published=(5.0, 60.0, 20.0, 3.0),
+    full=(10.0, 120.0, 60.0, 10.0),
+)  # fmt: skip
 
 
 def workload(name: str, size: str) -> Workload:
@@ -102,7 +108,10 @@ SWITCHES = {switch.name: switch for switch in (
            {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
 )}  # fmt: skip
 #: What fits the time of a size; the full one takes all.
-FIT, FITTING = "fit", {"smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "full": tuple(SWITCHES)}
+FIT, FITTING = "fit", {
+    "smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "published": tuple(SWITCHES),
+    "full": tuple(SWITCHES),
+}  # fmt: skip
 #: A response object that all requests share: it is broken, and shown to be instead of compared.
 SHARED_RESPONSE, RESPONSES = old_lsm("response-shared", {AS_PUBLISHED: "shared-response"}), 1_000
 ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32 * MIB), FLUSH: str(64 * MIB)}

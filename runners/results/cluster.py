@@ -19,6 +19,7 @@ import numpy.typing as npt
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.design.cluster import CHANGES, OLD, PUBLISHED_KEYS
+from runners.design.session import LOCK
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
 
@@ -120,15 +121,15 @@ class Waited:
 def waited(step: Step) -> Waited | None:
     """Return what a step's lock profile tells; None without one."""
     stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
-    if "lock" not in step.profiled or not length_s:
+    if LOCK not in step.profiled or not length_s:
         return None
-    own = stacks[stacks["event"] == "lock"] if not stacks.empty else stacks
+    own = stacks[stacks["event"] == LOCK] if not stacks.empty else stacks
     if own.empty:
         return Waited(step, 0.0, 0.0, None)
     client = own["stack"].str.contains(f"{CLIENT_FRAME};{LOCK_FRAME}", regex=False)
     total = float(own["count"].sum())
     rows = step.frames["frames"]
-    rows = rows[(rows["event"] == "lock") & (rows["frame"].str.contains(CLIENT_FRAME, regex=False))]
+    rows = rows[(rows["event"] == LOCK) & (rows["frame"].str.contains(CLIENT_FRAME, regex=False))]
     share = None
     if not rows.empty and client.any():
         low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
@@ -139,7 +140,7 @@ def waited(step: Step) -> Waited | None:
 
 def of_run(run: Run) -> list[Waited]:
     """Return the last profiled load of each treatment, in order."""
-    last = {step.subject: step for step in run.steps if step.profiled and step.subject in CHANGES}
+    last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
     found = (waited(step) for step in last.values())
     return [one for one in found if one is not None]
 

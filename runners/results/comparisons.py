@@ -13,6 +13,7 @@ from runners.analysis.intervals import Direction
 from runners.analysis.quantities import Quantity, Row
 from runners.design.objective import CPU
 from runners.results.answer import (
+    ALL_PARTS,
     ANY_PART,
     NAN,
     Answer,
@@ -123,17 +124,38 @@ def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
             if comparison.name in blocks and (row := comparison.row(MEDIAN, treatment)) is not None
         ]
         answers = [answer_of(comparison, row, DIFFERS, label) for comparison, row, label in rows]
-        if not answers:
-            return None
-        verdict = first_of(ANY_PART, (given.verdict for given in answers))
-        decides = next(given for given in answers if given.verdict == verdict)
-        return Answer(
-            verdict, tuple(difference for given in answers for difference in given.evidence), decides.basis,
-            min(given.count for given in answers), decides.needed, decides.needed_count,
-            tuple(name for given in answers for name in given.steps), decides.figure,
-        )  # fmt: skip
+        return together(answers, ANY_PART) if answers else None
 
     return answer
+
+
+def differs_in_all(
+    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
+) -> Answering:
+    """Answer: does a treatment differ from its baseline in a quantity, in one of these ways, in each of these blocks?
+    `blocks` maps a block's name to what it is called in the answer.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        answers = [
+            answer_of(comparison, row, yes, blocks[comparison.name])
+            for comparison in results.comparisons
+            if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
+        ]
+        return together(answers, ALL_PARTS) if answers else None
+
+    return answer
+
+
+def together(answers: Sequence[Answer], order: Sequence[Verdict]) -> Answer:
+    """Return the answer to a question of several parts; its verdict is the first of an order that a part has."""
+    verdict = first_of(order, (given.verdict for given in answers))
+    decides = next(given for given in answers if given.verdict == verdict)
+    return Answer(
+        verdict, tuple(measure for given in answers for measure in given.evidence), decides.basis,
+        min(given.count for given in answers), decides.needed, decides.needed_count,
+        tuple(name for given in answers for name in given.steps), decides.figure,
+    )  # fmt: skip
 
 
 def treatments_differ(quantity: Quantity) -> Answering:

@@ -20,7 +20,7 @@ from scipy.stats import false_discovery_control, norm
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, difference
-from runners.design.session import PROFILED_RATE_STEP
+from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
 from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
@@ -187,16 +187,42 @@ def _of_profiles(
     def answer(results: Results) -> Answer | None:
         profiles = [facts.profiled(results.run, subject, workload) for workload in workloads]
         usable = [step for step in profiles if step is not None and facts.usable_profile(step)]
-        effects = [(step, seen) for step in usable if (seen := effect(step)) is not None]
-        if not effects:
+        return _judged(usable, effect, CPU_FIGURE)
+
+    return answer
+
+
+def _judged(
+    steps: Sequence[Step], effect: Callable[[Step], tuple[Bounded, Measure] | None], figure: str | None
+) -> Answer | None:
+    """Answer whether an effect lies above zero in each of these profiles; None without any."""
+    effects = [(step, seen) for step in steps if (seen := effect(step)) is not None]
+    if not effects:
+        return None
+    least = min(above.low for _, (above, _) in effects)
+    most = max(above.high for _, (above, _) in effects)
+    verdict = verdict_of(least, most)
+    evidence = tuple(measure for _, (_, measure) in effects)
+    needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
+    names = tuple(step.name for step, _ in effects)
+    return Answer(verdict, evidence, Basis.PROFILES, len(effects), needed, steps=names, figure=figure)
+
+
+def store_owns_the_waiting(workloads: Sequence[str], subject: str) -> Answering:
+    """Answer: is more than half of the time waited for locks the wait for those of the store?"""
+
+    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+        store, pool = share(step, LOCK, "storage"), share(step, LOCK, "hand-over")
+        if store is None or pool is None:
             return None
-        least = min(above.low for _, (above, _) in effects)
-        most = max(above.high for _, (above, _) in effects)
-        verdict = verdict_of(least, most)
-        evidence = tuple(measure for _, (_, measure) in effects)
-        needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
-        steps = tuple(step.name for step, _ in effects)
-        return Answer(verdict, evidence, Basis.PROFILES, len(effects), needed, steps=steps, figure=CPU_FIGURE)
+        above = Bounded(store.value - MOST, store.low - MOST, store.high - MOST)
+        measure = share_measure(f"waits for the store in {step.workload.upper()}", store)
+        return above, measure.against(share_measure("for the pool", pool))
+
+    def answer(results: Results) -> Answer | None:
+        locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
+        last = {step.workload: step for step in locks if step.workload in workloads}
+        return _judged(tuple(last.values()), effect, None)
 
     return answer
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.design.block import FixedRate
 from runners.design.experiment import COMMON, TARGET, Experiment, validate
+from runners.design.ladder import Ladder
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.setting import ENGINES, STORES, Setting
 from runners.errors import PlanError
@@ -200,6 +202,19 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
     for number, most_s in (("01", 80), ("02", 90), ("06", 30 * len(STORES))):
         assert planned(number, "smoke") <= most_s, number
     assert LOOP_SIZES["full"][0] == 60
+
+
+@pytest.mark.parametrize("number", ["01", "02", "03", "04", "05", "06", "07"])
+def test_the_published_size_is_an_hour_of_loads_of_a_minute_between_quick_and_full(number: str) -> None:
+    """Report 5 itself loaded its cluster for half a minute a rate."""
+    assert planned(number, "quick") < planned(number, "published") < planned(number, "full")
+    assert planned(number, "published") <= 3_600
+    plan = experiment(number)
+    blocks = plan.blocks_of(validate(plan.parameters, {"size": "published"}))
+    fixed = {block.size.duration_s for block in blocks if isinstance(block, FixedRate) and not block.sessions}
+    ladders = {block.published_s for block in blocks if isinstance(block, Ladder) and block.published}
+    assert fixed <= {60.0, 600.0} and ladders <= {60.0, 30.0 if number == "05" else 60.0}
+    assert all(block.beyond for block in blocks if isinstance(block, Ladder) and block.published)
 
 
 #: What a cell of a block does: it runs the block, which draws its figure, or draws another of what is there.
