@@ -12,12 +12,15 @@ from runners.design.objective import THROUGHPUT
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial, profiled
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
 from runners.experiments.question_table import answered_by
+from runners.readers.published import published_of
 from runners.results.answer import Asked
 
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
 #: Each response of a fill takes 44 ms, and the JDK's server closes idle connections beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
+#: Nodes that the report says it has set up: a virtual machine and two containers in it.
+NODES = 3
 NODELAY, DELAY = "-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.nodelay=false"
 DISPATCHER, POOL = "dispatcher", "cached-pool"
 #: Of each size, seconds of a loop that was published, of one that was not, and the connections of each.
@@ -154,6 +157,7 @@ def questions() -> tuple[Asked, ...]:
     from runners.analysis.intervals import Direction
     from runners.results import closed_loop
     from runners.results.comparisons import differs
+    from runners.results.published import loads_several_nodes
 
     return answered_by("02", {
         "more": closed_loop.one_flag,
@@ -164,4 +168,5 @@ def questions() -> tuple[Asked, ...]:
         "404": closed_loop.of_the_script,
         "mixed": closed_loop.mixed,
         "profile": closed_loop.waits_idle,
+        "nodes": loads_several_nodes(lambda: tuple(published_of("report-2")), NODES),
     })  # fmt: skip

@@ -344,7 +344,7 @@ def alike(*workloads: str) -> Answering:
 
     def answer(results: Results) -> Answer | None:
         evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
-        for event in ("alloc", LOCK):
+        for event in (profiles.ALLOC, LOCK):
             if seen := _of_clients(results, event, workloads):
                 apart = difference(seen[0][1], seen[1][1])
                 within = max(apart.high, -apart.low) < ALIKE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runners.analysis import facts
@@ -147,6 +147,29 @@ def differs_in_all(
     return answer
 
 
+def any_differs(
+    blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
+) -> Answering:
+    """Answer: does any treatment of these blocks differ from its baseline in a quantity, in one of these ways?
+
+    `blocks` maps a block's name to what it is called in the answer; `also` names quantities that it shows besides.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        answers = []
+        for comparison in (each for each in results.comparisons if each.name in blocks):
+            for treatment in comparison.treatments:
+                if (row := comparison.row(quantity, treatment)) is None:
+                    continue
+                given = answer_of(comparison, row, yes, blocks[comparison.name])
+                others = (comparison.row(name, treatment) for name in also)
+                more = (difference_of(comparison, other, blocks[comparison.name]) for other in others if other)
+                answers.append(replace(given, evidence=(*given.evidence, *more)))
+        return together(answers, ANY_PART) if answers else None
+
+    return answer
+
+
 def together(answers: Sequence[Answer], order: Sequence[Verdict]) -> Answer:
     """Return the answer to a question of several parts; its verdict is the first of an order that a part has."""
     verdict = first_of(order, (given.verdict for given in answers))
@@ -154,7 +177,7 @@ def together(answers: Sequence[Answer], order: Sequence[Verdict]) -> Answer:
     return Answer(
         verdict, tuple(measure for given in answers for measure in given.evidence), decides.basis,
         min(given.count for given in answers), decides.needed, decides.needed_count,
-        tuple(name for given in answers for name in given.steps), decides.figure,
+        tuple(dict.fromkeys(name for given in answers for name in given.steps)), decides.figure,
     )  # fmt: skip
 
 

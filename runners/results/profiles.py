@@ -32,11 +32,14 @@ PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own wor
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
 SOCKETS = ("socket read", "socket write")
+#: What receives a request and makes its response, apart from sockets and the store.
+HTTP = ("HTTP parsing", "handler", "response")
 MOST = 0.5
 #: A share of the CPU samples that has to change before it matters, as the table of questions has it.
 SHARE_MARGIN = 0.02
 #: Where a report draws CPU time per request by category, and shares against the rate.
 CPU_FIGURE = "cpu-a-request"
+ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
 
 
@@ -51,9 +54,9 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
     return Bounded(float(row["share"]), float(row["low"]), float(row["high"]))
 
 
-def together(step: Step, categories: Sequence[str]) -> Bounded | None:
-    """Give the share of CPU samples of several categories, its bounds those of the parts added up; None without any."""
-    parts = [part for category in categories if (part := share(step, "cpu", category)) is not None]
+def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
+    """Give the share of several categories, its bounds those of the parts added up; None without any."""
+    parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
     value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))
@@ -170,6 +173,20 @@ def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
         above = Bounded(sockets.value - store.value, sockets.low - store.high, sockets.high - store.low)
         measure = share_measure(f"sockets in {step.workload.upper()}", sockets)
         return above, measure.against(share_measure("store", store))
+
+    return _of_profiles(workloads, subject, effect)
+
+
+def http_allocates_most(workloads: Sequence[str], subject: str) -> Answering:
+    """Answer: do parsing, handling and responding allocate more than half of the bytes?"""
+
+    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+        http, response = together(step, HTTP, ALLOC), share(step, ALLOC, "response")
+        if http is None or response is None:
+            return None
+        above = Bounded(http.value - MOST, http.low - MOST, http.high - MOST)
+        measure = share_measure(f"allocated for {step.workload.upper()} by HTTP", http)
+        return above, measure.against(share_measure("by the response alone", response))
 
     return _of_profiles(workloads, subject, effect)
 

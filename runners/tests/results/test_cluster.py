@@ -29,6 +29,7 @@ PLANTED = {
     "all-old": 6_000.0, "fewer-threads": 6_000.0, "no-lock": 7_000.0, "fewer-objects": 6_000.0, "murmur3": 9_000.0,
     "all-new": 12_000.0,
 }  # fmt: skip
+ENDS = ("all-old", "all-new")
 COPIES = {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0, "blocking-3of3": 4_000.0, "async-3of3": 4_010.0}
 
 
@@ -53,8 +54,8 @@ def test_what_passing_a_request_on_costs_is_the_difference_of_those_that_are_pas
         "one-node": Server(9_000.0, 100.0, cpu_us=10.0),
         "all-new": Server(4_000.0, 150.0, cpu_us=40.0),
     }
-    settings = cluster_design.alone(cores), *(cluster_design.sharded(name, cores) for name in ("all-old", "all-new"))
-    block = next(each for each in e05.one_node(*settings, "published", 60) if each.name == "passed-on-put")
+    one, (before, after) = cluster_design.alone(cores), (cluster_design.sharded(name, cores) for name in ENDS)
+    block = next(each for each in e05.one_node(one, before, after, "published", 60) if each.name == "passed-on-put")
     bench.session().run(block)
     answer = cluster.price_of_passing({"passed-on-put": "PUT"})(Results(read_run(bench.folder)))
     assert answer is not None and answer.verdict == Verdict.YES
