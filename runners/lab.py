@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -312,7 +313,8 @@ def circumstances(shop: Workshop) -> dict[str, Any]:
 
 
 def _described(plan: Experiment, checked: dict[str, Value], more: Mapping[str, object]) -> dict[str, Any]:
-    described = {"title": plan.title, "parameters": checked, **more}
+    smaller = [asdict(shortfall) for shortfall in plan.shortfalls(checked)]
+    described = {"title": plan.title, "parameters": checked, "shortfalls": smaller, **more}
     return described | {"rerun": plan.rerun_command(checked), "pid": os.getpid()}
 
 

@@ -95,7 +95,7 @@ def get(size: str) -> Workload:
 
 def closed_loops(size: str, connections: int) -> FixedRate:
     """Return closed loops behind one selector, with the hand-over and without, on one connection and on many, in
-    rounds of fresh starts.
+    rounds of fresh starts. The servers have a core that no generator shares, so that both are loaded to their limit.
     """
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.count + 1):
@@ -109,7 +109,8 @@ def closed_loops(size: str, connections: int) -> FixedRate:
                 )
                 for many in (1, connections)
             )  # fmt: skip
-            own = (Session(EXECUTIONS[name], trials, warm_up=warming) for trials in ((warming,), loops))
+            setting = replace(EXECUTIONS[name], all_cores=False)
+            own = (Session(setting, trials, warm_up=warming) for trials in ((warming,), loops))
             sessions += own
     return FixedRate.known(
         "connections", "closed loops behind one selector, on one connection and on many, with a pool and without",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.design.block import FixedRate
-from runners.design.experiment import COMMON, TARGET, Experiment, validate
+from runners.design.experiment import COMMON, TARGET, Experiment, Extent, validate
 from runners.design.ladder import Ladder
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.setting import ENGINES, STORES, Setting
@@ -217,6 +217,20 @@ def test_the_published_size_is_an_hour_of_loads_of_a_minute_between_quick_and_fu
     ladders = {block.published_s for block in blocks if isinstance(block, Ladder) and block.published}
     assert fixed <= {60.0, 600.0} and ladders <= {60.0, 30.0 if number == "05" else 60.0}
     assert all(block.beyond for block in blocks if isinstance(block, Ladder) and block.published)
+
+
+def test_a_size_says_by_its_plan_what_it_has_less_of_than_was_published() -> None:
+    four = experiment("04")
+    fewer = {
+        (row.extent, row.workload): (row.here, row.published)
+        for row in four.shortfalls(validate(four.parameters, {"size": "quick"}))
+    }
+    here_bytes, there_bytes = fewer[Extent.DATA_BYTES, "get"]
+    assert here_bytes < 2e8 and there_bytes > 3e9
+    assert fewer[Extent.DATA_BYTES, "put-warm"][0] == 0 and fewer[Extent.DATA_BYTES, "put-warm"][1] > 1.5e9
+    assert fewer[Extent.LENGTH_S, "put-warm"] == (SIZES["quick"].duration_s, 60)
+    assert not four.shortfalls(validate(four.parameters, {"size": "published"}))
+    assert not experiment("07").shortfalls(validate(experiment("07").parameters, {})), "no report has its switches"
 
 
 #: What a cell of a block does: it runs the block, which draws its figure, or draws another of what is there.
