@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -265,8 +266,8 @@ class Lab:
             for note in (step.record.profiler_note for step in steps):
                 if note:
                     self._progress.say(f"No profile: {note}")
-            profiled = [step for step in steps if step.profiled]
-            if len(profiled) > 1 and "cpu" in block.profile:
+            profiled = [step for step in steps if "cpu" in step.profiled]
+            if len(profiled) > 1:
                 draw(lambda: report.differential(profiled[0], profiled[-1]))
         else:
             for role, figure in _FIGURES.items():
@@ -330,7 +331,8 @@ def circumstances(shop: Workshop) -> dict[str, Any]:
 
 
 def _described(plan: Experiment, checked: dict[str, Value], more: Mapping[str, object]) -> dict[str, Any]:
-    described = {"title": plan.title, "parameters": checked, **more}
+    smaller = [asdict(shortfall) for shortfall in plan.shortfalls(checked)]
+    described = {"title": plan.title, "parameters": checked, "shortfalls": smaller, **more}
     return described | {"rerun": plan.rerun_command(checked), "pid": os.getpid()}
 
 

@@ -29,7 +29,7 @@ from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, ma
 from runners.analysis.validity import fell_short as fell_short
 from runners.analysis.validity import only_late as only_late
 from runners.analysis.validity import why_not as why_not
-from runners.design.session import FILL
+from runners.design.session import FILL, LOCK
 from runners.design.setting import ENGINES
 from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
@@ -186,7 +186,9 @@ def clean(run: Run, engine: str, workload: str) -> Step | None:
 
 
 def profiled(run: Run, engine: str, workload: str) -> Step | None:
-    return only(run.find(kind="load", subject=engine, workload=workload, profiled=True))
+    """Return the load with the profile of CPU time."""
+    steps = run.find(kind="load", subject=engine, workload=workload, profiled=True)
+    return only([step for step in steps if CPU in step.profiled])
 
 
 def floor(run: Run, workload: str) -> Step | None:
@@ -266,6 +268,15 @@ def usable_profile(step: Step | None) -> bool:
     A load that fell short shows the work of another rate than the one that it stands under.
     """
     return step is not None and not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
+
+
+def lock_profiles(steps: Sequence[Step]) -> list[Step]:
+    """Choose the profiles of waiting for locks that are evidence, and enough of it."""
+    return [
+        step
+        for step in steps
+        if LOCK in step.profiled and usable_profile(step) and profile_samples(step, LOCK) >= FEWEST_SAMPLES
+    ]
 
 
 def shown_profiles(steps: Sequence[Step]) -> list[Step]:

@@ -67,7 +67,7 @@ PARAMETERS = click.option(
     "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again."
 )
 RESUME = click.option("--resume", type=FOLDER, help="Resume this run.")
-SIZE = click.option("--size", help="smoke | quick | full")
+SIZE = click.option("--size", help="smoke | quick | published | full")
 
 
 def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:

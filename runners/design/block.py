@@ -24,6 +24,7 @@ from runners.design.session import (
     Trial,
     in_random_order,
     planned_s,
+    profiled,
     step_name,
 )
 from runners.design.setting import Setting
@@ -48,11 +49,12 @@ REFERENCE_TARGET = Setting("noop", "noop")
 
 @dataclass(frozen=True, slots=True)
 class FixedRate:
-    """Load several treatments at one rate: the instrument floor first, then each clean and once more profiled.
+    """Load several treatments at one rate: the instrument floor first, then each clean and again profiled.
 
     `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of what it reaches in a closed
     loop, which a probe of each measures. A rate that is given needs no probe. `cold`: what each new server is sent
-    before, without a warm-up. `sessions` are measured as they are, in place of all that (see `known`). `questions` are
+    before, on an empty store and without a warm-up; what is filled is filled after it, on a new server. `sessions` are
+    measured as they are, in place of all that (see `known`). `questions` are
     the keys of those that the block helps to answer.
     """
 
@@ -104,17 +106,21 @@ class FixedRate:
         if rate is None:
             return self.sessions
         floor = Trial(step_name(FLOOR, self.workload.name), FLOOR, self._idle, rate, self._shape(FLOOR))
-        return (Session(REFERENCE_TARGET, (floor,)), *(self._loads(each, rate) for each in self.treatments))
+        loads = (session for treatment in self.treatments for session in self._loads(treatment, rate))
+        return (Session(REFERENCE_TARGET, (floor,)), *loads)
 
-    def _loads(self, treatment: Setting, rate: Rate) -> Session:
+    def _loads(self, treatment: Setting, rate: Rate) -> tuple[Session, ...]:
         clean = Trial(step_name(self.workload.name, treatment.name), LOAD, self.workload, rate, self._shape(LOAD))
-        again = replace(clean, name=f"{clean.name}-profiled", profile=self.profile)
-        trials = (clean, again) if self.profile else (clean,)
-        if self.cold is not None:
-            shape = replace(clean.shape, warmup_s=0.0)
-            trials = (Trial(step_name(self.cold.name, treatment.name), LOAD, self.cold, rate, shape), *trials)
-        restart = bool(self.workload.filled_keys) and treatment.target is None  # of others, each start is an empty one
-        return Session(treatment, trials, self.workload.fill, restart=restart)
+        trials = (clean, *profiled(clean, f"{clean.name}-profiled", self.profile))
+        fill = self.workload.fill
+        restart = fill is not None and treatment.target is None  # of others, each start is an empty one
+        if self.cold is None:
+            return (Session(treatment, trials, fill, restart=restart),)
+        shape = replace(clean.shape, warmup_s=0.0)
+        cold = Trial(step_name(self.cold.name, treatment.name), LOAD, self.cold, rate, shape)
+        if fill is None or treatment.target is not None:
+            return (Session(treatment, (cold, *trials), fill),)
+        return Session(treatment, (cold,)), Session(treatment, trials, fill)
 
     @property
     def _idle(self) -> Workload:
@@ -220,7 +226,8 @@ class Interleaved:
     decides, `margin` the relative change that would matter. With `until`, the block ends as soon as the primary
     quantity of each treatment is known to differ or to be the same within the margin, and `starts` are the most
     that it makes (see analysis.treatments). With `solo`, each treatment is loaded alone at the rate too, for its
-    level; with `loops` in closed loop, for its throughput. `cold` names those that are not warmed before. `like`:
+    level; with `loops` in closed loop, for its throughput. `cold` names those that are neither filled nor warmed
+    before. `like`:
     the block before this one whose probes, or whose given rate, the rate follows from. Raises PlanError for
     treatments that can't be compared.
     """
@@ -315,6 +322,8 @@ class Interleaved:
         for each in self._members(treatments):
             idle = replace(GET if foreign else self.workload, filled_keys=0)
             workload = idle if each == self.reference else self.workload
+            if each.name in self.cold:
+                workload = replace(workload, filled_keys=0)
             loop = Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone)
             solo = None
             if rate and self.solo and each != self.reference:

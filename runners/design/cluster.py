@@ -1,6 +1,6 @@
 """Set up a cluster: three nodes of the LSM store in one JVM or a process each, sharded or with copies.
 
-Report 5 changed three things at once; each is a treatment of its own here.
+Report 5 changed several things at once; each is a treatment of its own here. So is one node of the same kind alone.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ QUEUE = 128
 #: Replicated, a request of the first node is two calls; the blocking client has room for QUEUE of them.
 REPLICATED_CONNECTIONS = 60
 OLD, NEW = "all-old", "all-new"
-#: The report's state before, each of its three changes alone, and its state after.
-CHANGES = (OLD, "fewer-threads", "no-lock", "murmur3", NEW)
+#: The report's state before, each of its changes alone, and its state after. A short size has no time for all.
+FEWER_OBJECTS = "fewer-objects"
+CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
+#: One node that is alone, as the report measured it again at its end.
+ONE = "one-node"
 #: How many of three replicas must have responded, and whether a thread of the node waits for each.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
 SHARDED = "sharded"
@@ -40,8 +43,14 @@ def sharded(name: str, cores: int) -> Setting:
     pool = new if name in ("fewer-threads", NEW) else old
     hashing = "rendezvous" if name in ("murmur3", NEW) else "objects-hash"
     lock = () if name in ("no-lock", NEW) else ("--client-lock",)
-    flags = (*_node(pool), "--replication-from=1", "--client=one-nio", f"--peer-threads={pool}", *lock)
+    unused = () if name in (FEWER_OBJECTS, NEW) else ("--unused-response",)
+    flags = (*_node(pool), "--replication-from=1", "--client=one-nio", f"--peer-threads={pool}", *lock, *unused)
     return Setting(name, ENGINE, (*flags, f"--hashing={hashing}"), nodes=NODES, all_cores=True)
+
+
+def alone(cores: int) -> Setting:
+    """Return one node without the others, otherwise as after the changes."""
+    return Setting(ONE, ENGINE, _node(threads(cores)[1])[1:], all_cores=True)
 
 
 def replicated(name: str, cores: int) -> Setting:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from runners.design.block import Block
-from runners.design.load import SIZES, WORKLOADS, Workload
+from runners.design.block import Block, FixedRate
+from runners.design.ladder import Ladder
+from runners.design.load import PUBLISHED, SIZES, WORKLOADS, Workload
 from runners.design.session import EVENTS
 from runners.design.setting import ENGINES, Setting
 from runners.design.target import LOOPBACK, TargetFile, shared_workload, target_of, targets_of, whole_paths
@@ -230,6 +232,40 @@ def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
         names[address] = file.name
 
 
+class Extent(StrEnum):
+    """What a size may have less of than was published."""
+
+    LENGTH_S = "length of a load"
+    DATA_BYTES = "data in the store"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What a size has less of than the published one: how much here, how much there, of which workload."""
+
+    extent: Extent
+    workload: str
+    here: float
+    published: float
+
+
+def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
+    """Return the most of each extent by workload: of loads at one rate, and of what is filled before."""
+    most: dict[tuple[Extent, str], float] = {}
+    for block in blocks:
+        if isinstance(block, FixedRate) and not block.sessions:
+            length_s = block.size.duration_s
+        elif isinstance(block, Ladder):
+            length_s = block.published_s or block.shape.duration_s or 0.0
+        else:
+            continue
+        extents = ((Extent.LENGTH_S, length_s), (Extent.DATA_BYTES, float(block.workload.filled_bytes)))
+        for extent, value in extents:
+            key = extent, block.workload.name
+            most[key] = max(value, most.get(key, 0.0))
+    return most
+
+
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces.
@@ -262,6 +298,20 @@ class Experiment:
     def planned_s(self, asked: Mapping[str, Value]) -> float:
         """Return how long a run is planned to take: the sum over its trials."""
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
+
+    def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:
+        """Return what a run with these parameters has less of than the published size, by the plans of both.
+
+        None for an experiment that reproduces no report, or where the published size has other blocks.
+        """
+        if not self.published or "size" not in asked:
+            return ()
+        here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))
+        return tuple(
+            Shortfall(extent, workload, here[extent, workload], value)
+            for (extent, workload), value in there.items()
+            if (extent, workload) in here and here[extent, workload] < value
+        )
 
     def size_of(self, parameters: Mapping[str, Value]) -> str:
         """Return what a run folder's name says of the size; an experiment that measures nothing has none."""

@@ -19,6 +19,7 @@ from runners.design.session import (
     Trial,
     in_random_order,
     planned_s,
+    profiled,
     step_name,
 )
 from runners.design.setting import Setting
@@ -46,7 +47,8 @@ class LadderSize:
     `probe_s` are the seconds of a short step of the search, `probe_warmup_s` those before each longer step at a rate.
     `shares` are the rates, `profiled` those that are measured once more with the profiler, None: each of them. Of the
     published rates that are within reach at most `published` are offered too, those nearest to the knee, for
-    `published_s`: what is compared with a published run lasts as long as that did. Those with the profiler last
+    `published_s`: what is compared with a published run lasts as long as that did. With `beyond`, the lowest published
+    rate above the knee is within reach, however high it is, and none above it. Those with the profiler last
     `profiled_s`. A search of several servers divides its minutes among so many `starts`.
     """
 
@@ -61,6 +63,7 @@ class LadderSize:
     starts: int = 1
     profiled_s: float | None = None  # None: as the others
     published_s: float | None = None  # None: as the others
+    beyond: bool = False
 
     def shape(self, connections: int) -> Shape:
         """Return the load of one rate step."""
@@ -77,23 +80,30 @@ def most_again(steps: int) -> int:
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
     "quick": LadderSize(0.57, 0.4, 0.5, (0.3, 0.6), (0.3, 0.6), 2.2, precision=0.15, published=1, profiled_s=11.0),
+    "published": LadderSize(
+        2, 0.5, 1.0, (0.3, 0.6), (0.3, 0.6), 10.0, precision=0.1, profiled_s=20.0, published_s=60.0, beyond=True
+    ),
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
 }
 
 
-def nearest(base_rps: float, published_rps: Sequence[float], most: int) -> list[float]:
-    """Of the published rates within reach those nearest to the knee, lowest first."""
-    within = {rps for rps in published_rps if 0 < rps <= MOST_SHARE * base_rps}
+def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
+    """Of the published rates within reach those nearest to the knee, lowest first.
+
+    Within reach are those up to MOST_SHARE of the knee; with `beyond` those up to the knee and the next one above it.
+    """
+    rates = sorted({rps for rps in published_rps if rps > 0})
+    below = [rps for rps in rates if rps <= base_rps]
+    within = rates[: len(below) + 1] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]
     return sorted(sorted(within, key=lambda rps: abs(math.log(rps / base_rps)))[:most])
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return the rates of a ladder, lowest first: shares of the knee to three digits, and the published ones within
-    reach.
+    """Return the rates of a ladder, lowest first: shares of the knee to three digits, and the published ones.
 
     A share that falls together with a published rate gives way to it.
     """
-    within = sorted({rps for rps in published_rps if rps <= MOST_SHARE * base_rps})
+    within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / each - 1) > _SAME for each in within))})
 
@@ -276,7 +286,8 @@ class Ladder:
     The rates are given in `rates`, or are those that a block before this one offered (`like`), or are `shares` of a
     base: the knee that `search` finds on the same server before, or that the search `like` found of it, or without one
     what the closed loop of the warm-up reached. `published` names outputs, each with its rate: of those
-    within reach the `most_published` nearest to the base are offered too, for `published_s`. The steps nearest to the
+    within reach the `most_published` nearest to the base are offered too, for `published_s`; `beyond` says what is
+    within reach (see `nearest`). The steps nearest to the
     shares in `profiled` (None: all) are measured once more while `profile` is recorded. Steps at which the generator
     was late are offered once more, up to a third of them. Raises PlanError for rates that can't be offered.
     """
@@ -293,6 +304,7 @@ class Ladder:
     published: tuple[tuple[str, float], ...] = ()
     most_published: int = 99
     published_s: float | None = None
+    beyond: bool = False
     profile: tuple[str, ...] = ()
     profiled: tuple[float, ...] | None = ()
     profiled_s: float | None = None
@@ -319,13 +331,13 @@ class Ladder:
             shape = replace(shape, duration_s=self.published_s)
         return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
 
-    def profiled_session(self, rps: float) -> Session:
-        """Return the rate step at this rate once more, with the profiler."""
+    def profiled_sessions(self, rps: float) -> tuple[Session, ...]:
+        """Return the rate step at this rate again for each recording of the profile."""
         name = step_name(PROFILED_RATE_STEP, self.ladder, f"{rps:.0f}")
         rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
         shape = replace(self.shape, duration_s=self.profiled_s or self.shape.duration_s)
-        trial = Trial(name, PROFILED_RATE_STEP, self.workload, rate, shape, self.profile)
-        return self.server.session(trial)
+        again = Trial(name, PROFILED_RATE_STEP, self.workload, rate, shape)
+        return tuple(map(self.server.session, profiled(again, name, self.profile)))
 
     @property
     def planned_s(self) -> float:
@@ -347,8 +359,8 @@ class Ladder:
         own_s, published_s = (
             _rate_step(self.server, self.ladder, each, 1, 1.0).planned_s for each in (self.shape, longer)
         )
-        profiled = (count + within if self.profiled is None else len(self.profiled)) if self.profile else 0
-        profiled_s = profiled * self.profiled_session(1.0).planned_s if profiled else 0.0
+        again = count + within if self.profiled is None else len(self.profiled)
+        profiled_s = again * planned_s(self.profiled_sessions(1.0))
         return (count + most_again(count)) * own_s + within * published_s + profiled_s
 
 
@@ -407,6 +419,7 @@ class AroundTheKnee:
         return Ladder(
             name, title, server, size.shape(self.connections), search=search, shares=size.shares,
             like=like, objective=self.objective, published=self.published, most_published=size.published,
-            published_s=size.published_s, profile=self.profile, profiled=size.profiled, profiled_s=size.profiled_s,
+            published_s=size.published_s, beyond=size.beyond, profile=self.profile, profiled=size.profiled,
+            profiled_s=size.profiled_s,
             questions=self.questions,
         )  # fmt: skip

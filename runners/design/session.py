@@ -7,7 +7,7 @@ import json
 import random
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
@@ -20,6 +20,8 @@ AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.25, 1.5
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
 #: Roles of the trials of a fault injection, by what happens.
 STALL, OUTAGE = "stall", "outage"
+#: Role of the closed loops of several settings in rounds.
+CLOSED = "closed"
 #: Role of a load on a server with a fault that is built in.
 FAULT = "fault"
 #: Role of a load that two generators send in turn.
@@ -34,11 +36,15 @@ EQUAL = "equal"
 START_S, AROUND_A_LOOP_S = 1.0, 0.4
 #: Seconds around a trial of a role, where it is on a server that is up already.
 _AROUND_S = {
-    RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
+    CLOSED: AROUND_A_RATE_STEP_S, RATE_STEP: AROUND_A_RATE_STEP_S,
+    PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
     FILL: 0.5, PROBE: 1.5, PAIRED: 0.75,
 }  # fmt: skip
-#: What a profile may be of.
+#: What a profile may be of. Locks have a recording of their own: it cost up to 37.5 % of the samples of another.
 EVENTS = ("cpu", "alloc", "lock")
+LOCK = "lock"
+#: A profiled load is as long as the clean one, but no longer than this.
+MOST_PROFILED_S = 30.0
 #: Planned for loads that end after a number of requests.
 REQUESTS_RPS = 2_000.0
 
@@ -159,6 +165,20 @@ class Trial:
         """The seconds of the load and of what is done around it."""
         calibration_s = max(0.0, WRK2_CALIBRATION_S - (self.shape.warmup_s or 0.0)) if self.generator == "wrk2" else 0.0
         return self.length_s + calibration_s + _AROUND_S.get(self.role, AROUND_A_LOAD_S)
+
+
+def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:
+    """Return a load under this name with a profiler, once for each recording that its events take."""
+    recordings = {
+        "": tuple(event for event in events if event != LOCK),
+        "-locks": tuple(event for event in events if event == LOCK),
+    }
+    shape = replace(load.shape, duration_s=min(load.shape.duration_s or MOST_PROFILED_S, MOST_PROFILED_S))
+    return tuple(
+        replace(load, name=name + suffix, shape=shape, profile=recorded)
+        for suffix, recorded in recordings.items()
+        if recorded
+    )
 
 
 @dataclass(frozen=True, slots=True)

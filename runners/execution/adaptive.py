@@ -122,7 +122,9 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
         assert base is not None
         base_rps = base.rps
         rates = step_rates(
-            base_rps, block.shares, nearest(base_rps, list(dict(block.published).values()), block.most_published)
+            base_rps,
+            block.shares,
+            nearest(base_rps, list(dict(block.published).values()), block.most_published, beyond=block.beyond),
         )
         kept = block.objective.text if block.objective else ""
         about = LadderRecord(name=block.ladder, published=names, objective=kept, base=base)
@@ -135,7 +137,8 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     for index, rps in silent[: most_again(len(rates))]:
         yield Request(block.session(index, rps, AGAIN), about)
     for rps in nearest_to_shares(rates, base_rps, block.profiled) if block.profile else ():
-        yield Request(block.profiled_session(rps), about)
+        for session in block.profiled_sessions(rps):
+            yield Request(session, about)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from typing import Protocol, cast
 
@@ -19,9 +20,10 @@ from runners.analysis.validity import REMEDIES, cause, disturbance, unusable, wh
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
-from runners.design.load import Shape
+from runners.design.load import Rate, Shape
 from runners.design.session import (
     ALONE,
+    CLOSED,
     FILL,
     FLOOR,
     LOAD,
@@ -64,8 +66,10 @@ from runners.trial.profiler import ProfileSpec
 #: So often at most a fill is tried, and a load that the machine disturbed: this within so much of what its block was
 #: planned to take, but twice in any case.
 TRIES, SPARE_SHARE = 3, 0.2
+#: Of its rate, what a load is offered that did not keep it while it was profiled.
+LOWER_SHARE = 0.6
 #: Roles of loads that are quoted one by one. A search judges its own, and a fault is not to be repeated.
-_MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, ALONE, SOLO})
+_MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
 
 
 class Launch(Protocol):
@@ -278,27 +282,31 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure one trial; a fill again where a request timed out, a load where the machine disturbed it.
+        """Measure one trial; a fill again where a request timed out, a load where the machine disturbed it, and one
+        that did not keep its rate while it was profiled at a lower one.
 
         Raises MeasureError when not all was written.
         """
-        spec = None
-        if trial.profile:
-            clean = trial.name.removesuffix("-profiled")
-            rps = trial.rate.rps if trial.rate is not None else self._measurement.achieved_rps(clean) or 1.0
-            share = self._measurement.server_cpu_share(clean)
-            spec = ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
         for number in range(1, 1 + TRIES):
-            step = self._measurement.step(
-                trial, server, spec, record_with(known, tries=number),
-                lambda lead_s: happening(trial, server, lead_s, (block.name, block.title)),
-            )  # fmt: skip
-            if _wrote_all(step, keys) if fills else not self._again(trial, server, step):
+            during = partial(happening, trial, server, stage=(block.name, block.title))
+            step = self._measurement.step(trial, server, self._spec(trial), record_with(known, tries=number), during)
+            if trial.profile and number < TRIES and server.alive() and (lower := _lower(trial, step)) is not None:
+                self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
+                trial = lower
+            elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
+
+    def _spec(self, trial: Trial) -> ProfileSpec | None:
+        """Return what a trial records of its server, by what the clean one used; None for a clean one."""
+        if not trial.profile:
+            return None
+        clean = trial.name.partition("-profiled")[0]
+        rps = trial.rate.rps if trial.rate is not None else self._measurement.achieved_rps(clean) or 1.0
+        return ProfileSpec.for_load(trial.profile, rps, trial.length_s, self._measurement.server_cpu_share(clean))
 
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
         """Return whether a load has to be measured again: the machine disturbed it, and there is time left."""
@@ -357,6 +365,14 @@ def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
     seen = cause(steps[0])
     remedy = REMEDIES.get(seen, "See the server's log.") if seen is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
+
+
+def _lower(trial: Trial, step: Step) -> Trial | None:
+    """Return a profiled load at a lower rate where the step did not keep its own, else None."""
+    if trial.rate is None or not facts.fell_short(step):
+        return None
+    rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
+    return replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
 
 
 def _wrote_all(step: Step, keys: int) -> bool:

@@ -58,6 +58,7 @@ _SLOW, _ONE, _MANY = (1, 2_000.0), (1, 5_000.0), (64, 40_000.0)
 SIZES = {
     "smoke": Rounds((_ONE,), 3, 1, 0.2, 1.0),
     "quick": Rounds((_SLOW, _ONE, _MANY), 6, 2, 0.5, 2.0),
+    "published": Rounds(((1, 500.0), _SLOW, _ONE, _MANY), 8, 3, 1.0, 6.0),
     "full": Rounds(((1, 500.0), _SLOW, _ONE, (1, 8_000.0), (8, 10_000.0), (64, 10_000.0), _MANY), 12, 6, 2.0, 10.0),
 }
 

@@ -2,25 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from runners.design.block import Block, FixedRate
-from runners.design.experiment import COMMON, TARGET, Experiment, Value, listed
-from runners.design.load import GET, PUT, SIZES, Starts, Workload
-from runners.design.setting import Setting
+from runners.design.block import MOST_AT_ONCE, Block, FixedRate, Interleaved
+from runners.design.experiment import COMMON, TARGET, Experiment, Parameter, Value, listed, without
+from runners.design.load import GET, PUBLISHED, PUT, SIZES, Size, Starts, Workload
+from runners.design.objective import CPU
+from runners.design.setting import AS_PUBLISHED, CACHE, MIB, Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.results.answer import Asked, Question, either
 
 WORKLOADS = ("put", "get")
-PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "gc-tail")
-GET_QUESTIONS = ("rate", "store-cpu", "sockets", "errors")
+PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
+GET_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "disk", "errors")
 TARGET_KEYS = ("servers",)
 #: Of the stores by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
-COMPARED = {"smoke": ("put",), "quick": WORKLOADS, "full": WORKLOADS}
-STARTS = {"smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.5, 4.0, 1.0), "full": Starts(6, 2.0, 15.0, 5.0)}
+COMPARED = {"smoke": ("put",), "quick": WORKLOADS, "published": WORKLOADS, "full": WORKLOADS}
+STARTS = {
+    "smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.5, 4.0, 1.0), "published": Starts(6, 1.0, 10.0, 3.0),
+    "full": Starts(6, 2.0, 15.0, 5.0),
+}  # fmt: skip
 MARGIN = 0.03
+#: The store of the report, and a load that writes about as much as was published: 4.5 million PUTs fill its memtable
+#: more than twice.
+STORE, VOLUME, VOLUME_S = "rocksdb", "put-volume", {PUBLISHED: 600.0, "full": 600.0}
+#: The detours of the published server, each alone, and a cache on our own store.
+DETOURS = ("copied-values", "string-keys", "new-response")
+CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
+
+
+def volume(size: Size, rate_rps: float) -> FixedRate:
+    """Return a load of the published store that is long enough for its memtables to be flushed."""
+    return FixedRate(
+        VOLUME, "PUT: as many keys as were published, on one store", (Setting.of(STORE),), replace(PUT, name=VOLUME),
+        replace(size, duration_s=VOLUME_S[size.name]), rate_rps=rate_rps, questions=("merge-tail", "flush-tail"),
+    )  # fmt: skip
+
+
+def copies(workload: Workload, size: Size) -> Interleaved:
+    """Return the detours of the published server, each against a server that takes none."""
+    detours = (Setting(name, STORE, (f"{AS_PUBLISHED}={name}",)) for name in DETOURS)
+    return Interleaved(
+        f"{workload.name}-copies", f"{workload.label}: what copies, texts and response objects cost, each alone",
+        (Setting("direct", STORE), *detours), "direct", workload, replace(size, probe_s=STARTS[size.name].server_s),
+        STARTS[size.name].shape(1), STARTS[size.name].count, primary=CPU, margin=MARGIN, at_once=MOST_AT_ONCE,
+        solo=False, loops=False, questions=("copies",),
+    )  # fmt: skip
+
+
+def cached(size: Size) -> Interleaved:
+    """Return random GETs of our store with a row cache that holds all of them, and without."""
+    return Interleaved(
+        "get-cache", "GET: with a cache that holds every key, and without", (Setting.of("lsm"), CACHED), "lsm", GET,
+        replace(size, probe_s=STARTS[size.name].server_s), STARTS[size.name].shape(1), STARTS[size.name].count,
+        margin=MARGIN, solo=False, loops=False, questions=("cache",),
+    )  # fmt: skip
+
+
+def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
+    """Yield what only a long size has time for, of PUT or of GET."""
+    if size.name in VOLUME_S:
+        yield copies(PUT if name == "put" else GET, size)
+        yield volume(size, rate_rps) if name == "put" else cached(size)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -51,27 +97,38 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         found.append(fixed)
         if not targets and len(treatments) > 1 and name in COMPARED[size.name]:
             found.append(fixed.compared(f"{name}-compared", STARTS[size.name], MARGIN, ("engines",)))
+        if not targets:
+            found += in_depth(name, size, float(asked["rate_rps"]))
     if not targets:
         found.append(by_two_generators(treatments[0], PUT, size.name, questions=("median",)))
     return tuple(found)
 
 
 EXPERIMENT = Experiment(
-    "01", "01_single_connection.ipynb", "One connection: PUT and GET at a stable rate", "report-1", (*COMMON, TARGET),
+    "01", "01_single_connection.ipynb", "One connection: PUT and GET at a stable rate", "report-1",
+    (*without(COMMON, "profile"), Parameter.profile("cpu,alloc"), TARGET),
     blocks, (PUT, GET),
 )  # fmt: skip
 
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report and of the stores, and what answers it."""
+    from runners.analysis.intervals import Direction
     from runners.results import comparisons, loads, profiles, published, tails
 
     return answered_by("01", {
         "rate": published.reaches_published_rate(WORKLOADS),
         "store-cpu": profiles.store_is_most(WORKLOADS, "rocksdb"),
         "sockets": profiles.sockets_over_store(WORKLOADS, "rocksdb"),
-        "merge-tail": tails.tail_by("compaction", "put-rocksdb"),
+        "alloc": profiles.http_allocates_most(WORKLOADS, "rocksdb"),
+        "copies": comparisons.any_differs(
+            {"put-copies": "PUT", "get-copies": "GET"}, CPU, (Direction.HIGHER,), ("allocated_bytes",)
+        ),
+        "merge-tail": either(*(tails.tail_by("compaction", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
+        "flush-tail": either(*(tails.tail_by("flush", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
         "median": published.median_is_the_timer("put"),
+        "disk": published.reads_the_disk("get-rocksdb"),
+        "cache": comparisons.differs(("get-cache",), CACHED.name, "p50_us", (Direction.LOWER,)),
         "errors": published.errors_are_absent_keys("get"),
         "engines": either(
             comparisons.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),

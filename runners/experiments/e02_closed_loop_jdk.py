@@ -9,24 +9,30 @@ from runners.design.block import SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import SCRIPTS, Shape, Starts, Workload, lasting, random_gets
 from runners.design.objective import THROUGHPUT
-from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
+from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial, profiled
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
 from runners.experiments.question_table import answered_by
+from runners.readers.published import published_of
 from runners.results.answer import Asked
 
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
 #: Each response of a fill takes 44 ms, and the JDK's server closes idle connections beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
+#: Nodes that the report says it has set up: a virtual machine and two containers in it.
+NODES = 3
 NODELAY, DELAY = "-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.nodelay=false"
 DISPATCHER, POOL = "dispatcher", "cached-pool"
 #: Of each size, seconds of a loop that was published, of one that was not, and the connections of each.
 SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
-    "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "full": (60.0, 60.0, (1, 2, 4)),
+    "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "published": (60.0, 10.0, (1, 2, 4)),
+    "full": (60.0, 60.0, (1, 2, 4)),
 }  # fmt: skip
 #: Of JDK 25 with and without its default; the smoke size has no time for it.
-LOADS = lasting(quick=(1.0, 4.0, 4.0, 2.0), full=(10.0, 60.0, 60.0, 10.0))
-STARTS = {"quick": Starts(3, 0.4, 4.0, 4.0), "full": Starts(6, 2.0, 20.0, 20.0)}
+LOADS = lasting(quick=(1.0, 4.0, 4.0, 2.0), published=(5.0, 20.0, 20.0, 5.0), full=(10.0, 60.0, 60.0, 10.0))
+STARTS = {
+    "quick": Starts(3, 0.4, 4.0, 4.0), "published": Starts(5, 1.0, 8.0, 8.0), "full": Starts(6, 2.0, 20.0, 20.0),
+}  # fmt: skip
 MARGIN, VALUE_BYTES = 0.1, 25
 
 
@@ -96,8 +102,8 @@ class Stage:
             trials += [self._trial(loop, each, length_s) for each in (connections[:1] if self.few else connections)]
             if loop is self.profiled and profile:
                 clean, about = trials[-1], ClosedLoop(loop.drawn, loop.held)
-                label = f"{clean.label}, profiled"
-                trials.append(replace(clean, name=f"{clean.name}-profiled", label=label, profile=profile, loop=about))
+                again = replace(clean, label=f"{clean.label}, profiled", loop=about)
+                trials += profiled(again, f"{clean.name}-profiled", profile)
         return FixedRate.known(self.name, self.title, (Session(self.setting, tuple(trials)),), self.questions)
 
     def _trial(self, loop: Loop, connections: int, length_s: float) -> Trial:
@@ -151,6 +157,7 @@ def questions() -> tuple[Asked, ...]:
     from runners.analysis.intervals import Direction
     from runners.results import closed_loop
     from runners.results.comparisons import differs
+    from runners.results.published import loads_several_nodes
 
     return answered_by("02", {
         "more": closed_loop.one_flag,
@@ -161,4 +168,5 @@ def questions() -> tuple[Asked, ...]:
         "404": closed_loop.of_the_script,
         "mixed": closed_loop.mixed,
         "profile": closed_loop.waits_idle,
+        "nodes": loads_several_nodes(lambda: tuple(published_of("report-2")), NODES),
     })  # fmt: skip

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from runners.design.block import Block, Interleaved
+from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Starts, Workload, random_gets
-from runners.design.objective import Objective
-from runners.design.session import EVENTS
+from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload, random_gets, sized_puts
+from runners.design.objective import THROUGHPUT, Objective
+from runners.design.session import CLOSED, EVENTS, Session, Trial
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked
+from runners.results.answer import Asked, either
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
 #: Numbers that keys are drawn from, by size; as published in the full one.
-KEYS = {"smoke": 2_000, "quick": 50_000, "full": 1_000_000}
+KEYS = {"smoke": 2_000, "quick": 50_000, "published": 1_000_000, "full": 1_000_000}
 CONNECTIONS = 64
 #: Of the comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
-STARTS = {"smoke": Starts(3, 1.0, 0.5, 0.7), "quick": Starts(6, 1.0, 3.0, 2.0), "full": Starts(12, 1.0, 5.0, 15.0)}
+STARTS = {
+    "smoke": Starts(3, 1.0, 0.5, 0.7), "quick": Starts(5, 1.0, 3.0, 2.0), "published": Starts(6, 1.0, 5.0, 5.0),
+    "full": Starts(12, 1.0, 5.0, 15.0),
+}  # fmt: skip
+#: Of closed loops on one connection and on all: rounds, the warm-up of a fresh start, and the length of a loop.
+LOOPS = {"published": Starts(6, 4.0, 5.0, 0.0), "full": Starts(6, 5.0, 15.0, 0.0)}
+#: Of selectors and hand-over by slices, with small values and large ones; a short size has no time for them.
+SLICES = {"published": Starts(3, 0.5, 0.0, 4.0), "full": Starts(6, 1.0, 0.0, 10.0)}
+SLICED = ("put", "get", "put-10k", "get-10k")
+LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
 POOL = "pool"
 #: Offered to a pool, as shares of the good responses that it gives in closed loop: once what fits, once what does not.
 OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
     "quick": LadderSize(0.6, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1, starts=3),
+    "published": LadderSize(
+        1, 0.4, 0.5, (0.7,), (0.7,), 5.0, precision=0.1, starts=3, profiled_s=15.0, published_s=60.0, beyond=True
+    ),
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3),
 }
 
@@ -38,25 +50,28 @@ def _execution(name: str, *flags: str) -> Setting:
     return Setting(name, ENGINE, flags, all_cores=True)
 
 
-#: As the report says, then what one-nio does by default, then the ways that do not block a selector.
+#: As the report says, then the same without the hand-over, then the ways that hand over without blocking a selector.
 EXECUTIONS = {
     setting.name: setting
     for setting in (
         _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
         _execution("blocking-many", "--execution=blocking-pool"),
+        _execution("selector-one", "--execution=selector", "--selectors=1"),
         _execution("selector", "--execution=selector"),
         _execution(POOL, "--execution=pool"),
         _execution("virtual", "--execution=virtual"),
     )
 }
+#: One selector or one a core, with the hand-over and without; the first is the baseline.
+CROSSED = ("blocking-one", "blocking-many", "selector-one", "selector")
 #: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
 _QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
-_TRIED = {"smoke": 1, "quick": 3, "full": len(_QUEUES)}
+_TRIED = {"smoke": 1, "quick": 3, "published": len(_QUEUES), "full": len(_QUEUES)}
 
 
-def executions(names: str) -> list[Setting]:
-    """Return the settings of a comma-separated list, in its order."""
-    return [EXECUTIONS[name] for name in names.split(",")]
+def executions(names: str, fitting: Sequence[str]) -> list[Setting]:
+    """Return the settings of a comma-separated list, in its order; those that fit where it says so."""
+    return [EXECUTIONS[name] for name in (fitting if FIT in names.split(",") else names.split(","))]
 
 
 def queues(size: str) -> list[Setting]:
@@ -84,31 +99,83 @@ def get(size: str) -> Workload:
     return random_gets(KEYS[size], VALUE_BYTES, outputs)
 
 
+def closed_loops(size: str, connections: int) -> FixedRate:
+    """Return closed loops behind one selector, with the hand-over and without, on one connection and on many, in
+    rounds of fresh starts. The servers have a core that no generator shares, so that both are loaded to their limit.
+    """
+    plan, sessions = LOOPS[size], list[Session]()
+    for number in range(1, plan.count + 1):
+        for name in ("selector-one", "blocking-one"):
+            shape = Shape(connections, 1, plan.warmup_s, 0.0)
+            warming = Trial(f"warm-{name}-r{number}", "warmup", put(size), None, shape, round=number)
+            loops = tuple(
+                Trial(
+                    f"{CLOSED}-{many}-{name}-r{number}", CLOSED, put(size), None, Shape(many, 1, plan.load_s, 0.0),
+                    label=f"{name} on {many}, closed loop, round {number}", round=number,
+                )
+                for many in (1, connections)
+            )  # fmt: skip
+            setting = replace(EXECUTIONS[name], all_cores=False)
+            own = (Session(setting, trials, warm_up=warming) for trials in ((warming,), loops))
+            sessions += own
+    return FixedRate.known(
+        "connections", "closed loops behind one selector, on one connection and on many, with a pool and without",
+        tuple(sessions), ("connections", "one-connection"),
+    )  # fmt: skip
+
+
+def crossed(name: str, size: Size, connections: int) -> Interleaved:
+    """Return selectors and hand-over crossed, by slices: `name` is the method, and the size of values."""
+    plan, method, large = SLICES[size.name], name[:3], name.endswith("-10k")
+    if large:
+        sent = sized_puts(LARGE_KEYS, LARGE_BYTES) if method == "put" else random_gets(LARGE_KEYS, LARGE_BYTES)
+    else:
+        sent = put(size.name) if method == "put" else get("quick")
+    value = "10 kB" if large else "12 B"
+    return Interleaved(
+        f"{name}-selectors", f"{method.upper()} of {value}: one selector or one a core, with a hand-over and without",
+        tuple(EXECUTIONS[each] for each in CROSSED), CROSSED[0], sent, replace(size, probe_s=plan.server_s),
+        plan.shape(connections, servers=AT_ONCE + 2), plan.count, primary=THROUGHPUT, margin=MARGIN,
+        slice_s=WRITES_SLICE_S if method == "put" else SLICE_S, at_once=AT_ONCE,
+        questions=("large-values",) if large else ("get-selectors",),
+    )  # fmt: skip
+
+
+def _own_outputs(block: Block) -> Block:
+    """Return a ladder with the published rates of its own way to run a request; any other block as it is."""
+    if not isinstance(block, Ladder):
+        return block
+    outputs = with_rates(block.workload.published_rates, block.server.treatment.name)
+    return replace(block, published=outputs)
+
+
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the hand-over on one connection, the knee of each way to run a request, and pools with more than fits."""
+    """Return the hand-over on one connection, what more connections gain, selectors and hand-over crossed, the knee of
+    each way to run a request, and pools with more than fits.
+    """
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     plan, puts, gets = LADDERS[size.name], put(size.name), get(size.name)
     starts = STARTS[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
-    ways = tuple(replace(EXECUTIONS[name], all_cores=False) for name in ("selector", "blocking-one"))
+    ways = tuple(replace(EXECUTIONS[name], all_cores=False) for name in ("selector-one", "blocking-one"))
     hand_over = Interleaved(
         "hand-over", "a request on the selector, and handed over to a pool that the selector waits for", ways,
-        "selector", puts, replace(size, probe_s=starts.server_s), starts.shape(1),
+        "selector-one", puts, replace(size, probe_s=starts.server_s), starts.shape(1),
         starts=starts.count, primary="cpu_us", margin=0.03, solo=False, loops=size.name == "full",
         questions=("hand-over", "median"),
     )  # fmt: skip
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     knees = [
-        block
-        for workload, names, keys in (
-            (puts, asked["put_executions"], ("pool", "selectors", "virtual", "beyond")),
-            (gets, asked["get_executions"], ("get",)),
+        _own_outputs(block)
+        for workload, names, fitting, keys in (
+            (puts, asked["put_executions"], FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
+            (gets, asked["get_executions"], FITTING_GET, ("get", "locks")),
         )
         for block in AroundTheKnee(
-            plan, objective, connections, with_rates(workload.published_rates), listed(asked["profile"]), keys
+            plan, objective, connections, (), listed(asked["profile"]), keys
         ).of_each(
             workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
-            [WarmServer(setting, workload, size) for setting in executions(str(names))],
+            [WarmServer(setting, workload, size) for setting in executions(str(names), fitting[size.name])],
         )
     ]  # fmt: skip
     overloads = [
@@ -118,19 +185,27 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         )
         for setting in queues(size.name)
     ]  # fmt: skip
+    loops = [closed_loops(size.name, connections)] if size.name in LOOPS else []
+    slices = [crossed(name, size, connections) for name in (SLICED if size.name in SLICES else ())]
     by_wrk2 = by_two_generators(EXECUTIONS["blocking-one"], puts, size.name, connections)
-    return (hand_over, *knees, *overloads, by_wrk2)
+    return (hand_over, *loops, *slices, *knees, *overloads, by_wrk2)
 
 
-ALL = tuple(EXECUTIONS)
+#: What fits the time of a size, first as published.
+FIT = "fit"
+_PUT = ("blocking-one", "blocking-many", "selector-one", "selector", "virtual")
+FITTING_PUT = {"smoke": _PUT, "quick": _PUT, "published": _PUT, "full": tuple(EXECUTIONS)}
+_GET = ("blocking-one", "selector")
+FITTING_GET = {"smoke": _GET, "quick": _GET, "published": ("blocking-many", *_GET), "full": CROSSED}
+WAYS = (FIT, *EXECUTIONS)
 EXPERIMENT = Experiment(
     "03", "03_executor_and_selectors.ipynb", "Executors and selectors: who runs a request, and what the hand-off costs",
     "report-3",
     (
         *without(LADDER, "rate_rps", "profile", "selectors"),
         Parameter.profile(",".join(EVENTS)),
-        Parameter("put_executions", ",".join(ALL), "ways to run a PUT, first as published", choices=ALL, several=True),
-        Parameter("get_executions", "blocking-one,selector", "ways to run a GET", choices=ALL, several=True),
+        Parameter("put_executions", FIT, "ways to run a PUT; fit: as the size has time", choices=WAYS, several=True),
+        Parameter("get_executions", FIT, "ways to run a GET; fit: as the size has time", choices=WAYS, several=True),
         Parameter.connections(CONNECTIONS, "connections of the ladders"),
     ),
     blocks,
@@ -140,15 +215,27 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     """Return what is asked of the report and of its ways to run a request, and what answers it."""
-    from runners.results import comparisons, knees, published
+    from runners.results import comparisons, knees, profiles, published
+    from runners.results.connections import Loop, more_than
 
+    one, many, pooled = Loop("selector-one", 1), Loop("selector-one", CONNECTIONS), Loop("blocking-one", CONNECTIONS)
     return answered_by("03", {
-        "pool": knees.knees_apart("put", "blocking-one", "selector"),
+        "connections": more_than(
+            "by the pool", pooled, many, (("by 63 more connections", many, one), ("by both", pooled, one))
+        ),
+        "one-connection": more_than("without the pool, of with it", one, Loop("blocking-one", 1)),
+        "pool": either(*(knees.knees_apart("put", "blocking-one", name) for name in ("selector-one", "selector"))),
         "selectors": knees.knees_apart("put", "blocking-many", "blocking-one"),
         "hand-over": comparisons.differs(("hand-over", "compare"), "blocking-one", "cpu_us"),
         "median": comparisons.differs(("hand-over", "compare"), "blocking-one", "p50_us"),
         "get": knees.knees_apart("get", "selector", "blocking-one"),
-        "virtual": knees.knees_apart("put", "virtual", "blocking-one"),
+        "get-selectors": comparisons.differs(("get-selectors",), "blocking-many", THROUGHPUT),
+        "large-values": comparisons.differs_in_all(
+            {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
+        ),
+        "virtual": knees.knees_apart("put", "virtual", "blocking-many"),
+        # behind one selector that waits for the pool, one request at a time is in the store: nobody waits for its mutex
+        "locks": profiles.store_owns_the_waiting(("put", "get"), "blocking-many"),
         "queue": knees.longer_queue,
         "errors": published.reads_miss(lambda: columns("report-3", "-get-")),
         "beyond": published.beyond_the_knee,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, listed
 from runners.design.ladder import LADDERS, AroundTheKnee, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Size, Starts, Workload
+from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Size, Starts, Workload
 from runners.design.objective import Objective
 from runners.design.session import step_name
 from runners.design.setting import ENGINES, Setting
@@ -20,15 +20,22 @@ from runners.results.answer import Asked
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000
-#: Keys in the store and keys that GET asks for, by size: 3 GB in the full one, as published.
-STORED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 2_500_000}
-ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
+#: Keys in the store and keys that GET asks for, by size: 3 GB in the last two, as published.
+STORED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 2_500_000, "full": 2_500_000}
+ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_000}
 _PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
 #: Of a cold server against a warm one: no warm-up of the load itself, for its first requests are what is compared.
-STARTS = {"smoke": Starts(1, 0.0, 0.5, 0.3), "quick": Starts(3, 0.0, 3.0, 2.0), "full": Starts(6, 0.0, 30.0, 10.0)}
+STARTS = {
+    "smoke": Starts(1, 0.0, 0.5, 0.3), "quick": Starts(3, 0.0, 3.0, 2.0), PUBLISHED: Starts(3, 0.0, 10.0, 5.0),
+    "full": Starts(6, 0.0, 30.0, 10.0),
+}  # fmt: skip
+#: Keys that a warm store holds before its load, 1.5 GB as published; in a short size it has those of the loads before.
+WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
 #: Offered to one connection, of what it reaches in a closed loop, where a request costs less: nobody has to be woken.
-#: At a half, the machine's stalls of the generator make a queue that takes too long to work off.
+#: At a half, the machine's stalls of the generator make a queue that takes too long to work off. In the size of that
+#: name the published rate is offered wherever a closed loop reaches it with a little to spare.
 SHARE = 0.33
+SHARES = {PUBLISHED: 0.85}
 COMPARED, COLD, MARGIN = "cold-against-warm", "cold", 0.03
 #: Offered to each: so little that a server keeps up with it whose code is interpreted still.
 COLD_RPS = 300.0
@@ -58,12 +65,18 @@ def get(size: str) -> Workload:
     )
 
 
+def filled(workload: Workload, size: Size) -> Workload:
+    """Return the workload on a store that holds as much as a warm one of this size."""
+    return replace(workload, filled_keys=WARM_KEYS.get(size.name, 0), filled_value_bytes=LARGE_BYTES)
+
+
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
     """Give the first requests of a new server and those of a warm one by one schedule, at a rate that both achieve."""
     plan, cold = STARTS[size.name], replace(warm, name=f"{warm.name}-{COLD}")
+    workload = filled(PUT_LARGE, size)
     return Interleaved(
         COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,
-        PUT_LARGE, replace(size, probe_s=plan.server_s), plan.shape(connections),
+        workload, replace(size, probe_s=plan.server_s), plan.shape(connections),
         starts=plan.count, rate_rps=COLD_RPS, margin=MARGIN, solo=False, loops=False, cold=(cold.name,),
         questions=("warm",),
     )  # fmt: skip
@@ -93,7 +106,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             rate_rps=float(asked["rate_rps"]),
             connections=connections,
             profile=events,
-            share=SHARE,
+            share=SHARES.get(size.name, SHARE),
             cold=cold,
             questions=("flush-tail", "compaction-tail", "cold"),
         )
@@ -112,7 +125,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         )
     setting = Setting.of(str(asked["engine"]))
     return (
-        cold_and_warm("PUT of 1200 bytes", (setting,), PUT_COLD, PUT_WARM),
+        cold_and_warm("PUT of 1200 bytes", (setting,), PUT_COLD, filled(PUT_WARM, size)),
         cold_against_warm(setting, size, connections),
         ladder("put", "PUT of 1200 bytes", PUT_LARGE, setting),
         ladder("put-small", "PUT of 120 bytes", PUT_SMALL, setting),

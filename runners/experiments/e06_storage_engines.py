@@ -16,7 +16,7 @@ from runners.results.answer import Asked, either
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
-KEYS = {"smoke": 2_000, "quick": 16_000, "full": 860_000}
+KEYS = {"smoke": 2_000, "quick": 16_000, "published": 100_000, "full": 860_000}
 #: How often the fill writes each key again, so that there is something to merge and to drop.
 REWRITES = 2
 #: A store on the heap needs one that holds the whole of it.
@@ -24,13 +24,20 @@ MEMORY_HEAP_MB = {"full": 4_096}
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
     "quick": LadderSize(0.6, 0.3, 0.15, (), (), 1.5, precision=0.15, starts=3),
+    "published": LadderSize(1, 0.5, 0.5, (0.7,), (), 10.0, precision=0.1, starts=3),
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0, starts=3),
 }
 #: Of the loads at one rate, in seconds: warm-up and length, their floor, and a closed loop before.
-LOADS = lasting(smoke=(0.3, 1.0, 1.0, 0.7), quick=(0.5, 2.0, 3.1, 0.7), full=(15.0, 120.0, 60.0, 15.0))
+LOADS = lasting(
+    smoke=(0.3, 1.0, 1.0, 0.7), quick=(0.5, 2.0, 3.1, 0.7), published=(5.0, 60.0, 20.0, 5.0),
+    full=(15.0, 120.0, 60.0, 15.0),
+)  # fmt: skip
 #: Of these two by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
-COMPARED = {"smoke": ("get",), "quick": ("put", "get"), "full": ("put", "get")}
-STARTS = {"smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.3, 2.0, 0.4), "full": Starts(6, 2.0, 15.0, 5.0)}
+COMPARED = {"smoke": ("get",), "quick": ("put", "get"), "published": ("put", "get"), "full": ("put", "get")}
+STARTS = {
+    "smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.3, 2.0, 0.4), "published": Starts(5, 1.0, 8.0, 2.0),
+    "full": Starts(6, 2.0, 15.0, 5.0),
+}  # fmt: skip
 MARGIN = 0.03
 #: Stores that are read in the quick size, as a fill goes before, and that are written to: no question asks for others.
 READ = (REFERENCE_STORE, "lsm")

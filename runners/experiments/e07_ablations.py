@@ -19,7 +19,7 @@ from runners.experiments.question_table import answered_by
 from runners.results.answer import Asked
 
 VALUE_BYTES, REWRITES = 1_200, 2
-KEYS = {"smoke": 2_000, "quick": 20_000, "full": 300_000}
+KEYS = {"smoke": 2_000, "quick": 20_000, "published": 100_000, "full": 300_000}
 SENT = {
     "put": "PUT of random keys",
     "get": "GET of keys that are there",
@@ -28,9 +28,15 @@ SENT = {
 }
 #: Relative changes that would matter, as the table of questions has them.
 MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
-STARTS = {"smoke": Starts(3, 0.2, 1.0, 0.5), "quick": Starts(4, 0.5, 6.0, 2.5), "full": Starts(5, 1.0, 15.0, 10.0)}
+STARTS = {
+    "smoke": Starts(3, 0.2, 1.0, 0.5), "quick": Starts(4, 0.5, 6.0, 2.5), "published": Starts(4, 0.5, 8.0, 3.0),
+    "full": Starts(5, 1.0, 15.0, 10.0),
+}  # fmt: skip
 #: Warm-up and length of the loads at the end, of their floor, and of a closed loop before, in seconds.
-LOADS = lasting(smoke=(0.3, 1.0, 1.0, 0.5), quick=(2.0, 3.0, 4.0, 2.0), full=(10.0, 120.0, 60.0, 10.0))
+LOADS = lasting(
+    smoke=(0.3, 1.0, 1.0, 0.5), quick=(2.0, 3.0, 4.0, 2.0), published=(5.0, 60.0, 20.0, 3.0),
+    full=(10.0, 120.0, 60.0, 10.0),
+)  # fmt: skip
 
 
 def workload(name: str, size: str) -> Workload:
@@ -86,14 +92,14 @@ SWITCHES = {switch.name: switch for switch in (
     Switch("bloom", "Bloom filters", "a filter of ten bits a key tells which tables need not be searched", "get-half",
            THROUGHPUT, {"off": {}, "10-bits": {BLOOM: "10"}}),
     Switch("cache", "Row cache", "values that are asked for often are kept on the heap", "get-hot", THROUGHPUT,
-           {"off": {}, "32m": {CACHE: str(32 * MIB)}}),
+           {"off": {}, "32m": {CACHE: str(32 * MIB)}}, ("cache",)),
     Switch("flush", "Flush threshold", "the size at which what is in memory becomes a table", "put", THROUGHPUT, {
         "1m": {}, "64k": {FLUSH: str(MIB // 16)}, "16m": {FLUSH: str(16 * MIB)}, "128m": {FLUSH: str(128 * MIB)},
     }),
     Switch("wal", "Log", "each write is logged before its response", "put", THROUGHPUT,
            {mode: {WAL: mode} for mode in ("off", "buffered", "sync")}, ("wal-buffered", "wal-sync")),
     Switch("keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", "get", CPU,
-           {"published": {AS_PUBLISHED: "string-keys"}, "direct": {}}),
+           {"published": {AS_PUBLISHED: "string-keys"}, "direct": {}}, ("keys",)),
     Switch("copies", "Fewer copies", "a value is copied once, from where it lies to its response", "get", CPU,
            {"published": {AS_PUBLISHED: "copied-values"}, "direct": {}}),
     Switch("response", "Shared Response", "responses without a body are made once, as bytes", "put", CPU,
@@ -102,7 +108,10 @@ SWITCHES = {switch.name: switch for switch in (
            {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
 )}  # fmt: skip
 #: What fits the time of a size; the full one takes all.
-FIT, FITTING = "fit", {"smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "full": tuple(SWITCHES)}
+FIT, FITTING = "fit", {
+    "smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "published": tuple(SWITCHES),
+    "full": tuple(SWITCHES),
+}  # fmt: skip
 #: A response object that all requests share: it is broken, and shown to be instead of compared.
 SHARED_RESPONSE, RESPONSES = old_lsm("response-shared", {AS_PUBLISHED: "shared-response"}), 1_000
 ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32 * MIB), FLUSH: str(64 * MIB)}
@@ -152,6 +161,8 @@ def questions() -> tuple[Asked, ...]:
         ),
         "leveled": comparisons.raises(THROUGHPUT, ("reads", "reads-leveled"), ("compaction", "compaction-leveled")),
         "bloom": comparisons.raises(THROUGHPUT, ("reads", "reads-bloom"), ("bloom", "bloom-10-bits")),
+        "keys": comparisons.differs(("keys",), "keys-direct", CPU, (Direction.LOWER,)),
+        "cache": comparisons.differs(("cache",), "cache-32m", THROUGHPUT),
         "wal-buffered": comparisons.differs(("wal",), "wal-buffered", THROUGHPUT, free),
         "wal-sync": comparisons.differs(("wal",), "wal-sync", THROUGHPUT, free),
         "response": comparisons.differs(("response",), "response-direct", CPU, (Direction.LOWER,)),

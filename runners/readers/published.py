@@ -63,9 +63,14 @@ def published(name: str) -> ConsoleReport:
     return replace(report, command=command, tool=output.tool, duration_s=output.duration_s)
 
 
-def with_rates(names: Iterable[str]) -> tuple[tuple[str, float], ...]:
-    """Return those of these outputs whose rate the output or the index tells, each with it."""
-    return tuple((name, rps) for name in names for output in published_outputs(name) if (rps := output.offered_rps))
+def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
+    """Return those of these outputs whose rate the output or the index tells, each with it.
+
+    `treatment`: only those that the index says are of this setting.
+    """
+    outputs = ((name, output) for name in names for output in published_outputs(name))
+    own = ((name, output) for name, output in outputs if treatment in (None, (output.entry or {}).get("treatment")))
+    return tuple((name, rps) for name, output in own if (rps := output.offered_rps))
 
 
 def published_of(report: str) -> dict[str, ConsoleReport]:

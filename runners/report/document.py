@@ -6,6 +6,9 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
+from runners.design.experiment import Extent, Shortfall
 from runners.readers import write
 from runners.readers.run import Run
 from runners.report import sentences
@@ -255,6 +258,7 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     if stored and machine.get("memory_bytes"):
         most = write.size(float(max(stored)))
         yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
+    yield from _shortfalls(run)
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
         yield f"Durability: {write.listed(sorted(durable))}."
@@ -267,6 +271,24 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
         yield f"Parameters: {', '.join(given)}; all others as the lab chooses."
     yield from left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
+
+
+def _shortfalls(run: Run) -> Iterator[str]:
+    """Say what this size can't show, by its plan and that of the published size."""
+    rows = [msgspec.convert(row, Shortfall) for row in run.manifest.get("shortfalls") or ()]
+    lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
+    parts = [
+        f"{row.workload.upper()} with {write.size(row.published)} in the store (here {write.size(row.here)})"
+        for row in rows
+        if row.extent == Extent.DATA_BYTES
+    ]
+    if lengths:
+        most = max(lengths, key=lambda row: row.published / row.here)
+        parts.append(
+            f"what takes longer than {write.seconds(most.here)} a load (published {write.seconds(most.published)})"
+        )
+    if parts:
+        yield f"This size can't show: {write.listed(parts)}."
 
 
 def _placements(run: Run) -> Iterator[str]:

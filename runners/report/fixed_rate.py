@@ -10,6 +10,7 @@ import pandas as pd
 
 from runners.analysis import facts, instrument
 from runners.analysis.quantities import of_step
+from runners.design.session import LOCK
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
@@ -110,15 +111,18 @@ def _heading(own: Sequence[Step], run: Run) -> str:
 def where_section(results: Results) -> Section:
     """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
     profiled = facts.shown_profiles(results.steps)
-    graphs = chosen_graphs(profiled)
+    locks = facts.lock_profiles(results.steps)
+    graphs = chosen_graphs(profiled, locks)
     figure = cpu_figure(results.run)
     figures = (figure,) if figure is not None else ()
-    return Section("where", "Where the time goes", "", figures, tuple(_shares(profiled)), graphs)
+    return Section("where", "Where the time goes", "", figures, tuple(_shares(profiled, locks)), graphs)
 
 
-def chosen_graphs(profiled: Sequence[Step]) -> tuple[FlameGraph, ...]:
+def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, and lock where its
     threads wait; of a ladder, cpu at the lowest and at the highest rate.
+
+    `locks`: profiles of waiting, where they are recordings of their own.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -129,13 +133,16 @@ def chosen_graphs(profiled: Sequence[Step]) -> tuple[FlameGraph, ...]:
         for step in dict.fromkeys((by_rate[0].name, by_rate[-1].name)):
             graphs = flamegraphs(next(one for one in by_rate if one.name == step))
             chosen += [graph for graph in graphs if graph.event == facts.CPU or step == by_rate[-1].name]
+        load = by_rate[-1].subject, by_rate[-1].workload
+        waits = [step for step in locks if (step.subject, step.workload) == load and step not in by_rate]
+        chosen += [graph for step in waits[-1:] for graph in flamegraphs(step)]
     return tuple(chosen[:MOST_GRAPHS])
 
 
-def _shares(profiled: list[Step]) -> Iterator[Table]:
+def _shares(profiled: list[Step], locks: list[Step]) -> Iterator[Table]:
     """Yield shares of CPU time, allocations and waiting with their intervals, a column a profiled step."""
-    last = {(step.subject, step.workload): step for step in profiled}
     for event in EVENT_TITLES:
+        last = {(step.subject, step.workload): step for step in (locks if event == LOCK else profiled)}
         steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
         shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:

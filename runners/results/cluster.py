@@ -9,7 +9,7 @@ the key makes, so hardly any key changes the order of the nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,26 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded
-from runners.design.cluster import CHANGES, OLD, PUBLISHED_KEYS
+from runners.analysis.comparison import Comparison
+from runners.analysis.intervals import Bounded, Direction, difference
+from runners.design.cluster import CHANGES, NEW, NODES, OLD, PUBLISHED_KEYS
+from runners.design.objective import CPU
+from runners.design.session import LOCK
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
+from runners.results import profiles
+from runners.results.answer import (
+    ALL_PARTS,
+    Answer,
+    Answering,
+    Basis,
+    Measure,
+    Needed,
+    Unit,
+    Verdict,
+    first_of,
+    verdict_of,
+)
+from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -120,15 +136,15 @@ class Waited:
 def waited(step: Step) -> Waited | None:
     """Return what a step's lock profile tells; None without one."""
     stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
-    if "lock" not in step.profiled or not length_s:
+    if LOCK not in step.profiled or not length_s:
         return None
-    own = stacks[stacks["event"] == "lock"] if not stacks.empty else stacks
+    own = stacks[stacks["event"] == LOCK] if not stacks.empty else stacks
     if own.empty:
         return Waited(step, 0.0, 0.0, None)
     client = own["stack"].str.contains(f"{CLIENT_FRAME};{LOCK_FRAME}", regex=False)
     total = float(own["count"].sum())
     rows = step.frames["frames"]
-    rows = rows[(rows["event"] == "lock") & (rows["frame"].str.contains(CLIENT_FRAME, regex=False))]
+    rows = rows[(rows["event"] == LOCK) & (rows["frame"].str.contains(CLIENT_FRAME, regex=False))]
     share = None
     if not rows.empty and client.any():
         low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
@@ -139,7 +155,7 @@ def waited(step: Step) -> Waited | None:
 
 def of_run(run: Run) -> list[Waited]:
     """Return the last profiled load of each treatment, in order."""
-    last = {step.subject: step for step in run.steps if step.profiled and step.subject in CHANGES}
+    last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
     found = (waited(step) for step in last.values())
     return [one for one in found if one is not None]
 
@@ -249,6 +265,100 @@ def spreads(results: Results) -> Answer | None:
     )
     verdict = Verdict.NO if max(old) > 0.5 else Verdict.YES
     return Answer(verdict, measures, Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
+
+
+#: Of the ids: those that lie on another node than the one that is asked.
+PASSED_ON = 1 - 1 / NODES
+
+
+def price_of_passing(blocks: Mapping[str, str]) -> Answering:
+    """Answer: does a request that is passed on to another node cost more CPU time than one that is not?
+
+    `blocks` maps blocks of one node against three to what they are called in the answer.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        answers = [
+            given
+            for comparison in results.comparisons
+            if comparison.name in blocks and (given := _price(comparison, blocks[comparison.name])) is not None
+        ]
+        return together(answers, ALL_PARTS) if answers else None
+
+    return answer
+
+
+def _price(comparison: Comparison, method: str) -> Answer | None:
+    """Return the answer for one block: what three nodes cost more, on each request that is passed on."""
+    row = comparison.row(CPU, NEW)
+    if row is None:
+        return None
+    given, own_us = answer_of(comparison, row, (Direction.HIGHER,)), row.baseline_value
+    low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
+    price = Measure(f"CPU time of passing a {method} on", value_us, Unit.LATENCY_US, low_us, high_us)
+    evidence = [price.against(Measure("all of it on one node", own_us, Unit.LATENCY_US))]
+    median = comparison.row(MEDIAN, NEW)
+    medians = [difference_of(comparison, median, method)] if median is not None else []
+    return replace(given, evidence=(*evidence, *medians))
+
+
+def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
+    """Return the share of the clients between nodes in the profile of each workload after the changes."""
+    shares_of = list[tuple[Step, Bounded]]()
+    for workload in workloads:
+        steps = profiles.profiled_rate_steps(results.run, workload, NEW)
+        step = facts.only([step for step in steps if event in step.profiled])
+        share = profiles.share(step, event, "cluster") if step is not None else None
+        if step is not None and share is not None:
+            shares_of.append((step, share))
+    return shares_of if len(shares_of) == len(workloads) else []
+
+
+def _client_share(event: str, step: Step, share: Bounded) -> Measure:
+    label = f"clients between nodes in {step.workload.upper()}, {profiles.EVENT_NAMES[event]}"
+    return profiles.share_measure(label, share)
+
+
+def passing_weighs_more(workload: str, than: str) -> Answering:
+    """Answer: do the clients between nodes take a larger share of the CPU time of one workload than of another?"""
+
+    def answer(results: Results) -> Answer | None:
+        seen = _of_clients(results, facts.CPU, (workload, than))
+        if not seen:
+            return None
+        more = difference(seen[0][1], seen[1][1])
+        verdict = verdict_of(more.low, more.high)
+        evidence = tuple(_client_share(facts.CPU, *part) for part in seen)
+        needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
+        return Answer(verdict, evidence, Basis.PROFILES, 2, needed, steps=tuple(step.name for step, _ in seen))
+
+    return answer
+
+
+#: By how much shares of two workloads may differ and be called alike.
+ALIKE = 0.1
+
+
+def alike(*workloads: str) -> Answering:
+    """Answer: are the clients' shares of allocations and of waits for locks alike in two workloads?"""
+
+    def answer(results: Results) -> Answer | None:
+        evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
+        for event in (profiles.ALLOC, LOCK):
+            if seen := _of_clients(results, event, workloads):
+                apart = difference(seen[0][1], seen[1][1])
+                within = max(apart.high, -apart.low) < ALIKE
+                beyond = apart.low > ALIKE or apart.high < -ALIKE
+                verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
+                evidence += [_client_share(event, *part) for part in seen]
+                steps += [step.name for step, _ in seen]
+        if not verdicts:
+            return None
+        verdict = first_of(ALL_PARTS, verdicts)
+        needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
+        return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), needed, steps=tuple(steps))
+
+    return answer
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runners.analysis import facts
@@ -13,6 +13,7 @@ from runners.analysis.intervals import Direction
 from runners.analysis.quantities import Quantity, Row
 from runners.design.objective import CPU
 from runners.results.answer import (
+    ALL_PARTS,
     ANY_PART,
     NAN,
     Answer,
@@ -125,17 +126,61 @@ def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
             if comparison.name in blocks and (row := comparison.row(MEDIAN, treatment)) is not None
         ]
         answers = [answer_of(comparison, row, DIFFERS, label) for comparison, row, label in rows]
-        if not answers:
-            return None
-        verdict = first_of(ANY_PART, (given.verdict for given in answers))
-        decides = next(given for given in answers if given.verdict == verdict)
-        return Answer(
-            verdict, tuple(difference for given in answers for difference in given.evidence), decides.basis,
-            min(given.count for given in answers), decides.needed, decides.needed_count,
-            tuple(name for given in answers for name in given.steps), decides.figure,
-        )  # fmt: skip
+        return together(answers, ANY_PART) if answers else None
 
     return answer
+
+
+def differs_in_all(
+    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
+) -> Answering:
+    """Answer: does a treatment differ from its baseline in a quantity, in one of these ways, in each of these blocks?
+    `blocks` maps a block's name to what it is called in the answer.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        answers = [
+            answer_of(comparison, row, yes, blocks[comparison.name])
+            for comparison in results.comparisons
+            if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
+        ]
+        return together(answers, ALL_PARTS) if answers else None
+
+    return answer
+
+
+def any_differs(
+    blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
+) -> Answering:
+    """Answer: does any treatment of these blocks differ from its baseline in a quantity, in one of these ways?
+
+    `blocks` maps a block's name to what it is called in the answer; `also` names quantities that it shows besides.
+    """
+
+    def answer(results: Results) -> Answer | None:
+        answers = []
+        for comparison in (each for each in results.comparisons if each.name in blocks):
+            for treatment in comparison.treatments:
+                if (row := comparison.row(quantity, treatment)) is None:
+                    continue
+                given = answer_of(comparison, row, yes, blocks[comparison.name])
+                others = (comparison.row(name, treatment) for name in also)
+                more = (difference_of(comparison, other, blocks[comparison.name]) for other in others if other)
+                answers.append(replace(given, evidence=(*given.evidence, *more)))
+        return together(answers, ANY_PART) if answers else None
+
+    return answer
+
+
+def together(answers: Sequence[Answer], order: Sequence[Verdict]) -> Answer:
+    """Return the answer to a question of several parts; its verdict is the first of an order that a part has."""
+    verdict = first_of(order, (given.verdict for given in answers))
+    decides = next(given for given in answers if given.verdict == verdict)
+    return Answer(
+        verdict, tuple(measure for given in answers for measure in given.evidence), decides.basis,
+        min(given.count for given in answers), decides.needed, decides.needed_count,
+        tuple(dict.fromkeys(name for given in answers for name in given.steps)), decides.figure,
+    )  # fmt: skip
 
 
 def treatments_differ(quantity: Quantity) -> Answering:

@@ -20,7 +20,7 @@ from scipy.stats import false_discovery_control, norm
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, difference
-from runners.design.session import PROFILED_RATE_STEP
+from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
 from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
@@ -32,11 +32,14 @@ PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own wor
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
 SOCKETS = ("socket read", "socket write")
+#: What receives a request and makes its response, apart from sockets and the store.
+HTTP = ("HTTP parsing", "handler", "response")
 MOST = 0.5
 #: A share of the CPU samples that has to change before it matters, as the table of questions has it.
 SHARE_MARGIN = 0.02
 #: Where a report draws CPU time per request by category, and shares against the rate.
 CPU_FIGURE = "cpu-a-request"
+ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
 
 
@@ -51,9 +54,9 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
     return Bounded(float(row["share"]), float(row["low"]), float(row["high"]))
 
 
-def together(step: Step, categories: Sequence[str]) -> Bounded | None:
-    """Give the share of CPU samples of several categories, its bounds those of the parts added up; None without any."""
-    parts = [part for category in categories if (part := share(step, "cpu", category)) is not None]
+def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
+    """Give the share of several categories, its bounds those of the parts added up; None without any."""
+    parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
     value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))
@@ -174,6 +177,20 @@ def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
     return _of_profiles(workloads, subject, effect)
 
 
+def http_allocates_most(workloads: Sequence[str], subject: str) -> Answering:
+    """Answer: do parsing, handling and responding allocate more than half of the bytes?"""
+
+    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+        http, response = together(step, HTTP, ALLOC), share(step, ALLOC, "response")
+        if http is None or response is None:
+            return None
+        above = Bounded(http.value - MOST, http.low - MOST, http.high - MOST)
+        measure = share_measure(f"allocated for {step.workload.upper()} by HTTP", http)
+        return above, measure.against(share_measure("by the response alone", response))
+
+    return _of_profiles(workloads, subject, effect)
+
+
 def share_measure(label: str, share_of_work: Bounded) -> Measure:
     """Return a share of the samples as a number of an answer."""
     return Measure(label, share_of_work.value, Unit.SHARE, share_of_work.low, share_of_work.high)
@@ -187,16 +204,42 @@ def _of_profiles(
     def answer(results: Results) -> Answer | None:
         profiles = [facts.profiled(results.run, subject, workload) for workload in workloads]
         usable = [step for step in profiles if step is not None and facts.usable_profile(step)]
-        effects = [(step, seen) for step in usable if (seen := effect(step)) is not None]
-        if not effects:
+        return _judged(usable, effect, CPU_FIGURE)
+
+    return answer
+
+
+def _judged(
+    steps: Sequence[Step], effect: Callable[[Step], tuple[Bounded, Measure] | None], figure: str | None
+) -> Answer | None:
+    """Answer whether an effect lies above zero in each of these profiles; None without any."""
+    effects = [(step, seen) for step in steps if (seen := effect(step)) is not None]
+    if not effects:
+        return None
+    least = min(above.low for _, (above, _) in effects)
+    most = max(above.high for _, (above, _) in effects)
+    verdict = verdict_of(least, most)
+    evidence = tuple(measure for _, (_, measure) in effects)
+    needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
+    names = tuple(step.name for step, _ in effects)
+    return Answer(verdict, evidence, Basis.PROFILES, len(effects), needed, steps=names, figure=figure)
+
+
+def store_owns_the_waiting(workloads: Sequence[str], subject: str) -> Answering:
+    """Answer: is more than half of the time waited for locks the wait for those of the store?"""
+
+    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+        store, pool = share(step, LOCK, "storage"), share(step, LOCK, "hand-over")
+        if store is None or pool is None:
             return None
-        least = min(above.low for _, (above, _) in effects)
-        most = max(above.high for _, (above, _) in effects)
-        verdict = verdict_of(least, most)
-        evidence = tuple(measure for _, (_, measure) in effects)
-        needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
-        steps = tuple(step.name for step, _ in effects)
-        return Answer(verdict, evidence, Basis.PROFILES, len(effects), needed, steps=steps, figure=CPU_FIGURE)
+        above = Bounded(store.value - MOST, store.low - MOST, store.high - MOST)
+        measure = share_measure(f"waits for the store in {step.workload.upper()}", store)
+        return above, measure.against(share_measure("for the pool", pool))
+
+    def answer(results: Results) -> Answer | None:
+        locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
+        last = {step.workload: step for step in locks if step.workload in workloads}
+        return _judged(tuple(last.values()), effect, None)
 
     return answer
 

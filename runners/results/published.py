@@ -188,6 +188,44 @@ def errors_are_absent_keys(workload: str) -> Answering:
     return answer
 
 
+#: Bytes that the kernel reads from a disk at least, and the share of GETs from which on they go there.
+PAGE_BYTES, MANY_READS = 4_096, 0.05
+
+
+def reads_the_disk(step_name: str) -> Answering:
+    """Answer: do the GETs of a load go to the disk? By what the kernel says that the server's process has read."""
+
+    def answer(results: Results) -> Answer | None:
+        step = next((step for step in results.steps if step.name == step_name), None)
+        read_bytes = step.record.process_after.read_bytes if step is not None else None
+        if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
+            return None
+        share = read_bytes / PAGE_BYTES / gets
+        measures = (
+            Measure("read from the disk since the server's start", float(read_bytes), Unit.SIZE_BYTES),
+            Measure("GETs that may have read a page", min(share, 1.0), Unit.SHARE, bound=Bound.AT_MOST),
+        )
+        verdict = Verdict.NO if share < MANY_READS else Verdict.YES
+        return Answer(verdict, measures, Basis.LOADS, 1, steps=(step_name,))
+
+    return answer
+
+
+def loads_several_nodes(names: Callable[[], Sequence[str]], nodes: int) -> Answering:
+    """Answer: did the published loads reach every node? By the addresses in their command lines."""
+
+    def answer(_results: Results) -> Answer | None:
+        outputs = dict(outputs_named(names()))
+        urls = {output.report.url for output in outputs.values() if output.report.url}
+        if not urls:
+            return None
+        measure = Measure("addresses under load", len(urls), Unit.COUNT).out_of(nodes)
+        verdict = Verdict.YES if len(urls) >= nodes else Verdict.NO
+        return Answer(verdict, (measure,), Basis.OUTPUTS, len(outputs), steps=tuple(outputs))
+
+    return answer
+
+
 def reads_miss(names: Callable[[], Sequence[str]]) -> Answering:
     """Answer: are the published errors the server's? Not where the same share of reads misses at every rate."""
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.design.experiment import COMMON, TARGET, Experiment, validate
+from runners.design.block import FixedRate
+from runners.design.experiment import COMMON, TARGET, Experiment, Extent, validate
+from runners.design.ladder import Ladder
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.setting import ENGINES, STORES, Setting
 from runners.design.two_generators import TwoGenerators
@@ -165,9 +167,11 @@ def test_notebooks_are_thin_and_kept_without_outputs(plan) -> None:  # type: ign
 @pytest.mark.parametrize("number", EXPERIMENTS)
 def test_the_questions_of_a_block_are_questions_of_its_experiment(number: str) -> None:
     asked = {each.question.key for each in questions_of(number)}
-    for block in plan_of(number).blocks_of(known_of(plan_of(number))):  # type: ignore[arg-type]
-        assert set(block.questions) <= asked, block.name
-        assert block.questions or isinstance(block, TwoGenerators), block.name
+    plan = plan_of(number)
+    for size in ("quick", "published") if "size" in known_of(plan) else ():
+        for block in plan.blocks_of(validate(plan.parameters, {"size": size})):
+            assert set(block.questions) <= asked, block.name
+            assert block.questions or isinstance(block, TwoGenerators), block.name
 
 
 def test_the_rerun_line_names_only_what_differs() -> None:
@@ -204,6 +208,33 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
     for number, smoke_s in (("01", 80), ("02", 90), ("06", 30 * len(STORES))):
         assert planned(number, "smoke") <= smoke_s, number
     assert LOOP_SIZES["full"][0] == 60
+
+
+@pytest.mark.parametrize("number", ["01", "02", "03", "04", "05", "06", "07"])
+def test_the_published_size_is_an_hour_of_loads_of_a_minute_between_quick_and_full(number: str) -> None:
+    """Report 5 itself loaded its cluster for half a minute a rate."""
+    assert planned(number, "quick") < planned(number, "published") < planned(number, "full")
+    assert planned(number, "published") <= 3_600
+    plan = experiment(number)
+    blocks = plan.blocks_of(validate(plan.parameters, {"size": "published"}))
+    fixed = {block.size.duration_s for block in blocks if isinstance(block, FixedRate) and not block.sessions}
+    ladders = {block.published_s for block in blocks if isinstance(block, Ladder) and block.published}
+    assert fixed <= {60.0, 600.0} and ladders <= {60.0, 30.0 if number == "05" else 60.0}
+    assert all(block.beyond for block in blocks if isinstance(block, Ladder) and block.published)
+
+
+def test_a_size_says_by_its_plan_what_it_has_less_of_than_was_published() -> None:
+    four = experiment("04")
+    fewer = {
+        (row.extent, row.workload): (row.here, row.published)
+        for row in four.shortfalls(validate(four.parameters, {"size": "quick"}))
+    }
+    here_bytes, there_bytes = fewer[Extent.DATA_BYTES, "get"]
+    assert here_bytes < 2e8 and there_bytes > 3e9
+    assert fewer[Extent.DATA_BYTES, "put-warm"][0] == 0 and fewer[Extent.DATA_BYTES, "put-warm"][1] > 1.5e9
+    assert fewer[Extent.LENGTH_S, "put-warm"] == (SIZES["quick"].duration_s, 60)
+    assert not four.shortfalls(validate(four.parameters, {"size": "published"}))
+    assert not experiment("07").shortfalls(validate(experiment("07").parameters, {})), "no report has its switches"
 
 
 #: What a cell of a block does: it runs the block, which draws its figure, or draws another of what is there.

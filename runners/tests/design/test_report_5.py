@@ -33,8 +33,15 @@ def test_each_change_alone_differs_from_the_old_state_in_its_own_flags_and_all_a
     changed = {name: flags(name) ^ old for name in cluster.CHANGES[1:-1]}
     assert {flag.partition("=")[0] for flag in changed["fewer-threads"]} == {"--pool-threads", "--peer-threads"}
     assert changed["no-lock"] == {"--client-lock"}
+    assert changed["fewer-objects"] == {"--unused-response"}
     assert {flag.partition("=")[0] for flag in changed["murmur3"]} == {"--hashing"}
     assert set.union(*changed.values()) == old ^ new
+
+
+def test_one_node_alone_differs_from_three_in_what_makes_them_a_cluster() -> None:
+    one, three = set(cluster.alone(2).server_flags), set(cluster.sharded(cluster.NEW, 2).server_flags)
+    of_a_cluster = {"--nodes", "--replication-from", "--client", "--peer-threads", "--hashing"}
+    assert one < three and {flag.partition("=")[0] for flag in three - one} == of_a_cluster
 
 
 def test_replicated_settings_differ_in_client_and_copies_only() -> None:

@@ -12,7 +12,7 @@ import pytest
 from runners.analysis.rate_steps import StepOutcome
 from runners.design.block import FEWEST_STARTS
 from runners.design.experiment import validate
-from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer
+from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer, nearest
 from runners.design.load import GET, PUT, SIZES, Shape, Workload
 from runners.design.objective import Objective
 from runners.design.session import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP, RATE_STEP
@@ -313,6 +313,14 @@ def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within
         "probe-put-lsm", "rate-step-put-lsm-", "probe-put-lsm-warm", "rate-step-put-lsm-confirming-",
         "rate-step-put-lsm-rates-", "rate-step-profiled-put-lsm-rates-",
     ]  # fmt: skip
+
+
+def test_the_next_published_rate_beyond_the_knee_is_offered_where_the_size_says_so() -> None:
+    rates = [60_000.0, 20_000.0, 40_000.0, 65_000.0]
+    assert nearest(25_000.0, rates, 99) == [20_000.0]
+    assert nearest(25_000.0, rates, 99, beyond=True) == [20_000.0, 40_000.0]
+    assert nearest(9_000.0, rates, 99, beyond=True) == [20_000.0]
+    assert nearest(90_000.0, rates, 2, beyond=True) == [60_000.0, 65_000.0]
 
 
 @pytest.mark.parametrize("left", [1, 2, 3, 5])

@@ -133,6 +133,28 @@ def test_trials_of_one_server_are_read_back_together_or_not_at_all(bench: Bench)
     assert bench.machine.measured == ["put-lsm", "put-lsm-profiled"]
 
 
+def test_locks_have_a_recording_of_their_own(bench: Bench) -> None:
+    bench.session().run(dataclasses.replace(block(rate_rps=800, names=("lsm",)), profile=("cpu", "lock", "alloc")))
+    assert bench.machine.measured == ["floor-put", "put-lsm", "put-lsm-profiled", "put-lsm-profiled-locks"]
+
+
+def test_a_load_that_does_not_keep_its_rate_while_profiled_is_offered_a_lower_one(bench: Bench) -> None:
+    steps = bench.session().run(dataclasses.replace(block(rate_rps=4_000, names=("lsm",)), profile=("cpu",)))
+    offered_rps = {step.name: step.record.offered_rps for step in steps}
+    assert offered_rps["put-lsm"] == 4_000, "a clean load says what is missed"
+    assert offered_rps["put-lsm-profiled"] == 2_400 < SERVERS["lsm"].capacity_rps
+    assert bench.machine.measured.count("put-lsm-profiled") == 2
+
+
+def test_a_cold_store_is_empty_and_the_warm_one_is_filled_after_it(bench: Bench) -> None:
+    cold, warm = (dataclasses.replace(PUT, name=f"put-{name}") for name in ("cold", "warm"))
+    filled = dataclasses.replace(block(warm, 800, ("lsm",)), cold=cold)
+    filled = dataclasses.replace(filled, workload=dataclasses.replace(warm, filled_keys=1_000))
+    assert [step.name for step in bench.session().run(filled)] == ["floor-put-warm", "put-cold-lsm", "put-warm-lsm"]
+    assert [each.subject for each in bench.machine.launched] == ["noop", "lsm", "lsm"]
+    assert bench.machine.filled == [("lsm", 1_000)]
+
+
 WARMING = Trial("warm-server", "warmup", PUT, None, Shape(1, 1, 1.0, 0.0))
 
 

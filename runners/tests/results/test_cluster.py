@@ -10,18 +10,26 @@ import pytest
 from runners.analysis.comparison import Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
+from runners.design import cluster as cluster_design
 from runners.design.cluster import CHANGES, PUBLISHED_KEYS, REPLICATED
 from runners.design.objective import THROUGHPUT
+from runners.experiments import e05_sharded_cluster as e05
 from runners.readers.published import columns
 from runners.readers.reading import read_run
 from runners.results import cluster, faults, published
 from runners.results.answer import Measure, Verdict
 from runners.results.results import Results
+from runners.tests.execution.test_executor import Bench
 from runners.tests.fixtures.fake_clusters import expected, group_of, load_of, outage_of, run_of
+from runners.tests.fixtures.fake_measurement import Server
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.ladder_run import make_ladder
 
-PLANTED = {"all-old": 6_000.0, "fewer-threads": 6_000.0, "no-lock": 7_000.0, "murmur3": 9_000.0, "all-new": 12_000.0}
+PLANTED = {
+    "all-old": 6_000.0, "fewer-threads": 6_000.0, "no-lock": 7_000.0, "fewer-objects": 6_000.0, "murmur3": 9_000.0,
+    "all-new": 12_000.0,
+}  # fmt: skip
+ENDS = ("all-old", "all-new")
 COPIES = {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0, "blocking-3of3": 4_000.0, "async-3of3": 4_010.0}
 
 
@@ -38,6 +46,22 @@ def test_changes_by_slices_are_compared_with_the_state_before(tmp_path: Path) ->
     same = found.row(THROUGHPUT, "fewer-threads")
     assert same is not None and not same.decided
     assert found.row("p50_us") is None, "a closed loop has no response times to compare"
+
+
+def test_what_passing_a_request_on_costs_is_the_difference_of_those_that_are_passed_on(tmp_path: Path) -> None:
+    bench, cores = Bench(tmp_path), 2
+    bench.machine.servers |= {
+        "one-node": Server(9_000.0, 100.0, cpu_us=10.0),
+        "all-new": Server(4_000.0, 150.0, cpu_us=40.0),
+    }
+    one, (before, after) = cluster_design.alone(cores), (cluster_design.sharded(name, cores) for name in ENDS)
+    block = next(each for each in e05.one_node(one, before, after, "published", 60) if each.name == "passed-on-put")
+    bench.session().run(block)
+    answer = cluster.price_of_passing({"passed-on-put": "PUT"})(Results(read_run(bench.folder)))
+    assert answer is not None and answer.verdict == Verdict.YES
+    price = answer.evidence[0]
+    assert isinstance(price, Measure) and price.value == pytest.approx((40 - 10) / (2 / 3), rel=0.05)
+    assert price.other is not None and price.other.value == pytest.approx(10, rel=0.05)
 
 
 def test_a_start_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None:

@@ -63,6 +63,10 @@ final class ClusterFlags {
             description = "one-nio, jdk: hold one lock during each call, as report 5 first had it.")
     private boolean clientLock;
 
+    @Option(names = "--unused-response",
+            description = "one-nio: make a response before each call that nobody reads, as report 5 first did.")
+    private boolean unusedResponse;
+
     @Option(names = "--peer-threads", paramLabel = "N",
             description = "one-nio, jdk: calls to other nodes at a time; 128 more may wait. Default: "
                     + THREADS_A_CORE + " for each core.")
@@ -90,10 +94,10 @@ final class ClusterFlags {
                 + network.port() + " on there are not that many ports.");
         if (!isCluster()) {
             require(hashing == null && from == null && ack == null && !readRepair && client == null && !clientLock
-                    && peerThreads == null && peerTimeoutMs == null && peerRetryMs == null && clockOffsetMs == null
-                    && secretFile == null, "--hashing, --replication-*, --read-repair, --client*, --peer-*, "
-                            + "--clock-offset-ms and --cluster-secret-file are for a cluster; add --nodes N, or --topology "
-                            + "and --self.");
+                    && !unusedResponse && peerThreads == null && peerTimeoutMs == null && peerRetryMs == null
+                    && clockOffsetMs == null && secretFile == null, "--hashing, --replication-*, --read-repair, --client*, "
+                            + "--unused-response, --peer-*, --clock-offset-ms and --cluster-secret-file are for a cluster; "
+                            + "add --nodes N, or --topology and --self.");
             return;
         }
         int size = topology == null ? nodes : ofProcesses().size();
@@ -104,6 +108,8 @@ final class ClusterFlags {
                 + ", but must be 1 to " + settings.from() + ", the number of replicas.");
         require(!clientLock || settings.client().blocking(), "--client-lock is for --client one-nio and jdk, but the "
                 + "client is " + settings.client() + ".");
+        require(!unusedResponse || settings.client() == ClientKind.ONE_NIO, "--unused-response is for --client one-nio, "
+                + "but the client is " + settings.client() + ".");
         require(settings.peerThreads() >= 1, "--peer-threads is " + settings.peerThreads()
                 + ", but must be at least 1.");
         requireTime("--peer-timeout-ms", settings.peerTimeoutMs());
@@ -166,7 +172,7 @@ final class ClusterFlags {
         int replicas = from == null ? size : from;
         return new ClusterSettings(hashing == null ? Hashing.RENDEZVOUS : hashing, replicas,
                 ack == null ? replicas / 2 + 1 : ack, readRepair, client == null ? ClientKind.PIPELINED : client,
-                clientLock,
+                clientLock, unusedResponse,
                 peerThreads == null ? Runtime.getRuntime().availableProcessors() * THREADS_A_CORE : peerThreads,
                 peerTimeoutMs == null ? 1_000 : peerTimeoutMs, peerRetryMs == null ? 500 : peerRetryMs,
                 clockOffsetMs == null ? 0 : clockOffsetMs, secret);

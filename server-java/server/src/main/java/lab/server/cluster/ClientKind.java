@@ -18,7 +18,7 @@ public enum ClientKind {
         @Override
         PeerTransport open(ClusterSettings settings) {
             return new BlockingTransport(url -> new OneNioCaller(url, settings.peerThreads(), settings.peerTimeoutMs(),
-                    settings.secret()),
+                    settings.secret(), settings.unusedResponse()),
                     settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
         }
     },

@@ -79,6 +79,7 @@ public final class Cluster implements AutoCloseable {
         facts.put("read_repair", settings.readRepair());
         facts.put("client", settings.client().toString());
         facts.put("client_lock", settings.clientLock());
+        facts.put("unused_response", settings.unusedResponse());
         facts.put("peer_threads", settings.peerThreads());
         facts.put("peer_timeout_ms", settings.peerTimeoutMs());
         facts.put("peer_retry_ms", settings.peerRetryMs());

@@ -11,6 +11,7 @@ import lab.server.api.ClusterSecret;
  * @param readRepair    whether a read writes the freshest version to the replicas that are behind
  * @param client        how nodes ask each other
  * @param clientLock    whether one lock is held during each call, as in a published fault; for blocking clients
+ * @param unusedResponse whether each call makes a response that nobody reads, as published; for one-nio's client
  * @param peerThreads   threads that wait for responses of other nodes, or read them
  * @param peerTimeoutMs longest wait for the response of another node
  * @param peerRetryMs   time between probes of a node that is set aside
@@ -18,6 +19,6 @@ import lab.server.api.ClusterSecret;
  * @param secret        by which nodes know each other's requests
  */
 public record ClusterSettings(Hashing hashing, int from, int ack, boolean readRepair, ClientKind client,
-        boolean clientLock, int peerThreads, int peerTimeoutMs, int peerRetryMs, long clockOffsetMs,
-        ClusterSecret secret) {
+        boolean clientLock, boolean unusedResponse, int peerThreads, int peerTimeoutMs, int peerRetryMs,
+        long clockOffsetMs, ClusterSecret secret) {
 }

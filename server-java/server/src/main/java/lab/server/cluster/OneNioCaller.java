@@ -16,8 +16,11 @@ final class OneNioCaller implements BlockingTransport.Caller {
 
     private final HttpClient client;
     private final String proof;
+    /** Reproduces what a published server did: each call makes a response that nobody reads. */
+    private final boolean unusedResponse;
 
-    OneNioCaller(String url, int connections, int timeoutMs, ClusterSecret secret) {
+    OneNioCaller(String url, int connections, int timeoutMs, ClusterSecret secret, boolean unusedResponse) {
+        this.unusedResponse = unusedResponse;
         proof = Exchange.INTERNAL_FIELD + ": " + secret.fieldValue();
         client = new HttpClient(new ConnectionString(url + "?clientMinPoolSize=0&clientMaxPoolSize=" + connections
                 + "&timeout=" + timeoutMs + "&readTimeout=" + timeoutMs + "&connectTimeout=" + timeoutMs));
@@ -27,7 +30,8 @@ final class OneNioCaller implements BlockingTransport.Caller {
     public BlockingTransport.PeerResponse ask(PeerCall call) throws IOException, InterruptedException {
         String target = PeerRequest.target(call);
         try {
-            Response response = call.kind() == PeerCall.Kind.PUT ? client.put(target, call.record(), proof)
+            Response response = unusedResponse ? new Response(Response.BAD_GATEWAY, Response.EMPTY) : null;
+            response = call.kind() == PeerCall.Kind.PUT ? client.put(target, call.record(), proof)
                     : client.invoke(client.createRequest(Request.METHOD_GET, target, proof));
             byte[] body = response.getBody();
             return new BlockingTransport.PeerResponse(response.getStatus(), body == null ? Response.EMPTY : body);

@@ -46,6 +46,7 @@ class ClusterFlagsTest {
         assertRefused("--replication-from is 4", "--nodes", "3", "--replication-from", "4");
         assertRefused("--replication-ack is 3", "--nodes", "3", "--replication-from", "2", "--replication-ack", "3");
         assertRefused("--client-lock is for", "--nodes", "3", "--client-lock");
+        assertRefused("--unused-response is for", "--nodes", "3", "--unused-response");
         assertRefused("--peer-timeout-ms is 0", "--nodes", "3", "--peer-timeout-ms", "0");
         assertRefused("--peer-threads is 0", "--nodes", "3", "--client", "jdk", "--peer-threads", "0");
     }

@@ -56,7 +56,7 @@ class PeerClientTest {
     }
 
     private Peer peer(ClientKind kind, String url, int timeoutMs, boolean lock, int retryMs) {
-        PeerTransport transport = kind.open(new ClusterSettings(Hashing.RENDEZVOUS, 1, 1, false, kind, lock, THREADS,
+        PeerTransport transport = kind.open(new ClusterSettings(Hashing.RENDEZVOUS, 1, 1, false, kind, lock, false, THREADS,
                 timeoutMs, retryMs, 0, ClusterSecret.random()));
         opened.addFirst(transport);
         return new Peer(url, transport.to(url), prober, retryMs);
