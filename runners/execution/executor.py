@@ -17,6 +17,8 @@ from msgspec.structs import replace as record_with
 from runners.analysis import facts
 from runners.analysis.validity import REMEDIES, cause, disturbance, unusable, why_not, worth_another_try
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
+from runners.design.description import HOST, LOOPBACK, TargetWorkload
+from runners.design.description import Target as Description
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import Shape
@@ -35,8 +37,7 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
-from runners.design.target import Target as Description
+from runners.design.target import EXTERNAL, TargetFile
 from runners.errors import LabError, MeasureError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests

@@ -7,12 +7,15 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from runners.errors import LabError, ToolError
@@ -34,6 +37,9 @@ LOADGEN_STAMP = tools.TRUEPACE.with_name("lab.stamp")
 MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
 MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
 _TAIL_LINES = 25
+_SAY_EVERY_S = 10.0
+#: Lines of Maven and cargo that are no cause of a failure.
+_NO_CAUSE = re.compile(r"\[INFO\]|Download(ing|ed) from|Progress | *(Compiling|Downloaded|Downloading) ")
 _IGNORED = {"target", ".git", ".jqwik-database"}
 
 Say = Callable[[str], None]
@@ -105,18 +111,51 @@ def git_state() -> dict[str, object]:
     return {"commit": commit, "dirty": bool(status)}
 
 
-def _run(name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str) -> None:
-    """Run a build. Its output goes to a file; the last lines of it are in the error."""
+def _run(
+    name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, say: Say,
+    stage: Callable[[str], str],
+) -> None:  # fmt: skip
+    """Run a build, and say every ten seconds how far it is, by `stage` of what it has printed.
+
+    Its output goes to a file; the last lines of it are in the error.
+    """
     with tempfile.TemporaryFile() as log:
         child = start(command, stdout=log, stderr=subprocess.STDOUT, env=env, directory=cwd)
+        began_s = time.monotonic()
+
+        def printed() -> str:  # without the file's offset, which the child writes at
+            return os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode(errors="replace")
+
         try:
-            code = child.wait()
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = child.wait(_SAY_EVERY_S)
+                    break
+                say(f"  {name}: {time.monotonic() - began_s:.0f} s, {stage(printed())}")
         finally:
             child.stop()
         if code != 0:
-            log.seek(0)
-            tail = "".join(line.decode(errors="replace") for line in log.readlines()[-_TAIL_LINES:])
+            lines = [line for line in printed().splitlines() if not _NO_CAUSE.match(line)]
+            tail = "\n".join(lines[-_TAIL_LINES:])
             raise ToolError(name, f"the build failed (exit {code}):\n{tail}", remedy)
+
+
+def maven_stage(printed: str) -> str:
+    """Return how far Maven is by what it has printed: the module of how many, or how many files it has fetched."""
+    fetched = printed.count("Downloaded from")
+    modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
+    if not modules:
+        return f"fetched {fetched} files"
+    name, place, count = modules[-1]
+    return f"module {place} of {count} ({name}), fetched {fetched} files"
+
+
+def cargo_stage(crates: int, printed: str) -> str:
+    """Return how far cargo is by what it has printed, of at most so many crates."""
+    compiled = len(re.findall(r"^ *Compiling ", printed, re.MULTILINE))
+    if not compiled:
+        return f"fetched {len(re.findall(r'^ *Downloaded ', printed, re.MULTILINE))} of at most {crates} crates"
+    return f"compiling crate {compiled} of at most {crates}"
 
 
 @contextlib.contextmanager
@@ -178,10 +217,12 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
         say("building server-java (Maven; the first time it fetches its libraries)")
         _run(
             "server-java",
-            [str(maven), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
+            [str(maven), "-B", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
             tools.SERVER_JAVA,
             {**os.environ, "JAVA_HOME": str(jdk.home)},
             "read the lines above; `lab doctor` shows the tools in use",
+            say,
+            maven_stage,
         )
 
     tool = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
@@ -212,8 +253,8 @@ def fetch_profiler(say: Say) -> Path:
         for part in PROFILER_PARTS:
             artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
             to = f"-DoutputDirectory={folder}"
-            command = [str(maven.path), "-B", "-q", _COPY, artifact, to, "-Dmdep.stripVersion"]
-            _run("async-profiler", command, folder, dict(os.environ), "read the lines above")
+            command = [str(maven.path), "-B", _COPY, artifact, to, "-Dmdep.stripVersion"]
+            _run("async-profiler", command, folder, dict(os.environ), "read the lines above", say, maven_stage)
     return folder
 
 
@@ -232,10 +273,12 @@ def build_truepace(say: Say, force: bool = False) -> Path:
         say("building the load generator (cargo; the first time it fetches its crates)")
         _run(
             "truepace",
-            [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked", "--quiet"],
+            [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked"],
             tools.LOADGEN_CRATE,
             dict(os.environ),
             "read the lines above; Rust 1.88 or newer is needed",
+            say,
+            partial(cargo_stage, (tools.LOADGEN_CRATE / "Cargo.lock").read_text(encoding="utf-8").count("[[package]]")),
         )
 
     tool = ("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")

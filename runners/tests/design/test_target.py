@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 from runners.cli import lab
 from runners.design.block import FixedRate
+from runners.design.description import FORM
 from runners.design.experiment import validate
 from runners.design.ladder import Ladder
-from runners.design.target import FORM, TEMPLATE, TargetFile, read_target, shared_workload
+from runners.design.target import TEMPLATE, TargetFile, read_target, shared_workload
 from runners.errors import PlanError
 from runners.experiments.registry import experiment, plan_of, questions_of
 
