@@ -310,8 +310,9 @@ def knee(
 def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
     """Measure many runs by a YAML file, in a randomised order.
 
-    It names experiments or targets, settings and repeats. Shows the plan and its length, then how far it is. A result is named by its content: what is there is not measured
-    again, so a campaign that was ended, by whatever, goes on by the same command. See runners/docs/campaigns.md.
+    It names experiments or targets, settings and repeats. Shows the plan and its length, then how far it is. A result
+    is named by its content: what is there is not measured again, so a campaign that was ended, by whatever, goes on by
+    the same command. See runners/docs/campaigns.md.
 
     Exit codes: 0 all is measured, or as much as the budget allows; 1 a run failed; 2 wrong usage; 130 interrupted.
     """
@@ -355,7 +356,7 @@ if TYPE_CHECKING:
 
 @command(
     "lab compare before.txt after.txt",
-    "lab compare old.yaml new.yaml --minutes 5",
+    "lab compare a.yaml b.yaml --minutes 5",
     'lab compare target.yaml --baseline main --fail-on "p99>+10%" --fail-on "cpu>+3%"',
     "lab compare --engine lsm --engine rocksdb --workload get",
     "lab compare data/runs/01-20260101T000000Z-quick-0a1b data/runs/01-20260102T000000Z-quick-0a1b",

@@ -117,7 +117,7 @@ def init(output: Path, name: str | None, command: str | None, url: str | None, p
     if as_json:
         print_json({"written": str(output)})
         return
-    if left and not sys.stdin.isatty():
+    if left and not at_terminal():
         started = "its command" if words else "no command, as it runs already"
         echo(f"no terminal to ask at: {output} has {started}, and GETs {url}{path}; give {', '.join(left)} for others")
     echo(f"written: {output}; now: lab load {shlex.quote(str(output))} --size smoke")
@@ -125,9 +125,14 @@ def init(output: Path, name: str | None, command: str | None, url: str | None, p
 
 def _answer(given: str | None, question: str, default: str) -> str:
     """Return what is given for an option, or answered at a terminal, or the default."""
-    if given is not None or not sys.stdin.isatty():
+    if given is not None or not at_terminal():
         return default if given is None else given
     return str(click.prompt(question, default=default))
+
+
+def at_terminal() -> bool:
+    """Return whether there is somebody to ask."""
+    return sys.stdin.isatty()
 
 
 @command("lab schema target", "lab schema campaign > campaign.schema.json")

@@ -124,9 +124,10 @@ def audit(
 ) -> None:
     """Say what is wrong with the outputs of any load generator.
 
-    Finds them in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the files that they write; `--tools` lists
-    them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio, Gatling, ghz, go-wrk, h2load, hey, JMeter,
-    k6, loadtest, Locust, memtier_benchmark, nighthawk, oha, redis-benchmark, rewrk, siege, vegeta, HdrHistogram logs.
+    Finds them in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the
+    files that they write; `--tools` lists them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio,
+    Gatling, ghz, go-wrk, h2load, hey, JMeter, k6, loadtest, Locust, memtier_benchmark, nighthawk, oha, redis-benchmark,
+    rewrk, siege, vegeta, HdrHistogram logs.
 
     \b
     Exit status:
@@ -221,7 +222,8 @@ def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
 def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
     """Write the figures of all runs as one Parquet data set.
 
-    The runs are those below ROOTS, this project's unless given; the data set goes to FOLDER. It is partitioned by experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
+    The runs are those below ROOTS, this project's unless given; the data set goes to FOLDER. It is partitioned by
+    experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
     """
     from runners.readers.history import open_dataset, write_dataset
     from runners.storage.run_folder import REFERENCE, RUNS
@@ -249,7 +251,8 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
 def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
     """List the runs that a policy gives up; with --yes remove them.
 
-    The runs are those below ROOT, this project's unless given. A run is given up if all that is given holds of it. One that is being measured is never.
+    The runs are those below ROOT, this project's unless given. A run is given up if all that is given holds of it. One
+    that is being measured is never.
     """
     from runners.storage.run_folder import RUNS, Policy, finish_removals, given_up, remove_run
 
@@ -278,8 +281,9 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
 def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     """Say where figures changed their level over the runs.
 
-    The runs are those below ROOTS, this project's unless given. Figures are latencies, throughputs, and the shares of frames in profiles; one on one class of machine at a time.
-    Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
+    The runs are those below ROOTS, this project's unless given. Figures are latencies, throughputs, and the shares of
+    frames in profiles; one on one class of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for
+    wrong usage.
     """
     from runners.readers.history import open_history
     from runners.report.sections import trend_lines

@@ -80,7 +80,7 @@ def measure(asked: Asked) -> RunFolder:
         raise Interrupted(lab.folder.path) from interrupt
     finally:
         lab.close()
-    if concluded.conclusion.answers:
+    if asked.plan != LOAD.number:  # of which `ended` says how it went
         print(repr(concluded))
     return lab.folder
 
@@ -288,10 +288,8 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
     refused = [differs for differs in fields if not _is_within(differs.field, despite)]
     if refused:
         cause = "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused)
-        groups = Counter(differs.field.partition(".")[0] for differs in refused)
-        names = (
-            differs.field if groups[group := differs.field.partition(".")[0]] == 1 else group for differs in refused
-        )
+        fields_of = Counter(differs.group for differs in refused)
+        names = (differs.field if fields_of[differs.group] == 1 else differs.group for differs in refused)
         options = " ".join(f"--despite {name}" for name in dict.fromkeys(names))
         raise PlanError("these runs", cause, f"measure them alike, or say {options}")
     return fields

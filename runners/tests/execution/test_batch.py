@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runners import cli, lab
-from runners.errors import PlanError
+from runners.errors import Exit, PlanError
 from runners.execution import batch
 from runners.execution.batch import KERNEL, NotebookError, execute
 from runners.experiments.registry import experiment
@@ -80,7 +80,7 @@ def test_what_can_not_be_run_is_refused_at_once(
     monkeypatch.setattr(sys, "argv", ["lab", "run", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    assert ended.value.code in (cli.EXIT_PROBLEM, cli.EXIT_USAGE) and capsys.readouterr().err.strip()
+    assert ended.value.code == Exit.USAGE and capsys.readouterr().err.strip()
     assert not (tmp_path / "runs").exists()
 
 

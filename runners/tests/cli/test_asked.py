@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from runners.cli import work
+from runners.cli import asked
 from runners.errors import PlanError
 from runners.lab import Lab
 from runners.storage.run_folder import RunFolder, StoreError
@@ -34,7 +34,7 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        work.find_knee(given)
+        asked.knee({"setting": "lsm", **given})
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[s
 )
 def test_a_comparison_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        work.compare_settings(given)
+        asked.comparison(given)
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not a run folder"):
-        work.compare_settings({}, tmp_path)
+        asked.comparison({}, tmp_path)
 
 
 def test_a_run_of_the_other_command_is_named_and_not_its_parameters(tmp_path: Path) -> None:
     knee = RunFolder.create(tmp_path, "knee", "smoke", {"parameters": {"setting": "lsm"}})
     with pytest.raises(PlanError, match="it is a run of knee, not of 09"):
-        work.compare_settings({}, knee.path)
+        asked.comparison({}, knee.path)
