@@ -92,17 +92,18 @@ class Executor:
         """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
         requests, steps, self._warm = self._requests(block), list[Step](), []
         self._spare_s = SPARE_SHARE * block.planned_s
-        try:
-            request = next(requests)
-            while True:
-                measured = list[Step]()
-                if (possible := self._possible(request)) is not None:
-                    measured = self._kept(possible.session) or self._measured(block, possible)
-                steps += measured
-                request = requests.send(measured)
-        except StopIteration:
-            self._retire(block, steps)
-            return steps
+        with self._progress.block(block.planned_s):
+            try:
+                request = next(requests)
+                while True:
+                    measured = list[Step]()
+                    if (possible := self._possible(request)) is not None:
+                        measured = self._kept(possible.session) or self._measured(block, possible)
+                    steps += measured
+                    request = requests.send(measured)
+            except StopIteration:
+                self._retire(block, steps)
+        return steps
 
     def compare_profiles(self) -> None:
         """Write the profiler's own pages of the two profiles that the report compares, each against the other.
