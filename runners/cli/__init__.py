@@ -80,7 +80,10 @@ class _Run(click.Path):
         if isinstance(value, str):
             from runners.storage.run_folder import run_path
 
-            value = str(run_path(value))
+            path = run_path(value)
+            if self.exists and not path.exists():
+                self.fail(f"{value!r}: no path and no run of this name is there; `lab runs` lists the runs", param, ctx)
+            value = str(path)
         return super().convert(value, param, ctx)
 
 
@@ -96,8 +99,10 @@ class _Target(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not (isinstance(value, str) and value.startswith(("http://", "https://"))):
-            if isinstance(value, str) and _ADDRESS.fullmatch(value) and not Path(value).exists():
-                self.fail(f"{value} is no file; of a server that runs already write http://{value}", param, ctx)
+            if isinstance(value, str) and not Path(value).exists():
+                url = f"http://{value}" if _ADDRESS.fullmatch(value) else "http://…"
+                cause = f"{value!r}: the file is not there"
+                self.fail(f"{cause}; `lab init` writes one, or give {url} of a server that runs already", param, ctx)
             return super().convert(value, param, ctx)
         from runners.design.target import of_url
         from runners.storage.run_folder import RUNS

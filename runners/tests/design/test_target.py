@@ -80,9 +80,7 @@ def test_all_that_there_is(tmp_path: Path) -> None:
         ("body_bytes: [100, 1000]", "100,1000", []),
     ],
 )  # fmt: skip
-def test_a_body_is_an_argument_of_the_template(
-    described: str, body: str, headers: list[str], tmp_path: Path
-) -> None:
+def test_a_body_is_an_argument_of_the_template(described: str, body: str, headers: list[str], tmp_path: Path) -> None:
     found = read(tmp_path, LEAST.replace("GET, path: /x", f"PUT, path: /x, {described}"))
     assert found.workload("get").arguments == ("PUT", "/x", "0", body, *headers)
 
