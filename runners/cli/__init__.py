@@ -219,11 +219,13 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(Exit.USAGE)
-    except Interrupted as ended:
-        echo(f"lab: interrupted; what was measured is kept, and resumed by:\n{_resuming(ended.folder)}", err=True)
-        sys.exit(Exit.INTERRUPTED)
-    except (KeyboardInterrupt, click.Abort):
-        echo("lab: interrupted", err=True)
+    except (KeyboardInterrupt, click.Abort) as error:
+        interrupt = error.__cause__ if isinstance(error, click.Abort) else error  # click makes an Abort of either
+        if isinstance(interrupt, Interrupted):
+            kept = f"; what was measured is kept, and resumed by:\n{_resuming(interrupt.folder)}"
+        else:
+            kept = ""
+        echo(f"lab: interrupted{kept}", err=True)
         sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:  # who reads has seen enough; the interpreter would complain when it flushes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
