@@ -257,7 +257,7 @@ class TargetFile:
         return Workload(called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), body, *given))
 
     def _body(self, asked: TargetWorkload) -> str:
-        """Return what the template script is told of a body: a text, a file, or the sizes that are drawn from."""
+        """Return a body as an argument of the template script: a text, a file, or the sizes that are drawn from."""
         if (text := asked.body_text) is not None:
             return f"text {text}"
         if asked.body_file is not None:

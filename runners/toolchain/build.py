@@ -150,8 +150,9 @@ def maven_stage(printed: str) -> str:
     return f"module {place} of {count} ({name}), fetched {fetched} files"
 
 
-def cargo_stage(crates: int, printed: str) -> str:
-    """Return how far cargo is by what it has printed, of at most so many crates."""
+def cargo_stage(lock: Path, printed: str) -> str:
+    """Return how far cargo is by what it has printed, of at most as many crates as its lock file names."""
+    crates = lock.read_text(encoding="utf-8").count("[[package]]") if lock.exists() else 0
     compiled = len(re.findall(r"^ *Compiling ", printed, re.MULTILINE))
     if not compiled:
         return f"fetched {len(re.findall(r'^ *Downloaded ', printed, re.MULTILINE))} of at most {crates} crates"
@@ -278,7 +279,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
             dict(os.environ),
             "read the lines above; Rust 1.88 or newer is needed",
             say,
-            partial(cargo_stage, (tools.LOADGEN_CRATE / "Cargo.lock").read_text(encoding="utf-8").count("[[package]]")),
+            partial(cargo_stage, tools.LOADGEN_CRATE / "Cargo.lock"),
         )
 
     tool = ("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")

@@ -85,7 +85,7 @@ def test_a_body_is_an_argument_of_the_template(described: str, body: str, header
     assert found.workload("get").arguments == ("PUT", "/x", "0", body, *headers)
 
 
-def test_a_body_file_lies_beside_the_description_and_a_content_type_of_ones_own_stays(tmp_path: Path) -> None:
+def test_a_body_file_lies_relative_to_the_description_and_a_content_type_of_ones_own_stays(tmp_path: Path) -> None:
     found = read(tmp_path, LEAST.replace("GET, path: /x", "PUT, path: /x, body_file: order.json"))
     assert found.workload("get").arguments[3] == f"file {tmp_path / 'order.json'}"
     own = LEAST.replace("GET, path: /x", "PUT, path: /x, json: [1]") + "headers: {content-type: text/x}\n"
