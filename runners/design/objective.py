@@ -39,7 +39,9 @@ class Objective:
         achieved, errors = cls.achieved_default(), 0.0
         for part in (part.strip().lower().replace(" ", "") for part in text.split(",")):
             if found := _LATENCY.fullmatch(part):
-                latencies.append((float(found["level"]) / 100, float(found["value"]) * _UNITS_US[found["unit"]]))
+                latencies.append(
+                    (round(float(found["level"]) / 100, 6), float(found["value"]) * _UNITS_US[found["unit"]])
+                )
             elif (found := _ACHIEVED.fullmatch(part)) and float(found["percent"]) <= 100:
                 achieved = float(found["percent"]) / 100
             elif (found := _ERRORS.fullmatch(part)) and (found["unit"] or float(found["percent"]) == 0):
@@ -106,7 +108,7 @@ class LoadLimit:
         """Read one limit as `lab load --fail-on` has it. Raises PlanError."""
         part, thing = text.strip().lower().replace(" ", ""), f"--fail-on {text!r}"
         if match := _LATENCY.fullmatch(part):
-            level = float(match["level"]) / 100
+            level = round(float(match["level"]) / 100, 6)
             if level not in LOAD_LEVELS:
                 known = ", ".join(f"p{100 * level:.6g}" for level in LOAD_LEVELS)
                 raise PlanError(thing, f"no p{match['level']} is kept of a load", f"one of {known}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from runners.cli import asked
-from runners.errors import PlanError
+from runners.errors import Exit, PlanError
 from runners.lab import Lab
 from runners.storage.run_folder import RunFolder, StoreError
 
@@ -61,3 +62,14 @@ def test_a_run_of_the_other_command_is_named_and_not_its_parameters(tmp_path: Pa
     knee = RunFolder.create(tmp_path, "knee", "smoke", {"parameters": {"setting": "lsm"}})
     with pytest.raises(PlanError, match="it is a run of knee, not of 09"):
         asked.comparison({}, knee.path)
+
+
+def test_a_knee_may_keep_p99_9() -> None:
+    assert asked.knee({"setting": "lsm", "objective": "p99.9<=20ms"}).block == "knee"
+
+
+@pytest.mark.parametrize("command", [asked.load, asked.knee])
+def test_without_a_server_nothing_is_measured(command: Callable[[dict[str, object]], object]) -> None:
+    with pytest.raises(PlanError, match="no server was given") as refused:
+        command({})
+    assert refused.value.exit_code == Exit.USAGE

@@ -156,7 +156,9 @@ def test_a_build_says_how_far_it_is_and_when_it_fails_what_is_no_progress(
     command = ["bash", "-c", f"echo 'error: it is wrong'; {GOES_ON}", str(done), str(code)]
     if code:
         with pytest.raises(ToolError, match=r"\(exit 1\):\nerror: it is wrong;"):
-            build._run("thing", command, tmp_path, dict(os.environ), "correct it", say, partial(build.cargo_stage, done))
+            build._run(
+                "thing", command, tmp_path, dict(os.environ), "correct it", say, partial(build.cargo_stage, done)
+            )
     else:
         build._run("thing", command, tmp_path, dict(os.environ), "correct it", say, partial(build.cargo_stage, done))
     assert said and all("thing: " in line and "crate 1 of" in line for line in said)
