@@ -22,6 +22,7 @@ from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.targets.external import build, launch
 from runners.tests.e2e.conftest import lab
+from runners.tests.fixtures.servers import idle
 from runners.tests.waiting import gone
 from runners.toolchain.build import build_truepace, truepace_tool
 from runners.toolchain.tools import ROOT, Tool
@@ -159,7 +160,7 @@ Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 def test_every_kind_of_body_is_sent_as_it_is_described(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(NOTING, encoding="utf-8")
     (tmp_path / "picture").write_bytes(bytes(range(256)))
-    posts = {
+    posts: dict[str, dict[str, object]] = {
         "json": {"path": "/json/{key}", "keys": 9, "json": {"id": "{key}", "tags": [1, "é", {"n": None}]}},
         "text": {"path": "/text/{counter}", "body": "100 % of {counter}\n{other}"},
         "fixed": {"path": "/fixed", "body": '{"a": 1}'},
@@ -235,6 +236,20 @@ def test_a_load_finds_the_keys_that_its_target_was_filled_with(keys: int, tmp_pa
     measured = next(step for step in run.steps if step.kind == "load")
     absent = measured.frames["summary"]["non_2xx"].iloc[0]
     assert (absent > 0) == (keys < 1000), "a tenth of the keys was not filled"
+
+
+def test_a_url_is_loaded_and_its_limits_decide_the_exit_code(tmp_path: Path) -> None:
+    limits = ("--fail-on", "p50<=1us", "--fail-on", "errors<=1%")
+    with idle() as url:
+        done = lab("load", url, "--size", "smoke", "--rate", "200", *limits, "--json", runs=tmp_path / "runs")
+    result = json.loads(done.stdout)
+    slow, failing = (limit["outcome"] for limit in result["limits"])
+    # a machine that is busy leaves a percentile open, and never lets a limit pass that no server keeps
+    assert done.returncode == {"failed": 3, "inconclusive": 4}[slow] and failing == "passed", done.stderr
+    (load,) = [load for load in result["loads"] if load["role"] == "load"]
+    assert load["failures"] == [] and load["reconnects"] == 0 and load["requests"]["failed"] == 0
+    run = RunFolder.open(Path(result["run"]))
+    assert lab("report", run.path.name, "--json", runs=tmp_path / "runs").returncode == 0, "a run by its id"
 
 
 def test_a_fill_that_is_refused_ends_the_run(tmp_path: Path) -> None:
