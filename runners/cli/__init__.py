@@ -122,8 +122,12 @@ JSON = click.option("--json", "as_json", is_flag=True, help="The result as JSON;
 PARAMETERS = click.option(
     "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again."
 )
-RESUME = click.option("--resume", type=FOLDER, help="Resume this run.")
+RESUME = click.option("--resume", metavar="RUN", type=FOLDER, help="Resume this run, by its folder or id.")
 SIZE = click.option("--size", help="smoke | quick | full")
+INCONCLUSIVE = click.option(
+    "--inconclusive", type=click.Choice(("fail", "pass")), default="fail", show_default=True,
+    help="Whether a limit that can't be decided exits with 4, or with 0.",
+)  # fmt: skip
 
 
 def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:
@@ -238,4 +242,4 @@ def main() -> None:
         _fail(f"a fault of the lab: {error!r}", error, Exit.FAULT)
 
 
-from runners.cli import measure, prepare, results  # noqa: E402, F401 - each declares its commands
+from runners.cli import compare, measure, prepare, results  # noqa: E402, F401 - each declares its commands

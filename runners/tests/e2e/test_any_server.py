@@ -238,6 +238,7 @@ def test_a_load_finds_the_keys_that_its_target_was_filled_with(keys: int, tmp_pa
     assert (absent > 0) == (keys < 1000), "a tenth of the keys was not filled"
 
 
+@pytest.mark.long
 def test_a_url_is_loaded_and_its_limits_decide_the_exit_code(tmp_path: Path) -> None:
     limits = ("--fail-on", "p50<=1us", "--fail-on", "errors<=1%")
     with idle() as url:
