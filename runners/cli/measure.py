@@ -285,7 +285,9 @@ def knee(
 
     folder = measured(lambda: work.measure(search), as_json)
     if as_json:
-        print_report(folder, as_json)
+        print_json(work.as_json(folder))
+    else:
+        echo("\n".join([*work.knee_lines(folder), f"report: {folder.report_html}"]))
 
 
 @command(

@@ -16,6 +16,7 @@ from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
 from runners.analysis.counts import by_status, failures, number
 from runners.analysis.interleaved import comparisons
+from runners.analysis.knee import Answer
 from runners.analysis.outputs import as_record, compare_outputs
 from runners.analysis.runs import compare_runs, differing
 from runners.analysis.validity import (
@@ -33,6 +34,7 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
+from runners.claims.climbing import Ladder
 from runners.cli.asked import Asked, comparison, load
 from runners.design.experiment import SHARES
 from runners.design.objective import ChangeLimit, LoadLimit
@@ -41,6 +43,7 @@ from runners.errors import Interrupted, MeasureError, PlanError
 from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
 from runners.experiments.campaign import read_campaign
 from runners.experiments.commands import LOAD
+from runners.experiments.e09_compare import COMPARE_BLOCK
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.jobs import Appraisal, LocalRunner
 from runners.lab import Lab
@@ -51,10 +54,12 @@ from runners.readers.run import Run, Step
 from runners.report.comparison import heading, lines
 from runners.report.cpu_time import cpu_us
 from runners.report.exports import comparison_page
+from runners.report.ladder import title
 from runners.report.load_summary import load_lines
 from runners.report.report import replace_file
 from runners.results.checks import Check, of_comparison
 from runners.results.limits import Judgement, LoadJudgement, judge, judge_load
+from runners.results.results import Results as RunResults
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
 from runners.targets.external import at_revision
@@ -80,7 +85,7 @@ def measure(asked: Asked) -> RunFolder:
         raise Interrupted(lab.folder.path) from interrupt
     finally:
         lab.close()
-    if asked.plan != LOAD.number:  # of which `ended` says how it went
+    if asked.block == COMPARE_BLOCK:  # how a load and a search went is said by `ended` and `knee_lines`
         print(repr(concluded))
     return lab.folder
 
@@ -200,9 +205,27 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
         "run": str(folder.path),
         "status": folder.manifest()["status"],
         "loads": [_load_json(step) for step in run.steps],
+        "knees": [_knee_json(ladder.name, ladder.answer) for ladder in searches(run) if ladder.answer is not None],
         "comparisons": [each.as_json() for each in comparisons(run)],
         "conclusions": json.loads(folder.conclusions.read_text(encoding="utf-8")),
     }
+
+
+def searches(run: Run) -> list[Ladder]:
+    """Return the searches for a knee of a run."""
+    return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
+
+
+def knee_lines(folder: RunFolder) -> list[str]:
+    """Return what each search of a run has found, a line each."""
+    return [title(ladder) for ladder in searches(read_run(folder))]
+
+
+def _knee_json(name: str, answer: Answer) -> dict[str, Any]:
+    """Return a knee and its 95 % interval; an end that is not known is null."""
+    ends = {"rps": answer.rps, "low_rps": answer.low_rps, "high_rps": answer.high_rps}
+    finite = {end: write.finite(value) for end, value in ends.items()}
+    return {"name": name, "kind": answer.kind.value, **finite, "precise": answer.precise}
 
 
 def _load_json(step: Step) -> dict[str, Any]:
