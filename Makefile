@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+SAY := $(PYTHON) runners/scripts/with_progress.py
 # Compiled modules are kept: without them every process would compile its packages again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -29,9 +30,10 @@ $(READY): requirements.txt pyproject.toml
 	@echo "setting up $(VENV) (Python packages as pinned in requirements.txt)"
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.txt)"
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.txt
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(SAY) "fetching uv" $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.txt)"
+	@$(SAY) --growing "$$($(BIN)/uv cache dir)/archive-v0" --of "$$(grep -c == requirements.txt)" "fetching packages" \
+		$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.txt
+	@$(SAY) "installing the lab" $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
 # The documentation as a site that needs no network, in site/html; a broken link is an error.

@@ -25,7 +25,7 @@ import yaml
 from runners import __version__
 from runners.audit.audit import RULES
 from runners.cli import lab
-from runners.design import target as targets
+from runners.design import description
 from runners.design.experiment import Parameter
 from runners.experiments import campaign
 from runners.experiments.registry import EXPERIMENTS
@@ -106,7 +106,7 @@ def pages() -> Iterator[Page]:
         yield Page(section, place, relinked((ROOT / file).read_text(encoding="utf-8"), file, known))
     yield Page("Reference", "reference/commands.md", "\n".join(commands()))
     yield Page("Reference", "reference/experiments.md", "\n".join(experiments()))
-    for name, form in (("target", targets.FORM), ("campaign", campaign.FORM)):
+    for name, form in (("target", description.FORM), ("campaign", campaign.FORM)):
         yield Page("Reference", f"reference/{name}.md", "\n".join(keys(name, form.schema(f"{name}.yaml"))))
     yield Page("Reference", "reference/files.md", "\n".join(files()))
     yield Page("Audit rules", RULE_INDEX, "\n".join(rules()))
@@ -174,8 +174,7 @@ def commands() -> Iterator[str]:
                 rows.append([code(record[0]), record[1]])
         yield from table(["option", "meaning"], rows)
         yield ""
-        for line in (command.epilog or "").splitlines()[2:]:
-            yield f"    {line.strip()}"
+        yield from (f"    {line}" for line in getattr(command, "examples", ()))
         yield ""
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from pathlib import Path
+from typing import ClassVar
 
 #: What a terminal or a page would act on in place of showing it: control characters, and those that turn text around.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -14,8 +16,30 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+class Exit(IntEnum):
+    """The exit codes of every command; runners/docs/exit-codes.md says what each means."""
+
+    DONE = 0
+    PROBLEM = 1
+    USAGE = 2
+    LIMIT = 3
+    UNDECIDED = 4
+    FAULT = 70
+    INTERRUPTED = 130
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupted run that can be resumed from its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder))
+        self.folder = folder
+
+
 class LabError(Exception):
     """Something that the user can act on. `thing: cause; remedy` is its text."""
+
+    exit_code: ClassVar[Exit] = Exit.PROBLEM
 
     def __init__(self, thing: str, cause: str, remedy: str) -> None:
         thing, cause, remedy = map(printable, (thing, cause, remedy))
@@ -31,6 +55,8 @@ class LabError(Exception):
 
 class PlanError(LabError):
     """A parameter or an experiment that can't be."""
+
+    exit_code = Exit.USAGE
 
 
 class ToolError(LabError):

@@ -117,6 +117,11 @@ class Differs:
     def text(self) -> str:
         return f"{self.field}: {self.a!s} against {self.b!s}"
 
+    @property
+    def group(self) -> str:
+        """The first part of the field: machine of machine.kernel."""
+        return self.field.partition(".")[0]
+
 
 def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
     """Fields of two manifests that differ."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runners.audit.rule import Group, Remark, Rule, Severity
 from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
-from runners.errors import LabError
+from runners.errors import Exit, LabError
 from runners.readers import write
 from runners.readers.documents import Problem
 from runners.readers.output import FileOutputs, Output
@@ -24,6 +24,8 @@ RULES: dict[str, Rule] = {
 
 class UnknownRuleError(LabError):
     """A code that no rule has."""
+
+    exit_code = Exit.USAGE
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:

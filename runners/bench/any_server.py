@@ -14,6 +14,7 @@ import shutil
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -21,9 +22,8 @@ from typing import Any
 
 from runners.bench.fixture import Fixture, Goal, NoFigure, Row, fixture
 from runners.design.session import in_random_order
-from runners.errors import MeasureError
+from runners.errors import Exit, MeasureError
 from runners.process.supervisor import finished
-from runners.results.limits import EXIT_FAILED
 from runners.toolchain.tools import ROOT
 
 EXAMPLES = ROOT / "runners" / "docs" / "examples"
@@ -124,7 +124,7 @@ def _counted(name: str, by_language: dict[str, list[Compared]], goal: Goal) -> R
     every = [*chain.from_iterable(by_language.values())]
     if not every:
         return NoFigure(name, *goal, "no time was left for it: give more --minutes")
-    found = sum(code == EXIT_FAILED for code, _, _ in every)
+    found = sum(code == Exit.LIMIT for code, _, _ in every)
     note = "; ".join(f"{language} {_note(each)}" for language, each in by_language.items() if each)
     return Row(name, "", (float(found),), (float(len(every)),), *goal, note)
 
@@ -138,7 +138,8 @@ def _repeat(on: Fixture, name: str, pair: Sequence[Path]) -> Compared:
 
 def _note(found: Sequence[Compared]) -> str:
     changes = [row["ratio"] - 1 for _, row, _ in found if row]
-    codes = ", ".join(f"{sum(code == each for code, _, _ in found)} with {each}" for each in (0, EXIT_FAILED, 4))
+    counts = Counter(code for code, _, _ in found)
+    codes = ", ".join(f"{counts[code]} with {code:d}" for code in (Exit.DONE, Exit.LIMIT, Exit.UNDECIDED))
     if not changes:
         return f"of {len(found)}: {codes}"
     spread = f"CPU {statistics.median(changes):+.1%} ({min(changes):+.1%} to {max(changes):+.1%})"

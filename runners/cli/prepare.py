@@ -11,14 +11,17 @@ from pathlib import Path
 
 import click
 
-from runners.cli import EXIT_PROBLEM, FILE, JSON, command, echo, lab, print_json, write_file
-from runners.errors import LabError
+from runners.cli import FILE, JSON, command, echo, lab, print_json, write_file
+from runners.errors import Exit, LabError
 
 
 @command("lab doctor", "lab doctor --json")
 @JSON
 def doctor(as_json: bool) -> None:
-    """Show what was found on this machine and what is missing; exit 1 only if the main job can't run."""
+    """Show which tools are here, and which are missing.
+
+    Exit codes: 0 the main job can run; 1 it can't.
+    """
     from runners.trial.machine import examine
 
     findings = examine()
@@ -28,7 +31,7 @@ def doctor(as_json: bool) -> None:
         for finding in findings:
             echo(finding.line())
     if any(finding.fatal for finding in findings):
-        sys.exit(EXIT_PROBLEM)
+        sys.exit(Exit.PROBLEM)
 
 
 @command("lab build", "lab build --force", "lab build wrk2", "lab build wrk2 --source wrk2.tar.gz")
@@ -76,7 +79,7 @@ def experiments(titles: bool, as_json: bool) -> None:
 @command("lab questions", "lab questions --json")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with quantity, margin, width and design.")
 def questions(as_json: bool) -> None:
-    """List the reports' questions, what decides each, and the reference runs' answers."""
+    """List the reports' questions, each with its answer."""
     import msgspec
 
     from runners.experiments.question_table import answered_share, table
@@ -95,16 +98,23 @@ def questions(as_json: bool) -> None:
 @command("lab init", 'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x')
 @click.option("--output", type=FILE, default=Path("target.yaml"), show_default=True)
 @click.option("--name", help="What reports call the server; the folder's name unless given.")
-@click.option("--command", prompt="Command that starts your server (empty: it runs already)", default="")
-@click.option("--url", prompt="Where it responds", default="http://127.0.0.1:8080")
-@click.option("--path", prompt="Path to request", default="/")
+@click.option("--command", help="Command that starts your server; empty: it runs already.")
+@click.option("--url", help="Where it responds; http://127.0.0.1:8080 unless given.")
+@click.option("--path", help="Path to request; / unless given.")
 @JSON
-def init(output: Path, name: str | None, command: str, url: str, path: str, as_json: bool) -> None:
-    """Write a commented target.yaml for your server; asks three questions, or takes them as options."""
+def init(output: Path, name: str | None, command: str | None, url: str | None, path: str | None, as_json: bool) -> None:
+    """Write a commented target.yaml for your server.
+
+    Asks for command, url and path where there is a terminal and they are not given.
+    """
     from runners.design.target import commented, read_target
 
     if output.exists():
         raise click.UsageError(f"{output} is there already: name another with --output, or remove it")
+    left = [option for option, value in (("--command", command), ("--url", url), ("--path", path)) if value is None]
+    command = _answer(command, "Command that starts your server (empty: it runs already)", "")
+    url = _answer(url, "Where it responds", "http://127.0.0.1:8080")
+    path = _answer(path, "Path to request", "/")
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -119,18 +129,33 @@ def init(output: Path, name: str | None, command: str, url: str, path: str, as_j
     if as_json:
         print_json({"written": str(output)})
         return
-    echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
+    if left and not at_terminal():
+        started = "its command" if words else "no command, as it runs already"
+        echo(f"no terminal to ask at: {output} has {started}, and GETs {url}{path}; give {', '.join(left)} for others")
+    echo(f"written: {output}; now: lab load {shlex.quote(str(output))} --size smoke")
+
+
+def _answer(given: str | None, question: str, default: str) -> str:
+    """Return what is given for an option, or answered at a terminal, or the default."""
+    if given is not None or not at_terminal():
+        return default if given is None else given
+    return str(click.prompt(question, default=default))
+
+
+def at_terminal() -> bool:
+    """Return whether there is somebody to ask."""
+    return sys.stdin.isatty()
 
 
 @command("lab schema target", "lab schema campaign > campaign.schema.json")
 @click.argument("what", type=click.Choice(["target", "campaign"]))
 @click.option("--json", is_flag=True, expose_value=False, help="As always: a schema is JSON.")
 def schema(what: str) -> None:
-    """Print the JSON schema of a file, for an editor: `lab schema target > target.schema.json`."""
-    from runners.design import target
+    """Print the JSON schema of a target.yaml or campaign.yaml."""
+    from runners.design import description
     from runners.experiments import campaign
 
-    schema_of = campaign.FORM.schema if what == "campaign" else target.FORM.schema
+    schema_of = campaign.FORM.schema if what == "campaign" else description.FORM.schema
     echo(json.dumps(schema_of(f"{what}.yaml"), indent=1))
 
 
@@ -142,7 +167,7 @@ def schema(what: str) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @JSON
 def completion(shell: str, as_json: bool) -> None:
-    """Print the script that completes `lab` in a shell: commands, options and their values."""
+    """Print the script that completes `lab` in a shell."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

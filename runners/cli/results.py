@@ -9,22 +9,35 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runners.cli import EXIT_PROBLEM, FILE, FOLDER, JSON, command, echo, print_json, print_report, write_file
+from runners.cli import (
+    FILE,
+    FILE_OR_RUN,
+    FOLDER,
+    JSON,
+    command,
+    echo,
+    print_json,
+    print_report,
+    write_file,
+)
+from runners.errors import Exit
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-EXIT_NOTHING_READ = 4  # of `lab audit`
-_RUN = click.argument("run_folder", type=FOLDER)
+_RUN = click.argument("run_folder", metavar="RUN", type=FOLDER)
 _AS_FORMAT = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 
 
-@command("lab report data/runs/01-20260101T000000Z-smoke-0a1b")
+@command("lab report 01-20260101T000000Z-smoke-0a1b")
 @_RUN
 @JSON
 def report(run_folder: Path, as_json: bool) -> None:
-    """Write a run's report again from its folder: no server, no load."""
+    """Write a run's report again: no server, no load.
+
+    RUN is a run folder, or the id of a run as `lab runs` lists it.
+    """
     from runners.storage.run_folder import RunFolder
 
     folder = RunFolder.open(run_folder)  # what is no run folder is refused before what takes seconds to import
@@ -35,11 +48,14 @@ def report(run_folder: Path, as_json: bool) -> None:
     print_report(folder, as_json)
 
 
-@command("lab keep data/runs/01-20260101T000000Z-quick-0a1b")
+@command("lab keep 01-20260101T000000Z-quick-0a1b")
 @_RUN
 @JSON
 def keep(run_folder: Path, as_json: bool) -> None:
-    """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
+    """Keep a complete run as the experiment's reference result.
+
+    It goes to data/reference, and its findings into the README.
+    """
     from runners.experiments.references import keep_reference, readme_findings, with_part
     from runners.experiments.registry import questions_of_run
     from runners.storage.run_folder import RunFolder
@@ -58,8 +74,8 @@ def keep(run_folder: Path, as_json: bool) -> None:
 
 
 @command(
-    "lab export data/runs/01-20260101T000000Z-quick-0a1b --format speedscope --output profile.speedscope.json",
-    "lab export data/runs/01-20260101T000000Z-quick-0a1b --format pprof --event alloc --output profile.pb.gz",
+    "lab export 01-20260101T000000Z-quick-0a1b --format speedscope --output profile.speedscope.json",
+    "lab export 01-20260101T000000Z-quick-0a1b --format pprof --event alloc --output profile.pb.gz",
 )
 @_RUN
 @click.option("--format", "form", type=click.Choice(("speedscope", "pprof")), required=True)
@@ -85,7 +101,7 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
     "lab audit --tools",
     "lab audit --explain TIM001",
 )
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.argument("paths", nargs=-1, type=FILE_OR_RUN)
 @click.option(
     "--format", "form", type=click.Choice(("text", "json", "html", "sarif", "github")), default="text",
     show_default=True,
@@ -106,11 +122,12 @@ def audit(
     explain: str | None,
     tools: bool,
 ) -> None:
-    """Find every load generator's output in files, folders or run folders, and say what is wrong with it.
+    """Say what is wrong with the outputs of any load generator.
 
-    Reads what the tools print, in Markdown, text, HTML and notebooks, and the files that they write; `--tools` lists
-    them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio, Gatling, ghz, go-wrk, h2load, hey, JMeter,
-    k6, loadtest, Locust, memtier_benchmark, nighthawk, oha, redis-benchmark, rewrk, siege, vegeta, HdrHistogram logs.
+    Finds them in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the
+    files that they write; `--tools` lists them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio,
+    Gatling, ghz, go-wrk, h2load, hey, JMeter, k6, loadtest, Locust, memtier_benchmark, nighthawk, oha, redis-benchmark,
+    rewrk, siege, vegeta, HdrHistogram logs.
 
     \b
     Exit status:
@@ -153,10 +170,10 @@ def audit(
         write_file("--output", output, text)
         echo(f"{found.summary} Written to {output}.")
     if found.failed:
-        sys.exit(EXIT_PROBLEM)
+        sys.exit(Exit.PROBLEM)
     if not found.outputs:
         echo("nothing was read: `lab audit --tools` lists the outputs that are", err=True)
-        sys.exit(EXIT_NOTHING_READ)
+        sys.exit(Exit.UNDECIDED)
 
 
 @command("lab runs", "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv")
@@ -165,7 +182,10 @@ def audit(
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
 @_AS_FORMAT
 def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
-    """List the runs below ROOTS (this project's, unless given), or ask them anything in SQL."""
+    """List the runs, or ask them anything in SQL.
+
+    They are those below ROOTS, this project's unless given.
+    """
     from runners.readers.history import RUN_LIST, open_history
     from runners.storage.run_folder import REFERENCE, RUNS
 
@@ -200,9 +220,10 @@ def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
 @JSON
 def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
-    """Write the figures of all runs below ROOTS (this project's, unless given) to FOLDER as one Parquet data set.
+    """Write the figures of all runs as one Parquet data set.
 
-    It is partitioned by experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
+    The runs are those below ROOTS, this project's unless given; the data set goes to FOLDER. It is partitioned by
+    experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
     """
     from runners.readers.history import open_dataset, write_dataset
     from runners.storage.run_folder import REFERENCE, RUNS
@@ -228,9 +249,10 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
 @click.option("--yes", is_flag=True, help="Remove them; without it they are listed.")
 @JSON
 def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
-    """List the runs below ROOT (this project's, unless given) that a policy gives up; with --yes remove them.
+    """List the runs that a policy gives up; with --yes remove them.
 
-    A run is given up if all that is given holds of it. One that is being measured is never.
+    The runs are those below ROOT, this project's unless given. A run is given up if all that is given holds of it. One
+    that is being measured is never.
     """
     from runners.storage.run_folder import RUNS, Policy, finish_removals, given_up, remove_run
 
@@ -257,10 +279,11 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
 )  # fmt: skip
 @JSON
 def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
-    """Say where figures changed their level over the runs below ROOTS (this project's, unless given).
+    """Say where figures changed their level over the runs.
 
-    Figures are latencies, throughputs, and the shares of frames in profiles; one on one class of machine at a time.
-    Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
+    The runs are those below ROOTS, this project's unless given. Figures are latencies, throughputs, and the shares of
+    frames in profiles; one on one class of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for
+    wrong usage.
     """
     from runners.readers.history import open_history
     from runners.report.sections import trend_lines
@@ -284,4 +307,4 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     else:
         echo("\n".join([*trend_lines(found), summary]))
     if alerts:
-        sys.exit(EXIT_PROBLEM)
+        sys.exit(Exit.PROBLEM)

@@ -1,4 +1,4 @@
-"""`lab load`, `lab knee`, `lab compare`: a run from a command's parameters to its report, by the notebooks' words."""
+"""Runs of `lab load`, `lab knee` and `lab compare`, from what was asked for to the report, and what is read of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
-from runners.analysis.counts import by_status, failures
+from runners.analysis.counts import by_status, failures, number
 from runners.analysis.interleaved import comparisons
+from runners.analysis.knee import Answer
 from runners.analysis.outputs import as_record, compare_outputs
 from runners.analysis.runs import compare_runs, differing
 from runners.analysis.validity import (
@@ -33,14 +34,15 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
+from runners.claims.climbing import Ladder
+from runners.cli.asked import Asked, comparison, load
 from runners.design.experiment import SHARES
-from runners.design.objective import ChangeLimit
+from runners.design.objective import ChangeLimit, LoadLimit
 from runners.design.target import AS_TARGET, read_target
-from runners.errors import MeasureError, PlanError
-from runners.execution.batch import of_plan
+from runners.errors import Interrupted, MeasureError, PlanError
 from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
 from runners.experiments.campaign import read_campaign
-from runners.experiments.commands import COMMANDS, KNEE, LOAD, TARGET_COMPARE
+from runners.experiments.commands import LOAD
 from runners.experiments.e09_compare import COMPARE_BLOCK
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.jobs import Appraisal, LocalRunner
@@ -52,9 +54,12 @@ from runners.readers.run import Run, Step
 from runners.report.comparison import heading, lines
 from runners.report.cpu_time import cpu_us
 from runners.report.exports import comparison_page
+from runners.report.ladder import title
+from runners.report.load_summary import load_lines
 from runners.report.report import replace_file
 from runners.results.checks import Check, of_comparison
-from runners.results.limits import Judgement, judge
+from runners.results.limits import Judgement, LoadJudgement, judge, judge_load
+from runners.results.results import Results as RunResults
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
 from runners.targets.external import at_revision
@@ -65,36 +70,24 @@ if TYPE_CHECKING:
 JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
 FEWEST_RUNS, MOST_RUNS = 3, 10  # of a target that is compared with kept runs
 COMPARED_SEE = 0.02
-COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
 
 
-def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
-    """Return the parameters of the run that is resumed, unless they are given anew."""
-    earlier = of_plan(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
-    return {**earlier, **given}
+def measure(asked: Asked) -> RunFolder:
+    """Measure what was asked for and write the report; gives the run's folder.
 
-
-def _run(plan: str, block: str, parameters: Mapping[str, Any], resume: Path | None) -> RunFolder:
-    lab = Lab.begin(plan, resume=resume, **parameters)
+    Raises LabError, and Interrupted with the folder from which it can be resumed.
+    """
+    lab = Lab.begin(asked.plan, resume=asked.resume, **asked.parameters)
     try:
-        lab.run(block)
-        print(repr(lab.conclude()))
+        lab.run(asked.block)
+        concluded = lab.conclude()
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(lab.folder.path) from interrupt
     finally:
         lab.close()
+    if asked.block == COMPARE_BLOCK:  # how a load and a search went is said by `ended` and `knee_lines`
+        print(repr(concluded))
     return lab.folder
-
-
-def _is_target(text: object) -> bool:
-    return str(text).startswith(AS_TARGET)
-
-
-def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Load a target at one rate and write the report; gives the run's folder. Raises LabError."""
-    parameters = _resumed(LOAD.number, given, resume)
-    asked = LOAD.checked(parameters)  # all of it is checked before anything is built or opened
-    if not _is_target(asked["setting"]):
-        raise PlanError("lab load", "no target was given", "give --target target.yaml; `lab init` writes one")
-    return _run(LOAD.number, "load", parameters, resume)
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
@@ -118,26 +111,17 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
     return RunFolder.open(folder)
 
 
-def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Search a knee and write its report; gives the run's folder. Raises LabError."""
-    parameters = _resumed(KNEE.number, given, resume)
-    plan = "target-knee" if _is_target(parameters.get("setting")) else KNEE.number
-    asked = COMMANDS[plan].checked(parameters)  # all of it is checked before anything is built or opened
-    KNEE.blocks_of(asked)
-    return _run(plan, "knee", parameters, resume)
-
-
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Compare a target with itself at an earlier revision of its repository; as `compare_settings` otherwise."""
+    """Compare a target with itself at an earlier revision of its repository; as `measure` otherwise."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"
         raise PlanError(str(target), cause, "write {port} for the port, and {data} in place of a `data` folder")
     with at_revision(file, revision, RUNS.with_name("revisions")) as earlier:
         pair = {"a": f"{AS_TARGET}{earlier.path}", "b": f"{AS_TARGET}{file.path}"}
-        return compare_settings({**given, **pair}, resume)
+        return measure(comparison({**given, **pair}, resume))
 
 
 def compare_with_runs(
@@ -162,25 +146,14 @@ def compare_with_runs(
     parameters = {**kept[-1].manifest()["parameters"], **given, "setting": f"{AS_TARGET}{target.resolve()}"}
     if not parameters.get("rate_rps"):  # the rate that they chose, not one of its own
         parameters["rate_rps"] = round(next((facts.offered_rps(step) for run in left for step in run.find()), 0))
-    own = [load_target(parameters) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
+    asked = load(parameters)
+    try:
+        own = [measure(asked) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
+    except Interrupted as interrupt:  # one of several runs: to resume it alone would compare nothing
+        raise KeyboardInterrupt from interrupt
     right = [read_run(run) for run in own]
     _refuse_other_conditions(left, right, despite)
     return judge(compare_runs(left, right, COMPARED_SEE), limits)
-
-
-def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Measure two settings, or targets, by one schedule and write the report, as notebook 09; gives the run's folder.
-
-    Raises LabError.
-    """
-    earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
-    targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
-    plan = "target-compare" if targets else COMPARE.number
-    command = COMMANDS.get(plan, COMPARE)
-    parameters = {"minutes": COMPARED_MINUTES, **_resumed(command.number, given, resume)}
-    asked = command.checked(parameters)  # all of it, before anything is built or opened
-    COMPARE.blocks_of(asked)
-    return _run(plan, COMPARE_BLOCK, parameters, resume)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +205,27 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
         "run": str(folder.path),
         "status": folder.manifest()["status"],
         "loads": [_load_json(step) for step in run.steps],
+        "knees": [_knee_json(ladder.name, ladder.answer) for ladder in searches(run) if ladder.answer is not None],
         "comparisons": [each.as_json() for each in comparisons(run)],
         "conclusions": json.loads(folder.conclusions.read_text(encoding="utf-8")),
     }
+
+
+def searches(run: Run) -> list[Ladder]:
+    """Return the searches for a knee of a run."""
+    return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
+
+
+def knee_lines(folder: RunFolder) -> list[str]:
+    """Return what each search of a run has found, a line each."""
+    return [title(ladder) for ladder in searches(read_run(folder))]
+
+
+def _knee_json(name: str, answer: Answer) -> dict[str, Any]:
+    """Return a knee and its 95 % interval; an end that is not known is null."""
+    ends = {"rps": answer.rps, "low_rps": answer.low_rps, "high_rps": answer.high_rps}
+    finite = {end: write.finite(value) for end, value in ends.items()}
+    return {"name": name, "kind": answer.kind.value, **finite, "precise": answer.precise}
 
 
 def _load_json(step: Step) -> dict[str, Any]:
@@ -255,6 +246,9 @@ def _load_json(step: Step) -> dict[str, Any]:
             Cause.PROTOCOL.value: round(failed.protocol), Cause.CONNECTION.value: round(failed.connection),
             Cause.TIME_OUT.value: round(failed.timed_out), Cause.REFUSED.value: round(failed.refused),
         }},
+        "failures": json.loads(step.frames["failures"].to_json(orient="records")),
+        "reconnects": write.finite(number(step, "reconnects")),
+        "closed_idle": write.finite(number(step, "closed_idle")),
         "status": by_status(step),
         "response_us": {
             write.level(level): {name: write.finite(getattr(each, name)) for name in ("value", "low", "high")}
@@ -266,10 +260,23 @@ def _load_json(step: Step) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def shortfalls(folder: RunFolder) -> list[str]:
-    """Return in words which loads of a run failed, or were not achieved for another cause than the machine."""
+@dataclass(frozen=True, slots=True)
+class LoadEnd:
+    """How the loads of a run ended: in lines, by limits, and which were not as asked for, in words."""
+
+    lines: tuple[str, ...]
+    judgements: tuple[LoadJudgement, ...]
+    shortfalls: tuple[str, ...]
+
+
+def ended(folder: RunFolder, limits: Sequence[LoadLimit]) -> LoadEnd:
+    """Sum up the loads of a run of `lab load` or `lab profile`; the one without a profiler is judged."""
     loads = read_run(folder).find()
-    return [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
+    short = [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
+    clean = next((step for step in loads if not step.profiled), None)
+    if clean is None:
+        return LoadEnd((), (), tuple(short))
+    return LoadEnd(tuple(load_lines(clean)), tuple(judge_load(clean, limit) for limit in limits), tuple(short))
 
 
 def compare_folders(
@@ -301,12 +308,19 @@ def compare_folders(
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
     """Return the fields in which runs differ besides the setting. Raises PlanError for one that was not said to."""
     fields = differing(left, right)
-    refused = [differs for differs in fields if differs.field not in despite]
+    refused = [differs for differs in fields if not _is_within(differs.field, despite)]
     if refused:
         cause = "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused)
-        despite = [f"--despite {differs.field}" for differs in refused]
-        raise PlanError("these runs", cause, f"measure them alike, or say {' '.join(despite)}")
+        fields_of = Counter(differs.group for differs in refused)
+        names = (differs.field if fields_of[differs.group] == 1 else differs.group for differs in refused)
+        options = " ".join(f"--despite {name}" for name in dict.fromkeys(names))
+        raise PlanError("these runs", cause, f"measure them alike, or say {options}")
     return fields
+
+
+def _is_within(field: str, names: Sequence[str]) -> bool:
+    """Return whether a field, such as machine.kernel, is one of these names or below one of them."""
+    return any(field == name or field.startswith(f"{name}.") for name in names)
 
 
 def compare_files(

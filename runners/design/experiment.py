@@ -14,11 +14,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from runners.design.block import Block, FixedRate
+from runners.design.description import LOOPBACK
 from runners.design.ladder import Ladder
 from runners.design.load import PUBLISHED, SIZES, WORKLOADS, Workload
 from runners.design.session import EVENTS
 from runners.design.setting import ENGINES, Setting
-from runners.design.target import LOOPBACK, TargetFile, shared_workload, target_of, targets_of, whole_paths
+from runners.design.target import TargetFile, shared_workload, target_of, targets_of, whole_paths
 from runners.errors import PlanError
 
 Value = str | int | float | bool

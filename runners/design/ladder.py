@@ -187,10 +187,10 @@ class KneeSearch:
             cause = f"a short step has no {', '.join(f'p{level * 100:g}' for level in unknown)}"
             levels = ", ".join(f"p{level * 100:g}" for level in LEVELS)
             raise PlanError(f"objective {self.objective.text}", cause, f"limit one of {levels}")
-        if self.minutes * 60 < self.least_s:
+        if self.minutes < self.least_minutes:
             short = f"{max(FEWEST_BATCHES, self.starts) * BATCH} steps of {self.step_s:g} s with their rests"
             cause = f"too short for {short}, and for {FEWEST_CONFIRMING} of {self.confirm_s:g} s that confirm a knee"
-            remedy = f"give {self.least_s / 60 + 0.005:.2f} minutes or more"
+            remedy = f"give {self.least_minutes + 0.005:.2f} minutes or more"
             remedy += f", or shorter steps (-p probe_s={self.step_s / 2:g})"
             raise PlanError(f"{self.minutes:g} minutes", cause, remedy)
         if self.low_rps >= self.high_rps:
@@ -233,11 +233,11 @@ class KneeSearch:
         return closed_s + max(FEWEST_CONFIRMING * longer_s, CONFIRMING_SHARE * self.minutes * 60)
 
     @property
-    def least_s(self) -> float:
-        """The seconds below which a search can't find and confirm anything."""
+    def least_minutes(self) -> float:
+        """The minutes below which a search can't find and confirm anything."""
         longer_s = self.confirming(self.server, 1, 1.0).planned_s
         batches = max(FEWEST_BATCHES, self.starts)
-        return batches * self.batch_s + self.closed_loop(self.server).planned_s + FEWEST_CONFIRMING * longer_s
+        return (batches * self.batch_s + self.closed_loop(self.server).planned_s + FEWEST_CONFIRMING * longer_s) / 60
 
     def until_s(self, start: int) -> float:
         """Return the seconds of loads on one server that may be over when a start ends; the first has one load more."""

@@ -124,6 +124,7 @@ NATIVE_SENTINEL = "sentinel-native"
 SENTINEL_RPS = 2_000.0
 SENTINEL_WARMUP_S = 1.0
 SENTINEL_S = 3.0
+SENTINEL_PLANNED_S = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
 #: Above it a stall of milliseconds becomes a queue that empties slowly, and the tail is that of the stalls.
 STABLE_SHARE = 0.50
 ROUND_TO_RPS = 100

@@ -41,7 +41,9 @@ class Objective:
         achieved, errors = cls.achieved_default(), 0.0
         for part in (part.strip().lower().replace(" ", "") for part in text.split(",")):
             if found := _LATENCY.fullmatch(part):
-                latencies.append((float(found["level"]) / 100, float(found["value"]) * _UNITS_US[found["unit"]]))
+                latencies.append(
+                    (round(float(found["level"]) / 100, 6), float(found["value"]) * _UNITS_US[found["unit"]])
+                )
             elif (found := _ACHIEVED.fullmatch(part)) and float(found["percent"]) <= 100:
                 achieved = float(found["percent"]) / 100
             elif (found := _ERRORS.fullmatch(part)) and (found["unit"] or float(found["percent"]) == 0):
@@ -92,6 +94,41 @@ LIMITED = {
 }  # fmt: skip
 _FORM = re.compile(r"\s*(?P<name>\w+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
 _EXAMPLE = 'write for example "p99>+10%", "throughput<-5%" or "errors>+0.1%"'
+
+
+#: Percentiles that every load keeps, and so that a limit of one load may name.
+LOAD_LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)
+LOAD_LIMIT_FORM = '"p99<=10ms", "achieved>=99%" or "errors<=0.1%"'
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLimit:
+    """What one load must keep: `most_us` of the percentile `level`, a least share achieved, or a largest of errors.
+
+    The two that it does not limit are None.
+    """
+
+    text: str
+    level: float = 0.0
+    most_us: float | None = None
+    least_achieved: float | None = None
+    most_errors: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> LoadLimit:
+        """Read one limit as `lab load --fail-on` has it. Raises PlanError."""
+        part, thing = text.strip().lower().replace(" ", ""), f"--fail-on {text!r}"
+        if match := _LATENCY.fullmatch(part):
+            level = round(float(match["level"]) / 100, 6)
+            if level not in LOAD_LEVELS:
+                known = ", ".join(f"p{100 * level:.6g}" for level in LOAD_LEVELS)
+                raise PlanError(thing, f"no p{match['level']} is kept of a load", f"one of {known}")
+            return cls(part, level, most_us=float(match["value"]) * _UNITS_US[match["unit"]])
+        if (match := _ACHIEVED.fullmatch(part)) and float(match["percent"]) <= 100:
+            return cls(part, least_achieved=float(match["percent"]) / 100)
+        if (match := _ERRORS.fullmatch(part)) and (match["unit"] or float(match["percent"]) == 0):
+            return cls(part, most_errors=float(match["percent"]) / 100)
+        raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
 
 
 class Outcome(StrEnum):

@@ -164,7 +164,12 @@ class Trial:
     def planned_s(self) -> float:
         """The seconds of the load and of what is done around it."""
         calibration_s = max(0.0, WRK2_CALIBRATION_S - (self.shape.warmup_s or 0.0)) if self.generator == "wrk2" else 0.0
-        return self.length_s + calibration_s + _AROUND_S.get(self.role, AROUND_A_LOAD_S)
+        return self.length_s + calibration_s + self.around_s
+
+    @property
+    def around_s(self) -> float:
+        """The seconds of what is done around the load."""
+        return _AROUND_S.get(self.role, AROUND_A_LOAD_S)
 
 
 def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:

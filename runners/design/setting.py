@@ -93,7 +93,7 @@ class Setting:
                 jvm.append(part)
             elif separator and name in ("engine", "name", "heap_mb") and name not in named:
                 named[name] = value
-            elif part in known and "engine" not in named:
+            elif not separator and "engine" not in named:
                 named["engine"] = part
             else:
                 remedy = "write an engine, or engine=lsm,--server-flag=value,-XX:jvm-flag,heap_mb=256,name=short"

@@ -1,4 +1,4 @@
-"""Describe a server that is none of the lab's: `target.yaml` as a typed record; errors name line and key.
+"""Describe a server that is none of the lab's by its `target.yaml`: what of it blocks, servers and manifests use.
 
 `{port}` in command, environment and url stands for a free port of the lab's choice, `{socket}` for the path of a Unix
 socket, and `{data}` for an empty folder, so that several processes of one description can be up at once. `{host}`
@@ -14,137 +14,33 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
-from msgspec import Meta
 
+from runners.design.description import (
+    DATA,
+    FORM,
+    HOST,
+    LOOPBACK,
+    PORT,
+    SOCKET,
+    UNIX,
+    FromEnvironment,
+    Target,
+    TargetWorkload,
+)
 from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
-from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError
 
 #: The engine of a setting that stands for a target; `Setting.name` is then the target's.
 EXTERNAL = "external"
 TEMPLATE = SCRIPTS / "template.lua"
-NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
-#: Headers whose value is a secret: only their variable's name may stand in the file.
-SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
-_PLACEHOLDERS = ("{key}", "{counter}")
-PORT, SOCKET, DATA, HOST = "{port}", "{socket}", "{data}", "{host}"
-UNIX = "unix:"
-#: Where servers listen unless they are to be reached from other hosts.
-LOOPBACK = "127.0.0.1"
-
-#: Where a report can put frames of a target; the readers have further ones for the lab's own servers.
-Category = Literal[
-    "handler", "storage", "cache", "log", "hand-over", "HTTP parsing", "response", "socket read", "socket write", "poll"
-]
-Name = Annotated[str, Meta(pattern=NAME)]
-Port = Annotated[int, Meta(ge=1, le=65_535)]
-UrlPath = Annotated[str, Meta(pattern="^/[^\\s]*$")]
-
-
-class FromEnvironment(Struct, frozen=True):
-    """A value that is read from the lab's environment when it is used: `{from: TOKEN, prefix: "Bearer "}`."""
-
-    name: Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = msgspec.field(name="from")
-    prefix: str = ""
-
-
-class Ready(Struct, frozen=True):
-    """How a server shows that it is ready; one of `port`, `url`, `line`."""
-
-    port: Annotated[Port | None, Meta(description="ready when this port accepts a connection")] = None
-    url: Annotated[UrlPath | None, Meta(description="ready when a GET of this path gives `status`")] = None
-    status: Annotated[int, Meta(ge=100, le=599, description="status that `url` must give")] = 200
-    line: Annotated[
-        Annotated[str, Meta(min_length=1)] | None, Meta(description="ready when a line of output contains this")
-    ] = None
-    timeout_s: Annotated[float, Meta(gt=0, le=3600, description="seconds until the start has failed")] = 60.0
-
-
-class Fill(Struct, frozen=True):
-    """What a server holds before it is measured: requests of a workload, one a key, or what a command puts there."""
-
-    workload: Annotated[Name | None, Meta(description="whose requests are sent, each key once")] = None
-    keys: Annotated[
-        int,
-        Meta(ge=0, le=2**31 - 1, description="{key} and {counter} go from 1 to this; of a script: so many requests"),
-    ] = 0
-    command: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...],
-        Meta(description="program and arguments, run in `directory` after each start, with the server's environment"),
-    ] = ()
-    timeout_s: Annotated[float, Meta(gt=0, le=86_400, description="seconds until the command has failed")] = 600.0
-
-
-BodyBytes = Annotated[int, Meta(ge=0, le=64 << 20)]
-
-
-class TargetWorkload(Struct, frozen=True):
-    """What is sent: a method, a path template and a body size, or a Lua script as wrk runs it."""
-
-    method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$")] = "GET"
-    path: Annotated[UrlPath | None, Meta(description="{key}: random 1..keys; {counter}: 1, 2, 3 … a thread")] = None
-    keys: Annotated[int, Meta(ge=0, le=2**31 - 1, description="how many keys {key} is drawn from")] = 0
-    body_bytes: Annotated[
-        BodyBytes | Annotated[tuple[BodyBytes, ...], Meta(min_length=1)],
-        Meta(description="size of each request's body; of several, one is drawn for each request"),
-    ] = 0
-    script: Annotated[str | None, Meta(description="a Lua script, relative to this file, in place of a path")] = None
-    arguments: Annotated[tuple[str, ...], Meta(description="arguments of the script")] = ()
-
-
-class Target(Struct, frozen=True):
-    """A server under test: a command that the lab runs, or the url of one that runs already."""
-
-    name: Annotated[Name, Meta(description="what reports call it: small letters, digits, '.', '_' and '-'")]
-    url: Annotated[
-        str,
-        Meta(
-            pattern="^(https?://|unix:.)",
-            description="where it responds: scheme, host and port, {port} for a free one; or unix:PATH, unix:{socket}",
-        ),
-    ]
-    workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
-    command: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...] | None,
-        Meta(description="program and arguments, one each; never a shell line. Absent: the server runs already"),
-    ] = None
-    build: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...],
-        Meta(description="program and arguments that build it in `directory`, once a run, before its first start"),
-    ] = ()
-    directory: Annotated[str, Meta(description="working directory, relative to this file")] = "."
-    environment: Annotated[
-        dict[str, str | FromEnvironment], Meta(description="variables of the server; {from: NAME} for a secret")
-    ] = msgspec.field(default_factory=dict)
-    ready: Annotated[Ready | None, Meta(description="how it shows that it is ready; absent: its port is open")] = None
-    stop_signal: Annotated[
-        Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"], Meta(description="signal that ends it cleanly")
-    ] = "SIGTERM"
-    cpus: Annotated[
-        tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="cores it is bound to; absent: as the lab's servers")
-    ] = ()
-    data: Annotated[str | None, Meta(description="folder that is emptied before each start, below `directory`")] = None
-    fill: Annotated[
-        Fill | None, Meta(description="what each start holds before it is measured: {workload: put, keys: 1000}")
-    ] = None
-    pprof: Annotated[
-        UrlPath | None, Meta(description="path of a Go server's own CPU profile, such as /debug/pprof/profile")
-    ] = None
-    headers: Annotated[
-        dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
-    ] = msgspec.field(default_factory=dict)
-    categories: Annotated[
-        dict[Category, tuple[Annotated[str, Meta(min_length=1)], ...]],
-        Meta(description="what frames of a profile belong to, by patterns of their names: {storage: [^sqlite]}"),
-    ] = msgspec.field(default_factory=dict)
 
 
 def foreign(parameters: Mapping[str, object]) -> bool:
@@ -187,6 +83,7 @@ url: {plain(url)}
 workloads:
   get: {{method: GET, path: {plain(path)}}}
   # put: {{method: PUT, path: "/items/{{counter}}", body_bytes: 120}}
+  # post: {{method: POST, path: /items, json: {{id: "{{counter}}"}}}}   # or body: text, body_file: order.json
   # random: {{path: "/items/{{key}}", keys: 1000}}
   # own: {{script: requests.lua}}
 """
@@ -348,13 +245,25 @@ class TargetFile:
         called = name or names[0]
         if asked.script is not None:
             return Workload(called, (self.path.parent / asked.script).resolve(), arguments=asked.arguments)
-        headers = [_header_argument(key, value) for key, value in self.target.headers.items()]
-        path = asked.path or "/"
+        headers = dict(self.target.headers)
+        if asked.json is not None and not any(header.lower() == "content-type" for header in headers):
+            headers["Content-Type"] = "application/json"
+        template = (asked.path or "/", self._body(asked))
         if each_key_once:
-            path = path.replace("{key}", "{counter}")
+            path, body = (text.replace("{key}", "{counter}") for text in template)
+        else:
+            path, body = template
+        given = [_header_argument(header, value) for header, value in headers.items()]
+        return Workload(called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), body, *given))
+
+    def _body(self, asked: TargetWorkload) -> str:
+        """Return a body as an argument of the template script: a text, a file, or the sizes that are drawn from."""
+        if (text := asked.body_text) is not None:
+            return f"text {text}"
+        if asked.body_file is not None:
+            return f"file {(self.path.parent / asked.body_file).resolve()}"
         sizes = asked.body_bytes if isinstance(asked.body_bytes, tuple) else (asked.body_bytes,)
-        bodies = ",".join(map(str, sizes))
-        return Workload(called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), bodies, *headers))
+        return ",".join(map(str, sizes))
 
     def described(self) -> dict[str, Any]:
         """Return what a manifest keeps: the description as it was written, where secrets are names and never values."""
@@ -372,147 +281,3 @@ def read_target(path: Path) -> TargetFile:
     """Read `target.yaml`. Raises PlanError that names file, line and key, and the remedy."""
     target, raw = FORM.read(path)
     return TargetFile(path.resolve(), target, hashlib.sha256(raw).hexdigest())
-
-
-#: What to write, by the last key of what is wrong.
-_REMEDIES = {
-    "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
-    "url": "write where it responds, as http://127.0.0.1:8080 or unix:app.sock; paths stand in workloads and ready",
-    "command": 'write a list, such as [python3, server.py, "8080"]; numbers in quotes',
-    "build": "write a list, such as [go, build, -o, server, .]",
-    "directory": "write a folder, relative to this file",
-    "environment": 'write NAME: "value", or NAME: {from: VARIABLE} for a secret',
-    "headers": 'write Name: value, or Name: {from: VARIABLE, prefix: "Bearer "} for a secret',
-    "ready": 'write one of {port: 8080}, {url: /health, status: 200}, {line: "listening"}',
-    "stop_signal": "use one of SIGTERM, SIGINT, SIGQUIT, SIGHUP",
-    "cpus": "write a list of core numbers, such as [0]",
-    "data": "write a folder below `directory`",
-    "fill": "write {workload: put, keys: 1000}, or {command: [python3, load.py]}",
-    "body_bytes": "write a number of bytes, such as 120, or several, such as [100, 1000]",
-    "categories": f"write patterns of frames by one of {', '.join(get_args(Category))}",
-    "workloads": "write at least one, such as get: {method: GET, path: /}",
-    "path": "begin it with /, without blanks; {key} needs keys: N",
-    "method": "write it in capitals, such as GET",
-}
-
-
-def _contradictions(target: Target) -> Iterator[Fault]:
-    """Yield what each part allows and the whole does not: keys, cause and remedy."""
-    try:
-        address = urlsplit(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
-        fine = bool(address.hostname) and address.port != 0
-    except ValueError:
-        fine = False
-    if target.url.startswith(UNIX):
-        if target.pprof:
-            yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
-    elif not fine:
-        yield ("url",), "it has no host, or no port that there can be", _REMEDIES["url"]
-    elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
-        yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
-    if target.command is not None and not target.command:
-        yield ("command",), "it is empty", _REMEDIES["command"]
-    given = (*(target.command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
-    for each in (PORT, SOCKET):
-        if any(each in text for text in given) != (each in target.url):
-            cause = f"{each} in it and in command or environment need each other"
-            yield ("url",), cause, f"write {each} in both, or in none"
-    if SOCKET in target.url and target.url != UNIX + SOCKET:
-        yield ("url",), "{socket} is a whole path", "write unix:{socket}"
-    if PORT in target.url and target.ready is not None and target.ready.port is not None:
-        yield (
-            ("ready", "port"),
-            "the port is another one in each start",
-            "leave `ready` out: the url's port is looked at",
-        )
-    if target.command is None:
-        for key in ("environment", "data", "cpus", "build", "fill"):
-            if getattr(target, key):
-                yield (key,), "a server that runs already can't be given it", "give a command, or leave this out"
-        if target.ready is not None and target.ready.line is not None:
-            yield ("ready", "line"), "the output of a server that runs already is not seen", "use url or port"
-    if target.ready is not None and [target.ready.port, target.ready.url, target.ready.line].count(None) != 2:
-        yield ("ready",), "it needs one of port, url and line", _REMEDIES["ready"]
-    if target.data is not None:
-        parts = Path(target.data).parts
-        if not parts or Path(target.data).is_absolute() or ".." in parts:
-            yield ("data",), "it is emptied before each start and must lie below `directory`", _REMEDIES["data"]
-    if target.fill is not None:
-        yield from _of_fill(target.fill, target)
-    # a pattern's $ also fits before a last line break
-    for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
-        if not text.isprintable():
-            yield keys, "it has a line break", _REMEDIES["name"]
-    for name, value in target.headers.items():
-        text = name + (value if isinstance(value, str) else value.prefix)
-        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not text.isprintable():
-            yield ("headers", name), "it is no header", _REMEDIES["headers"]
-        if name.lower() in SECRET_HEADERS and isinstance(value, str):
-            yield ("headers", name), "a secret must not stand in the file", _REMEDIES["headers"]
-    for name, value in target.environment.items():
-        if not name or "=" in name or "\0" in name + (value if isinstance(value, str) else ""):
-            yield ("environment", name), "it can't be a variable", _REMEDIES["environment"]
-    for category, patterns in target.categories.items():
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                yield ("categories", category), f"{pattern} is no regular expression ({error})", "correct it"
-    for name, workload in target.workloads.items():
-        yield from _of_workload(("workloads", name), workload, target)
-
-
-def _of_fill(fill: Fill, target: Target) -> Iterator[Fault]:
-    if (fill.workload is None) == (not fill.command):
-        yield ("fill",), "it needs a workload or a command, and not both", _REMEDIES["fill"]
-        return
-    if fill.workload is None:
-        if fill.keys:
-            yield ("fill", "keys"), "a command makes its requests whole: keys don't reach it", "leave it out"
-        for each in (PORT, SOCKET):
-            if any(each in text for text in fill.command) and each not in target.url:
-                yield ("fill", "command"), f"{each} is in it and not in url", f"write {each} in both, or in none"
-        return
-    workload = target.workloads.get(fill.workload)
-    if workload is None:
-        cause = f"there is no workload {fill.workload!r}"
-        yield ("fill", "workload"), cause, f"one of {', '.join(target.workloads)}"
-    elif fill.keys < 1:
-        yield ("fill",), "it needs the number of keys", _REMEDIES["fill"]
-    elif workload.script is None and not any(each in (workload.path or "") for each in _PLACEHOLDERS):
-        cause = f"the path of {fill.workload!r} has no key: it would send one request again and again"
-        yield ("fill", "workload"), cause, f"write {' or '.join(_PLACEHOLDERS)} into that path"
-
-
-def _of_workload(keys: tuple[str, str], workload: TargetWorkload, target: Target) -> Iterator[Fault]:
-    if (workload.script is None) == (workload.path is None):
-        yield keys, "it needs a path or a script, and not both", "write path: / or script: requests.lua"
-        return
-    if workload.script is not None:
-        if workload.keys or workload.body_bytes or target.headers:
-            cause = "a script makes its requests whole: keys, body_bytes and headers don't reach it"
-            yield (*keys, "script"), cause, "let the script make them (os.getenv reads a secret)"
-        return
-    path = workload.path or ""
-    if not (path + workload.method).isprintable():
-        yield (*keys, "path"), "path or method has a line break", _REMEDIES["path"]
-    if workload.arguments:
-        yield (*keys, "arguments"), "they are for a script", "leave them out"
-    if ("{key}" in path) != (workload.keys > 0):
-        yield (*keys, "path"), "{key} in the path and keys: N need each other", "write both or neither"
-    if other := [part for part in re.findall(r"\{[^}]*\}?", path) if part not in _PLACEHOLDERS]:
-        yield (*keys, "path"), f"{other[0]} is no placeholder", f"use {' or '.join(_PLACEHOLDERS)}"
-
-
-FORM = YamlForm(
-    Target,
-    _REMEDIES,
-    remedy="write it as runners/docs/any-server.md shows",
-    none_yet="write one with `lab init`",
-    entries={"workloads": TargetWorkload, "environment": str | FromEnvironment, "headers": str | FromEnvironment},
-    parts={
-        "ready": Ready, "fill": Fill, "workloads": TargetWorkload, "environment": FromEnvironment,
-        "headers": FromEnvironment,
-    },
-    faults=_contradictions,
-)  # fmt: skip

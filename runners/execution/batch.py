@@ -5,17 +5,21 @@ A run that was interrupted goes on, if it is the same experiment on the same mac
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psutil
 
 from runners.design.experiment import Experiment, Value
-from runners.errors import LabError, PlanError
+from runners.errors import Interrupted, LabError, PlanError
 from runners.execution.progress import ADDRESS, listening, sink
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.toolchain.tools import CHECKOUT, NOTEBOOKS, ROOT
@@ -32,7 +36,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
     The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
     Raises PlanError for parameters that can't be or a run that can't be resumed, NotebookError with the cell's
-    own error.
+    own error, Interrupted.
     """
     going_on = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(begun(going_on, plan.number, given) if going_on else given)
@@ -47,10 +51,9 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
             os.environ.update({ADDRESS: address, variable: str(folder.path)})
             execute(NOTEBOOKS / plan.notebook, folder, parameters)
         status = "complete"
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         status = "interrupted"
-        print(f"{_resuming(folder)} resumes it", file=sys.stderr)
-        raise
+        raise Interrupted(folder.path) from interrupt
     finally:
         if folder.manifest()["status"] == "running":
             folder.finish(status if status != "complete" else "interrupted")
@@ -73,7 +76,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     from traitlets.config import Config
 
     try:
-        with tempfile.TemporaryDirectory(prefix="lab-") as sockets:
+        with tempfile.TemporaryDirectory(prefix="lab-") as sockets, _interrupts_for_the_kernel():
             papermill.execute_notebook(
                 str(notebook),
                 str(folder.notebook),
@@ -89,13 +92,42 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     except DeadKernelError as error:
         raise NotebookError(notebook.name, "its kernel died", f"{_resuming(folder)} resumes it") from error
     except PapermillExecutionError as error:
-        if error.ename == "KeyboardInterrupt":  # Ctrl-C reached the kernel first
-            raise KeyboardInterrupt from error
         raise NotebookError(
             f"{notebook.name}, cell {error.exec_count}",
             f"{error.ename}: {error.evalue}",
             f"its output is in {folder.notebook}; {_resuming(folder)} resumes it",
         ) from error
+
+
+@contextlib.contextmanager
+def _interrupts_for_the_kernel() -> Iterator[None]:
+    """Hand the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
+
+    nbclient would shut the kernel down in the middle of the cell, which then finds its sockets closed. Raises
+    KeyboardInterrupt in place of what the body raises after a Ctrl-C.
+    """
+    interrupted = threading.Event()
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, before)
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.Error):
+                if any("ipykernel" in word for word in child.cmdline()):
+                    child.send_signal(signal.SIGINT)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception as error:
+        if interrupted.is_set():
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _resuming(folder: RunFolder) -> str:

@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runners.design.experiment import Value
-from runners.errors import MeasureError, PlanError
+from runners.errors import MeasureError
 from runners.execution.progress import Event, Sink
 from runners.readers import write
 from runners.storage.run_folder import RunFolder, StoreError
@@ -126,21 +126,21 @@ class Results:
     def held(self) -> Iterator[None]:
         """Keep other labs away while the body runs: two loads on one machine would measure each other.
 
-        Raises PlanError where another lab is at it, or the folder can't be written to. The kernel lets go of it when
+        Raises MeasureError where another lab is at it, or the folder can't be written to. The kernel lets go of it when
         this process ends, by whatever death.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock = (self.root / LOCK).open("a+", encoding="utf-8")
         except OSError as error:
-            raise PlanError(str(self.root), f"it can't be written to ({error.strerror})", REMEDY) from error
+            raise MeasureError(str(self.root), f"it can't be written to ({error.strerror})", REMEDY) from error
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 lock.seek(0)
                 cause = f"process {lock.read().strip() or 'of another lab'} is measuring into it"
-                raise PlanError(str(self.root), cause, "wait for it, or end it") from error
+                raise MeasureError(str(self.root), cause, "wait for it, or end it") from error
             lock.truncate(0)
             lock.write(f"{os.getpid()}\n")
             lock.flush()

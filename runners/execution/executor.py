@@ -18,6 +18,8 @@ from msgspec.structs import replace as record_with
 from runners.analysis import facts
 from runners.analysis.validity import REMEDIES, cause, disturbance, unusable, why_not, worth_another_try
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
+from runners.design.description import HOST, LOOPBACK, TargetWorkload
+from runners.design.description import Target as Description
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import Rate, Shape
@@ -37,8 +39,7 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
-from runners.design.target import Target as Description
+from runners.design.target import EXTERNAL, TargetFile
 from runners.design.two_generators import WRK2, TwoGenerators
 from runners.errors import LabError, MeasureError, ToolError
 from runners.execution import adaptive
@@ -104,17 +105,18 @@ class Executor:
             return []
         requests, steps, self._warm = self._requests(block), list[Step](), []
         self._spare_s = SPARE_SHARE * block.planned_s
-        try:
-            request = next(requests)
-            while True:
-                measured = list[Step]()
-                if (possible := self._possible(request)) is not None:
-                    measured = self._kept(possible.session) or self._measured(block, possible)
-                steps += measured
-                request = requests.send(measured)
-        except StopIteration:
-            self._retire(block, steps)
-            return steps
+        with self._progress.block(block.planned_s):
+            try:
+                request = next(requests)
+                while True:
+                    measured = list[Step]()
+                    if (possible := self._possible(request)) is not None:
+                        measured = self._kept(possible.session) or self._measured(block, possible)
+                    steps += measured
+                    request = requests.send(measured)
+            except StopIteration:
+                self._retire(block, steps)
+        return steps
 
     def compare_profiles(self) -> None:
         """Write the profiler's own pages of the two profiles that the report compares, each against the other.

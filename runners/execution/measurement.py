@@ -26,7 +26,7 @@ from runners.analysis.counts import failures
 from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, judge, may_quote, succeeded
-from runners.design.load import AROUND_A_LOAD_S, BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
+from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
 from runners.design.session import LOAD, Freeze, KillNode, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
@@ -150,7 +150,9 @@ class Measurement:
             # a number of requests takes what it takes; its duration is a bound
             length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
             follower = Follower(folder.hlog)
-            with self._progress.part(label + _paced(trial, load), length_s + AROUND_A_LOAD_S) as tick:
+            # no plan has the sentinel, which every run begins with
+            in_plan_s = 0.0 if trial.role == SENTINEL else None
+            with self._progress.part(label + _paced(trial, load), length_s + trial.around_s, in_plan_s) as tick:
 
                 def show(elapsed_s: float) -> None:
                     tick(elapsed_s, follower.read())

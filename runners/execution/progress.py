@@ -333,6 +333,13 @@ class Progress:
             self._done_s += planned_s
             self._sink.rest()
 
+    @contextlib.contextmanager
+    def block(self, planned_s: float) -> Iterator[None]:
+        """Begin a block of the plan; at its end the whole is as much longer or shorter as it was than `planned_s`."""
+        total_s, done_s = self._total_s, self._done_s
+        yield
+        self._total_s = total_s - planned_s + self._done_s - done_s
+
     def lengthen(self, by_s: float) -> None:
         """A part of the plan is done once more."""
         self._total_s += by_s

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta
 
+from runners.design.description import NAME
 from runners.design.experiment import Value
 from runners.design.session import in_random_order
-from runners.design.target import AS_TARGET, NAME, read_target
+from runners.design.target import AS_TARGET, read_target
 from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError
 from runners.execution.campaign import Job

@@ -9,6 +9,7 @@ from runners.design.block import Block, FixedRate
 from runners.design.experiment import (
     LISTEN,
     ONE_LOAD,
+    REPORT_S,
     SHARES,
     Experiment,
     Parameter,
@@ -18,7 +19,7 @@ from runners.design.experiment import (
     workload_of,
 )
 from runners.design.ladder import SEARCH_STEP_S, KneeSearch, WarmServer
-from runners.design.load import SIZES, Shape
+from runners.design.load import SENTINEL_PLANNED_S, SIZES, Shape
 from runners.design.objective import Objective
 from runners.design.target import whole_path
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
@@ -36,17 +37,20 @@ def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a search for the highest rate that meets an objective. Raises PlanError."""
+    """Return a search for the highest rate that meets an objective, in the minutes of the whole run. Raises PlanError.
+
+    It has at least the time without which nothing can be found.
+    """
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
     low_rps, high_rps, minutes = float(asked["low_rps"]), float(asked["high_rps"]), float(asked["minutes"])
-    return (
-        KneeSearch(
-            "knee", f"the knee of {server.name}", server, Objective.parse(str(asked["objective"])), minutes, shape,
-            low_rps, high_rps, float(asked["precision"]),
-        ),
+    around_s = SENTINEL_PLANNED_S + server.warm_up(shape).planned_s + REPORT_S
+    search = KneeSearch(
+        "knee", f"the knee of {server.name}", server, Objective.parse(str(asked["objective"])), minutes, shape,
+        low_rps, high_rps, float(asked["precision"]),
     )  # fmt: skip
+    return (replace(search, minutes=max(minutes - around_s / 60, search.least_minutes)),)
 
 
 def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -64,7 +68,7 @@ KNEE = Experiment(
             kept=whole_path,
         ),
         Parameter("objective", Objective().text, "what must be kept", read=Objective.parse),
-        Parameter("minutes", 10.0, "budget of the search", "minutes", low=0.2, high=600),
+        Parameter("minutes", 10.0, "budget of the run, builds apart", "minutes", low=0.2, high=600),
         Parameter("low_rps", 100, "lowest rate of interest", "requests/s", low=1, high=1_000_000),
         Parameter("high_rps", 1_000_000, "highest rate of interest", "requests/s", low=1, high=10_000_000),
         Parameter("precision", 0.05, "width of the interval to stop at, as a share of the knee", low=0.005, high=1.0),

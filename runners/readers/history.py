@@ -24,7 +24,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from runners.errors import LabError, PlanError
+from runners.errors import Exit, LabError, PlanError
 from runners.readers.run import COLUMNS
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
 from runners.storage.schema import read_record
@@ -84,6 +84,8 @@ WHERE s.valid AND s.profiled AND s.kind = 'load' AND f.event = 'cpu' AND f.share
 
 class HistoryError(LabError):
     """A question that the history can't answer."""
+
+    exit_code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)

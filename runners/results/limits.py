@@ -1,4 +1,4 @@
-"""Judge comparisons by limits of change.
+"""Judge comparisons by limits of change, and one load by limits of its own.
 
 A limit fails where the whole 95 % interval of the change lies beyond it, and passes where the whole interval lies
 within it. The control is judged too: where a second process of the baseline breaks a limit, or where there are too few
@@ -12,13 +12,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runners.analysis import facts
 from runners.analysis.comparison import Comparison
+from runners.analysis.counts import failures
 from runners.analysis.intervals import Bounded, Direction, direction
-from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, Outcome
+from runners.analysis.validity import Aspect, may_quote
+from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, LoadLimit, Outcome
+from runners.errors import Exit
 from runners.readers import write
+from runners.readers.run import Step
 
-#: Exit codes of `lab compare`.
-EXIT_FAILED, EXIT_INCONCLUSIVE = 3, 4
 MOST_TIMES = 50  # so many times as many starts, and nobody waits for them
 _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 
@@ -66,12 +69,12 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
     return (*([unnamed] if unnamed.outcome == Outcome.FAILED and not given else []), *named)
 
 
-def exit_code(judgements: Sequence[Judgement], *, inconclusive_passes: bool) -> int:
-    """3 where a limit failed, 4 where none did but one is inconclusive and does not pass, else 0."""
+def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
+    """LIMIT where a limit failed, UNDECIDED where none did but one is inconclusive and does not pass, else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
-        return EXIT_FAILED
-    return EXIT_INCONCLUSIVE if Outcome.INCONCLUSIVE in outcomes and not inconclusive_passes else 0
+        return Exit.LIMIT
+    return Exit.UNDECIDED if Outcome.INCONCLUSIVE in outcomes and not inconclusive_passes else Exit.DONE
 
 
 def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
@@ -135,3 +138,48 @@ def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
     if not distance > half / math.sqrt(MOST_TIMES):
         return None
     return max(starts + 1, math.ceil(starts * (half / distance) ** 2))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadJudgement:
+    """A limit of one load, its outcome, and the value that it limits: microseconds, or a share; NaN if not known."""
+
+    limit: LoadLimit
+    outcome: Outcome
+    value: Bounded
+
+    def as_json(self) -> dict[str, object]:
+        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        value, low, high = map(write.finite, (self.value.value, self.value.low, self.value.high))
+        return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
+
+
+def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
+    """Judge a load by a limit: a percentile by its whole interval, shares as they were counted."""
+    if limit.most_us is not None:
+        return _by_latency(step, limit, limit.most_us)
+    if limit.most_errors is not None:
+        share = failures(step).share
+        kept = share <= limit.most_errors
+    else:
+        share = facts.achieved_share(step)
+        kept = share >= (limit.least_achieved or 0.0)
+        if not (math.isfinite(share) and may_quote(step, Aspect.RATE)):
+            return LoadJudgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan))
+    return LoadJudgement(limit, Outcome.PASSED if kept else Outcome.FAILED, Bounded(share))
+
+
+def _by_latency(step: Step, limit: LoadLimit, most_us: float) -> LoadJudgement:
+    """Judge a percentile; an upper bound of it can only pass, a lower bound only fail."""
+    value, at_most = facts.quoted(step, limit.level), facts.at_most(step, limit.level)
+    if value is None and at_most is None:
+        return LoadJudgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan))
+    known = value or at_most
+    assert known is not None
+    low, high = (known.low, known.high) if known.bounded else (known.value, known.value)
+    outcome = Outcome.INCONCLUSIVE
+    if low > most_us and value is not None:
+        outcome = Outcome.FAILED
+    elif high <= most_us and not known.at_least:
+        outcome = Outcome.PASSED
+    return LoadJudgement(limit, outcome, known)

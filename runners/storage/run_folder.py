@@ -55,6 +55,19 @@ def _parquet(path: Path) -> pd.DataFrame:
         raise StoreError(str(path), f"can't be read ({error})", "run again, or remove it") from error
 
 
+def run_path(text: str) -> Path:
+    """Return the folder of the run with this id, as `lab runs` lists it; the text as a path where none has it."""
+    path = Path(text)
+    if path.exists() or path.name != text:
+        return path
+    if (RUNS / text / "manifest.json").is_file():
+        return RUNS / text
+    for manifest in REFERENCE.glob("*/manifest.json"):
+        if json.loads(manifest.read_text(encoding="utf-8")).get("run") == text:
+            return manifest.parent
+    return path
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """Everything that one run of an experiment produced."""

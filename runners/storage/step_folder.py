@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runners.errors import LabError
+from runners.errors import Exit, LabError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,8 @@ EITHER_NAME = rf"(?:truepace|{FORMER_NAME})"
 
 class StoreError(LabError):
     """A run folder that can't be used; the message names the folder, the cause and the remedy."""
+
+    exit_code = Exit.USAGE
 
 
 def present_name(text: str) -> str:

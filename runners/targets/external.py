@@ -10,7 +10,6 @@ import hashlib
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,24 +17,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
-from runners.design.target import EXTERNAL, LOOPBACK, PORT, SOCKET, FromEnvironment, TargetFile, read_target
+from runners.design.description import LOOPBACK, PORT, SOCKET
+from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.errors import LabError, PlanError, ServerError, ToolError
-from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import Child, in_a_row, pinned, start
 from runners.storage.schema import ServerRecord
 from runners.targets.base import client, death_of, log_tail
+from runners.targets.preflight import QUESTION_S, cores_of, is_open, require_directory, require_free, resolved
 from runners.toolchain.tools import require_tool
 
 _LOOK_S = 0.02  # nobody tells when a foreign server is ready: it is looked at
-_QUESTION_S = 2.0
 _START_S, _RUNNING_S = 60.0, 5.0  # until a server is ready that is started here, and one that runs already
 _END_S = 0.2
-_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(slots=True)
@@ -80,7 +77,7 @@ class RunningTarget:
         """Check that its process lives and that its port is open; it tells no status."""
         if not self.alive():
             raise self.death()
-        if not _open(self.file):
+        if not is_open(self.file):
             if self.child and self.child.wait_up_to(_END_S):
                 raise self.death()
             raise ServerError(f"target {self.subject}", f"nothing responds on {self.url}", "see whether it still runs")
@@ -90,7 +87,7 @@ class RunningTarget:
         return self.child is None or self.child.poll() is None
 
     def ended_within(self, timeout_s: float) -> bool:
-        return self.child.wait_up_to(timeout_s) if self.child else not _open(self.file)
+        return self.child.wait_up_to(timeout_s) if self.child else not is_open(self.file)
 
     def exit_code(self) -> int | None:
         return self.child.poll() if self.child else None
@@ -111,24 +108,6 @@ class RunningTarget:
         if self.place is not None:
             self.place.cleanup()
         return code
-
-
-def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
-    """Return values with the secrets of the lab's environment. Raises PlanError for a variable that is not set."""
-    found = {}
-    for name, value in values.items():
-        if isinstance(value, FromEnvironment):
-            secret = os.environ.get(value.name)
-            if secret is None:
-                cause = f"the lab's environment has no variable {value.name}"
-                raise PlanError(
-                    f"{name}: {{from: {value.name}}}", cause, f"export {value.name}=… before the lab starts"
-                )
-            if not secret.isprintable():
-                raise PlanError(f"variable {value.name}", "it holds a line break", "set it without one")
-            value = value.prefix + secret
-        found[name] = value
-    return found
 
 
 def launch(
@@ -158,12 +137,9 @@ def launch(
         running = RunningTarget(file, folder, None, name=name, engine=engine)
     else:
         environment = {**os.environ, **resolved(target.environment)}
-        own = _cores(file) or cpus
-        if not file.directory.is_dir():
-            raise PlanError(f"{file.path}, key directory", f"{file.directory} is no folder", "name one that is there")
-        if _open(file):
-            cause = f"something listens on {target.url} before it was started"
-            raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
+        own = cores_of(file) or cpus
+        require_directory(file)
+        require_free(file)
         _empty(file)
         command = pinned(target.command, own, taskset)
         bound = tuple(own) if own and taskset else None
@@ -226,14 +202,6 @@ def _to_its_end(
         )
 
 
-def _cores(file: TargetFile) -> tuple[int, ...]:
-    there = usable_cpus()
-    if missing := [cpu for cpu in file.target.cpus if there and cpu not in there]:
-        cause = f"core {missing[0]} is not among those that the lab may use"
-        raise PlanError(f"{file.path}, key cpus", cause, f"choose of {', '.join(map(str, there))}")
-    return file.target.cpus
-
-
 def _empty(file: TargetFile) -> None:
     """Empty the data folder. Raises PlanError for one that lies elsewhere, by a link, or holds the target itself."""
     if file.data is None:
@@ -246,21 +214,6 @@ def _empty(file: TargetFile) -> None:
         raise PlanError(f"{file.path}, key data", f"{data} is no folder", "name a folder")
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True, exist_ok=True)
-
-
-def _open(file: TargetFile, port: int | None = None) -> bool:
-    if file.socket is not None and port is None:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
-            asking.settimeout(_QUESTION_S)
-            asking.connect(str(file.socket))
-            return True
-        return False
-    address = urlsplit(file.target.url)
-    with contextlib.suppress(OSError):
-        at = port or address.port or _PORTS[address.scheme]
-        with socket.create_connection((address.hostname or "127.0.0.1", at), timeout=_QUESTION_S):
-            return True
-    return False
 
 
 def _await_ready(running: RunningTarget) -> None:
@@ -301,12 +254,12 @@ def _ready(running: RunningTarget) -> bool:
         return False
     if ready and ready.url:
         # certificates are not checked, as the generator does not either: a server under test often signs its own
-        with contextlib.suppress(httpx.HTTPError), client(_QUESTION_S, verify=False, socket=file.socket) as asking:
+        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S, verify=False, socket=file.socket) as asking:
             base = "http://localhost" if file.socket is not None else running.url
             response = asking.get(base + ready.url, headers=resolved(file.target.headers))
             return response.status_code == ready.status
         return False
-    return _open(file, ready.port if ready else None)
+    return is_open(file, ready.port if ready else None)
 
 
 _TIMEOUT_S = 300.0
@@ -322,7 +275,8 @@ def content_hash(file: TargetFile) -> str:
     """
     target, digest = file.target, hashlib.sha256()
     digest.update(msgspec.json.encode(target))
-    named = [file.path.parent / each.script for each in target.workloads.values() if each.script]
+    requests = target.workloads.values()
+    named = [file.path.parent / name for each in requests for name in (each.script, each.body_file) if name]
     if target.build:
         named += _tracked(file.directory)
     else:
@@ -374,13 +328,14 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
 
 
 def _described(file: TargetFile, name: str) -> dict[str, Any]:
-    """Return the present description under another name; its scripts stay where they are."""
+    """Return the present description under another name; its scripts and bodies stay where they are."""
     described: dict[str, Any] = msgspec.to_builtins(file.target)
     described = {key: value for key, value in described.items() if value not in (None, [], {}, ())}
     described["name"] = name
     for workload in described["workloads"].values():
-        if workload.get("script"):
-            workload["script"] = str((file.path.parent / workload["script"]).resolve())
+        for key in ("script", "body_file"):
+            if workload.get(key):
+                workload[key] = str((file.path.parent / workload[key]).resolve())
     return described
 
 

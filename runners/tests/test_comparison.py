@@ -10,6 +10,7 @@ import pytest
 
 import runners.lab
 from runners.cli import work
+from runners.cli.asked import COMPARED_MINUTES, comparison
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
 from runners.design.experiment import validate
 from runners.design.load import SIZES, Shape
@@ -84,7 +85,7 @@ def by_notebook(parameters: dict[str, object]) -> None:
 @pytest.mark.parametrize("given", GIVEN, ids=["two engines", "flags", "full"])
 def test_the_notebook_and_the_command_ask_the_same(given: dict[str, object], begun: list[Asked]) -> None:
     by_notebook(given)
-    work.compare_settings(given)
+    work.measure(comparison(given))
     notebook, command = (lab.asked for lab in begun)
     assert notebook == command
     number, parameters, block, last = notebook
@@ -100,11 +101,11 @@ def test_the_notebook_and_the_command_ask_the_same(given: dict[str, object], beg
 def test_without_a_budget_the_command_takes_its_own_and_the_notebook_the_sizes(begun: list[Asked]) -> None:
     for size in SIZES:
         by_notebook({"size": size})
-        work.compare_settings({"size": size})
+        work.measure(comparison({"size": size}))
     blocks = [lab.asked[-2] for lab in begun]
     for size, (notebook, command) in zip(SIZES, zip(blocks[::2], blocks[1::2], strict=True), strict=True):
         assert notebook.starts == notebook.within(MINUTES[size]).starts >= FEWEST_STARTS
-        assert command.starts == command.within(work.COMPARED_MINUTES).starts
+        assert command.starts == command.within(COMPARED_MINUTES).starts
 
 
 def test_every_size_has_the_starts_that_a_verdict_takes_within_its_promised_time() -> None:
@@ -143,7 +144,7 @@ def test_a_setting_that_can_not_be_is_refused_by_both_before_a_folder_is_made(
     with pytest.raises(PlanError, match="setting"):
         batch.run_notebook(PLAN, {"b": text})
     with pytest.raises(PlanError, match="setting"):
-        work.compare_settings({"b": text})
+        comparison({"b": text})
     with pytest.raises(PlanError, match="setting"):
         Asked("09", {"b": text})
     assert not begun and not list(tmp_path.iterdir())

@@ -65,7 +65,7 @@ def test_the_pages_have_commands() -> None:
 
 @pytest.mark.parametrize("page", CALLS)
 def test_the_commands_of_a_page_can_be_called(page: str, folder: Path) -> None:
-    for name in ("old.yaml", "new.yaml"):
+    for name in ("old.yaml", "new.yaml", "shop.yaml"):
         shutil.copy("a.yaml", name)
     for name in ("wrk2.txt", "notes.md"):
         (folder / name).touch()
@@ -95,7 +95,9 @@ FILES = list(files())
 
 
 def test_the_pages_have_files() -> None:
-    assert {(page, kind) for page, kind, _ in FILES} >= {("any-server.md", "target"), ("campaigns.md", "campaign")}
+    assert {(page, kind) for page, kind, _ in FILES} >= {
+        ("any-server.md", "target"), ("bodies.md", "target"), ("campaigns.md", "campaign")
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("page", "kind", "text"), FILES, ids=[f"{page}: {kind}" for page, kind, _ in FILES])

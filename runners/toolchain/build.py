@@ -7,12 +7,14 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from runners.errors import LabError, ToolError
@@ -35,6 +37,8 @@ MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execu
 MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
 _TAIL_LINES = 25
 SAID_EVERY_S = 10.0
+#: Lines of Maven and cargo that are no cause of a failure.
+_NO_CAUSE = re.compile(r"\[INFO\]|Download(ing|ed) from|Progress | *(Compiling|Downloaded|Downloading) ")
 _IGNORED = {"target", ".git", ".jqwik-database"}
 
 Say = Callable[[str], None]
@@ -107,9 +111,12 @@ def git_state() -> dict[str, object]:
 
 
 def run_build(
-    name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say
-) -> None:
-    """Run a build, and say meanwhile for how long it runs. Its output goes to `log`, which the error names.
+    name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
+    stage: Callable[[str], str] = lambda printed: "",
+) -> None:  # fmt: skip
+    """Run a build, and say every ten seconds how far it is, by `stage` of what it has printed.
+
+    Its output goes to `log`, which the error names.
 
     Raises ToolError with the last lines of it.
     """
@@ -118,14 +125,37 @@ def run_build(
         child = start(command, stdout=out, stderr=subprocess.STDOUT, env=env, directory=cwd)
         try:
             while not child.wait_up_to(SAID_EVERY_S):
-                say(f"{name}: {time.monotonic() - began:.0f} s")
+                say(f"  {name}: {time.monotonic() - began:.0f} s {stage(_printed(log))}".rstrip())
             code = child.wait()
         finally:
             child.stop()
     if code != 0:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = [line for line in _printed(log).splitlines() if not _NO_CAUSE.match(line)]
         failed = f"{Path(command[0]).name} failed (exit {code}; its whole output is in {log}):"
         raise ToolError(name, "\n".join([failed, *lines[-_TAIL_LINES:], ""]), remedy)
+
+
+def _printed(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
+def maven_stage(printed: str) -> str:
+    """Return how far Maven is by what it has printed: the module of how many, or how many files it has fetched."""
+    fetched = printed.count("Downloaded from")
+    modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
+    if not modules:
+        return f"fetched {fetched} files"
+    name, place, count = modules[-1]
+    return f"module {place} of {count} ({name}), fetched {fetched} files"
+
+
+def cargo_stage(lock: Path, printed: str) -> str:
+    """Return how far cargo is by what it has printed, of at most as many crates as its lock file names."""
+    crates = lock.read_text(encoding="utf-8").count("[[package]]") if lock.exists() else 0
+    compiled = len(re.findall(r"^ *Compiling ", printed, re.MULTILINE))
+    if not compiled:
+        return f"fetched {len(re.findall(r'^ *Downloaded ', printed, re.MULTILINE))} of at most {crates} crates"
+    return f"compiling crate {compiled} of at most {crates}"
 
 
 @contextlib.contextmanager
@@ -187,12 +217,13 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
         say("building server-java (Maven; the first time it fetches its libraries)")
         run_build(
             "server-java",
-            [str(maven), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
+            [str(maven), "-B", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
             tools.SERVER_JAVA,
             {**os.environ, "JAVA_HOME": str(jdk.home)},
             "read the lines above; `lab doctor` shows the tools in use",
             SERVER_STAMP.with_suffix(".log"),
             say,
+            maven_stage,
         )
 
     tool = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
@@ -223,9 +254,10 @@ def fetch_profiler(say: Say) -> Path:
         for part in PROFILER_PARTS:
             artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
             to = f"-DoutputDirectory={folder}"
-            command = [str(maven.path), "-B", "-q", _COPY, artifact, to, "-Dmdep.stripVersion"]
+            command = [str(maven.path), "-B", _COPY, artifact, to, "-Dmdep.stripVersion"]
             log = cache / "async-profiler.log"
-            run_build("async-profiler", command, folder, dict(os.environ), "read the lines above", log, say)
+            remedy = "read the lines above"
+            run_build("async-profiler", command, folder, dict(os.environ), remedy, log, say, maven_stage)
     return folder
 
 
@@ -244,12 +276,13 @@ def build_truepace(say: Say, force: bool = False) -> Path:
         say("building the load generator (cargo; the first time it fetches its crates)")
         run_build(
             "truepace",
-            [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked", "--quiet"],
+            [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked"],
             tools.LOADGEN_CRATE,
             dict(os.environ),
             "read the lines above; Rust 1.88 or newer is needed",
             LOADGEN_STAMP.with_suffix(".log"),
             say,
+            partial(cargo_stage, tools.LOADGEN_CRATE / "Cargo.lock"),
         )
 
     tool = ("cargo", "install Rust (rustup), or run `lab build wrk2` and then with -p generator=wrk2")

@@ -18,10 +18,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, TARGET, lab, main
-from runners.cli.results import EXIT_NOTHING_READ
+from runners.cli import PANELS, TARGET, Command, lab, main
 from runners.design.target import read_target
-from runners.errors import PlanError
+from runners.errors import Exit, PlanError
 from runners.experiments import references
 from runners.storage import run_folder
 from runners.storage.run_folder import REFERENCE
@@ -42,10 +41,9 @@ RUN = "data/runs/01-20260101T000000Z-smoke-0a1b"
 
 
 def examples(command: click.Command) -> list[list[str]]:
-    """The examples at the end of a command's help as words, without what a shell would do with them."""
-    lines = (command.epilog or "").splitlines()
-    assert lines[:2] == ["\b", "Examples:"], f"{command.name} has no examples"
-    words = [shlex.split(line) for line in lines[2:]]
+    """The examples of a command's help as words, without what a shell would do with them."""
+    assert isinstance(command, Command) and command.examples, f"{command.name} has no examples"
+    words = [shlex.split(line) for line in command.examples]
     return [each[: each.index(">")] if ">" in each else each for each in words]
 
 
@@ -76,7 +74,22 @@ def folder(named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     """A copy of that folder, which is the current one."""
     shutil.copytree(named, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "data" / "runs")
     return tmp_path
+
+
+def test_every_command_has_one_panel_and_a_whole_description_in_one_line() -> None:
+    printed = CliRunner().invoke(lab, ["--help"]).output
+    for panel, names in PANELS.items():
+        rows = printed.partition(f"{panel}:\n")[2].partition("\n\n")[0].splitlines()
+        assert [row.split()[0] for row in rows] == list(names)
+        assert all(row[-1] in ".?" and not row.endswith("...") for row in rows), rows
+    assert sorted(name for names in PANELS.values() for name in names) == sorted(lab.commands)
+
+
+@pytest.mark.parametrize("name", lab.commands)
+def test_a_help_begins_with_an_example(name: str) -> None:
+    assert CliRunner().invoke(lab, [name, "--help"]).output.startswith(f"  lab {name}")
 
 
 @pytest.mark.parametrize(("name", "words"), ALL, ids=[shlex.join(words) for _, words in ALL])
@@ -141,10 +154,10 @@ def nothing_is_built_or_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_example_of_a_help_runs(words: list[str], folder: Path, nothing_is_built_or_kept: None) -> None:
     (folder / "target.yaml").unlink()
     if words[1] == "keep":  # its report is made soonest
-        shutil.copytree(REFERENCE / "09", words[2], dirs_exist_ok=True)
+        shutil.copytree(REFERENCE / "09", folder / "data" / "runs" / words[2], dirs_exist_ok=True)
     done = CliRunner().invoke(lab, words[1:])
     may_find_fault = words[1] in ("audit", "doctor")
-    assert done.exit_code in ((0, EXIT_PROBLEM) if may_find_fault else (0,)), done.output
+    assert done.exit_code in ((0, Exit.PROBLEM) if may_find_fault else (0,)), done.output
 
 
 @pytest.mark.parametrize("name", in_short(sorted(WITH_JSON), WITH_JSON - set(REPORTING)))
@@ -169,7 +182,7 @@ def lab_process(words: list[str], state: Path) -> subprocess.CompletedProcess[st
 
 def test_a_mistake_has_no_traceback_and_the_log_has_it(tmp_path: Path) -> None:
     done = lab_process(["report", str(tmp_path)], tmp_path / "state")
-    assert done.returncode == EXIT_PROBLEM
+    assert done.returncode == Exit.USAGE
     assert "not a run folder" in done.stderr and "Traceback" not in done.stderr
     log = (tmp_path / "state" / "performance-lab" / "errors.log").read_text(encoding="utf-8")
     assert f"lab report {tmp_path}" in log and "Traceback" in log and "StoreError" in log
@@ -185,7 +198,7 @@ def test_a_fault_of_the_lab_names_its_log(
     with pytest.raises(SystemExit) as ended:
         main()
     said = capsys.readouterr().err
-    assert ended.value.code == EXIT_FAULT, said
+    assert ended.value.code == Exit.FAULT, said
     assert "Traceback" not in said
     assert str(tmp_path / "state" / "performance-lab" / "errors.log") in said
 
@@ -219,7 +232,7 @@ def test_a_wrong_file_is_a_users_mistake(
         main()
         raise SystemExit(0)
     said = capsys.readouterr().err
-    assert ended.value.code in (0, EXIT_PROBLEM, EXIT_USAGE, EXIT_NOTHING_READ) and "Traceback" not in said, said
+    assert ended.value.code in (Exit.DONE, Exit.PROBLEM, Exit.USAGE, Exit.UNDECIDED) and "Traceback" not in said, said
     assert ended.value.code == 0 or said.strip(), "what is wrong is said"
 
 

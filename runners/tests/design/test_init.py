@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from runners.cli import lab
+from runners.cli import lab, prepare
 from runners.design.target import read_target
 from runners.errors import PlanError
 
 
-def test_three_answers_make_a_target(tmp_path: Path) -> None:
+def test_three_answers_make_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "at_terminal", lambda: True)
     output = tmp_path / "My Service" / "target.yaml"
     output.parent.mkdir()
     done = CliRunner().invoke(lab, ["init", "--output", str(output)], input='node "my server.js" 1\n\n/a: b #\n')
@@ -25,6 +26,15 @@ def test_three_answers_make_a_target(tmp_path: Path) -> None:
     found = read_target(output).target
     assert (found.name, found.command) == ("my-service", ("node", "my server.js", "1"))
     assert found.workloads["get"].path == "/a?b=%20#"
+
+
+def test_without_a_terminal_the_defaults_are_written_and_the_options_for_others_named(tmp_path: Path) -> None:
+    output = tmp_path / "target.yaml"
+    done = CliRunner().invoke(lab, ["init", "--output", str(output), "--path", "/items"])
+    assert done.exit_code == 0, done.output
+    target = read_target(output).target
+    assert (target.command, target.url, target.workloads["get"].path) == (None, "http://127.0.0.1:8080", "/items")
+    assert "--command, --url" in done.output and "--path" not in done.output and str(output) in done.output
 
 
 def test_a_server_that_runs_already_by_options_alone(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS
-from runners.design.experiment import validate
 from runners.experiments import e05_sharded_cluster
-from runners.experiments.registry import EXPERIMENTS
 from runners.readers.published import published_outputs
+from runners.tests.design.test_parameters import planned
 
 QUICK_S = 600.0
 
@@ -67,7 +66,7 @@ def test_each_published_rate_is_one_column_at_its_rate() -> None:
 
 
 def test_the_plan_fits_its_size() -> None:
-    assert EXPERIMENTS["05"].planned_s(validate(EXPERIMENTS["05"].parameters, {})) <= QUICK_S
+    assert planned("05", "quick") <= QUICK_S
     for size in ("quick", "full"):
         assert e05_sharded_cluster.STARTS[size].count >= FEWEST_STARTS
     assert 0 < e05_sharded_cluster.DIES_AT < e05_sharded_cluster.RETURNS_AT < 1

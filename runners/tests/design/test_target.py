@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 from runners.cli import lab
 from runners.design.block import FixedRate
+from runners.design.description import FORM
 from runners.design.experiment import validate
 from runners.design.ladder import Ladder
-from runners.design.target import FORM, TEMPLATE, TargetFile, read_target, shared_workload
+from runners.design.target import TEMPLATE, TargetFile, read_target, shared_workload
 from runners.errors import PlanError
 from runners.experiments.registry import experiment, plan_of, questions_of
 
@@ -70,6 +71,27 @@ def test_all_that_there_is(tmp_path: Path) -> None:
     assert found.setting.name == "whole"
 
 
+@pytest.mark.parametrize(
+    ("described", "body", "headers"),
+    [
+        ("body: 'a, {counter}'", "text a, {counter}", []),
+        ("json: {id: '{counter}', tags: [1, é]}", 'text {"id":"{counter}","tags":[1,"é"]}',
+         ["header Content-Type application/json"]),
+        ("body_bytes: [100, 1000]", "100,1000", []),
+    ],
+)  # fmt: skip
+def test_a_body_is_an_argument_of_the_template(described: str, body: str, headers: list[str], tmp_path: Path) -> None:
+    found = read(tmp_path, LEAST.replace("GET, path: /x", f"PUT, path: /x, {described}"))
+    assert found.workload("get").arguments == ("PUT", "/x", "0", body, *headers)
+
+
+def test_a_body_file_lies_relative_to_the_description_and_a_content_type_of_ones_own_stays(tmp_path: Path) -> None:
+    found = read(tmp_path, LEAST.replace("GET, path: /x", "PUT, path: /x, body_file: order.json"))
+    assert found.workload("get").arguments[3] == f"file {tmp_path / 'order.json'}"
+    own = LEAST.replace("GET, path: /x", "PUT, path: /x, json: [1]") + "headers: {content-type: text/x}\n"
+    assert read(tmp_path, own).workload("get").arguments[4:] == ("header content-type text/x",)
+
+
 def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_TEST_TOKEN", "hush-hush")
     monkeypatch.setenv("LAB_TEST_PASSWORD", "hush-hush")
@@ -91,7 +113,12 @@ def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch:
         ("path: /x", "path: x", "line 6, key workloads.get.path", "begin it with /"),
         ("path: /x", "path: '/{key}'", "line 6, key workloads.get.path", "keys: N"),
         ("path: /x", "path: '/{kye}'", "line 6, key workloads.get.path", "{kye} is no placeholder"),
-        ("path: /x", "path: /x, body: 3", "line 6, key workloads.get.body", "valid: method, path"),
+        ("path: /x", "path: /x, bdoy: a", "line 6, key workloads.get.bdoy", "did you mean body?"),
+        ("path: /x", "path: /x, body: 3", "line 6, key workloads.get.body", "by body_file"),
+        ("path: /x", "path: /x, body: a", "line 6, key workloads.get.body", "a GET has no body"),
+        ("GET, path: /x", "PUT, path: /x, json: [1], body: a", "line 6, key workloads.get.json", "one body"),
+        ("GET, path: /x", "PUT, path: /x, body_file: a, body_bytes: 1", "line 6, key workloads.get.body", "one body"),
+        ("GET, path: /x", "PUT, path: /x, body: '{key}'", "line 6, key workloads.get.path", "keys: N"),
         ("path: /x", "path: /x, script: a.lua", "line 6, key workloads.get", "not both"),
         ("name: a", "name: <b>", "line 1, key name", "small letters"),
         ("name: a", "nmae: a", "line 1, key nmae", "did you mean name?"),

@@ -22,6 +22,7 @@ from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.targets.external import build, launch
 from runners.tests.e2e.conftest import lab
+from runners.tests.fixtures.servers import idle
 from runners.tests.waiting import gone
 from runners.toolchain.build import build_truepace, truepace_tool
 from runners.toolchain.tools import ROOT, Tool
@@ -132,6 +133,61 @@ def test_https_and_unix_sockets_carry_a_load_with_a_token(
     _carries_a_load(path, tmp_path)
 
 
+#: Notes each path, type and body that it is sent, a line of JSON each.
+NOTING = """
+import http.server, json, socketserver, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        line = json.dumps([self.path, self.headers.get("Content-Type"), body.decode("latin-1")])
+        with open("noted", "a") as noted:
+            noted.write(line + chr(10))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def test_every_kind_of_body_is_sent_as_it_is_described(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(NOTING, encoding="utf-8")
+    (tmp_path / "picture").write_bytes(bytes(range(256)))
+    posts: dict[str, dict[str, object]] = {
+        "json": {"path": "/json/{key}", "keys": 9, "json": {"id": "{key}", "tags": [1, "é", {"n": None}]}},
+        "text": {"path": "/text/{counter}", "body": "100 % of {counter}\n{other}"},
+        "fixed": {"path": "/fixed", "body": '{"a": 1}'},
+        "file": {"path": "/file", "body_file": "picture"},
+        "size": {"path": "/size", "body_bytes": [3, 5]},
+    }
+    described = {
+        "name": "noting", "command": [sys.executable, "server.py", "{port}"], "url": "http://127.0.0.1:{port}",
+        "workloads": {name: {"method": "POST", **post} for name, post in posts.items()},
+    }  # fmt: skip
+    path = tmp_path / "target.yaml"
+    path.write_bytes(msgspec.yaml.encode(described))
+    _carries_a_load(path, tmp_path)
+    noted = [json.loads(line) for line in (tmp_path / "noted").read_text(encoding="utf-8").splitlines()]
+    for place, kind, body in noted:
+        name, key = place.split("/")[1], place.rpartition("/")[2]
+        assert kind == ("application/json" if name == "json" else None)
+        if name == "json":
+            assert json.loads(body.encode("latin-1")) == {"id": key, "tags": [1, "é", {"n": None}]}
+        expected = {
+            "text": f"100 % of {key}\n{{other}}", "fixed": '{"a": 1}', "file": bytes(range(256)).decode("latin-1"),
+        }  # fmt: skip
+        assert body == expected.get(name, body)
+    assert {place.split("/")[1] for place, _, _ in noted} == posts.keys()
+    assert {len(body) for place, _, body in noted if place == "/size"} == {3, 5}
+
+
 def _carries_a_load(path: Path, tmp_path: Path) -> None:
     """Every workload of a target has its response, a hundred times in a second; nothing of the server is left."""
     file = read_target(path)
@@ -182,6 +238,21 @@ def test_a_load_finds_the_keys_that_its_target_was_filled_with(keys: int, tmp_pa
     assert (absent > 0) == (keys < 1000), "a tenth of the keys was not filled"
 
 
+@pytest.mark.long
+def test_a_url_is_loaded_and_its_limits_decide_the_exit_code(tmp_path: Path) -> None:
+    limits = ("--fail-on", "p50<=1us", "--fail-on", "errors<=1%")
+    with idle() as url:
+        done = lab("load", url, "--size", "smoke", "--rate", "200", *limits, "--json", runs=tmp_path / "runs")
+    result = json.loads(done.stdout)
+    slow, failing = (limit["outcome"] for limit in result["limits"])
+    # a machine that is busy leaves a percentile open, and never lets a limit pass that no server keeps
+    assert done.returncode == {"failed": 3, "inconclusive": 4}[slow] and failing == "passed", done.stderr
+    (load,) = [load for load in result["loads"] if load["role"] == "load"]
+    assert load["failures"] == [] and load["reconnects"] == 0 and load["requests"]["failed"] == 0
+    run = RunFolder.open(Path(result["run"]))
+    assert lab("report", run.path.name, "--json", runs=tmp_path / "runs").returncode == 0, "a run by its id"
+
+
 def test_a_fill_that_is_refused_ends_the_run(tmp_path: Path) -> None:
     needs("uvicorn")
     path = _copied("uvicorn", tmp_path / "it")
@@ -224,6 +295,8 @@ def _knee(name: str, path: Path, runs: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {load["treatment"] for load in found["loads"] if load["role"] != "sentinel"} == {name}
+    (knee,) = found["knees"]
+    assert knee["kind"] != "found" or knee["low_rps"] <= knee["rps"] <= knee["high_rps"]
     folder = RunFolder.open(Path(found["run"]))
     assert "<svg" in folder.report_html.read_text(encoding="utf-8")
     summary = folder.report_md.read_text(encoding="utf-8").partition("\n## ")[0]

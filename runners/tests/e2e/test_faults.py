@@ -181,9 +181,9 @@ def test_an_interrupted_run_leaves_no_process_and_a_readable_folder(number: sign
 def _goes_on(folder: RunFolder, runs: Path) -> None:
     """What was finished is kept as it is, the rest is measured, and a complete run is refused."""
     refused = lab("run", "02", "--resume", str(folder.path), runs=runs)
-    assert refused.returncode == 1 and "it is a run of 01, not of 02" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "it is a run of 01, not of 02" in refused.stderr, refused.stderr
     refused = lab("run", "01", "--resume", str(folder.path), "-p", "heap_mb=64", runs=runs)
-    assert refused.returncode == 1 and "heap_mb: 128 against 64" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "heap_mb: 128 against 64" in refused.stderr, refused.stderr
     before = {step.name: step.read_meta()["started_unix_us"] for step in folder.steps()}
     done = lab("run", "01", "--resume", str(folder.path), runs=runs)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -194,7 +194,7 @@ def _goes_on(folder: RunFolder, runs: Path) -> None:
     assert {"put-lsm", "get-lsm"} <= after.keys()
     assert "measured in 2 sessions" in folder.report_md.read_text(encoding="utf-8")
     refused = lab("run", "01", "--resume", str(folder.path), runs=runs)
-    assert refused.returncode == 1 and "it is complete" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "it is complete" in refused.stderr, refused.stderr
     assert not left_in(runs)
 
 

@@ -59,9 +59,9 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
     if number == signal.SIGINT:
         return  # going on takes long, and is the same however it was interrupted
     refused = lab("compare", "--engine", "lsm", "--engine", "noop", "--resume", str(path), runs=tmp_path)
-    assert refused.returncode == 1 and "it is a run of knee, not of 09" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "it is a run of knee, not of 09" in refused.stderr, refused.stderr
     refused = lab("knee", "--objective", "p99<=1s", "--resume", str(path), runs=tmp_path)
-    assert refused.returncode == 1 and "objective: p99<=10ms" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "objective: p99<=10ms" in refused.stderr, refused.stderr
 
     done = lab("knee", "--resume", str(path), runs=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

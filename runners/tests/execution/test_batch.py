@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import stat
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runners import cli, lab
-from runners.errors import PlanError
+from runners.errors import Exit, PlanError
 from runners.execution import batch
 from runners.execution.batch import KERNEL, NotebookError, execute
 from runners.experiments.registry import experiment
@@ -80,7 +81,7 @@ def test_what_can_not_be_run_is_refused_at_once(
     monkeypatch.setattr(sys, "argv", ["lab", "run", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    assert ended.value.code in (cli.EXIT_PROBLEM, cli.EXIT_USAGE) and capsys.readouterr().err.strip()
+    assert ended.value.code == Exit.USAGE and capsys.readouterr().err.strip()
     assert not (tmp_path / "runs").exists()
 
 
@@ -117,3 +118,32 @@ def test_what_ends_a_notebook_is_named_and_leaves_no_socket(
         execute(notebook, run, {"seen": str(tmp_path / "seen.json")})
     assert not Path(json.loads((tmp_path / "seen.json").read_text())["folder"]).exists()
     assert list(notebook.parent.iterdir()) == [notebook]
+
+
+def test_an_interrupt_ends_the_cell_and_not_the_kernels_sockets(
+    run: RunFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The cell interrupts the process of the notebook, as Ctrl-C at a terminal does, and would then go on."""
+    cell = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
+    with pytest.raises(KeyboardInterrupt):
+        execute(_notebook(tmp_path, cell), run, {})
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_interrupted_notebook_names_the_run_that_resumes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(batch, "execute", interrupted)
+    monkeypatch.setattr(sys, "argv", ["lab", "run", "01", "--size", "smoke"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    (folder,) = (tmp_path / "runs").iterdir()
+    said = capsys.readouterr().err
+    assert ended.value.code == Exit.INTERRUPTED
+    assert said.count(f"lab run 01 --size smoke --resume {folder}") == 1
+    assert RunFolder(folder).manifest()["status"] == "interrupted"

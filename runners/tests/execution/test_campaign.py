@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from runners.design.experiment import Value
-from runners.errors import MeasureError, PlanError
+from runners.errors import MeasureError
 from runners.execution.campaign import (
     LOCK,
     Job,
@@ -197,7 +197,7 @@ def test_two_labs_do_not_measure_into_one_folder(tmp_path: Path) -> None:
     )
     assert other.stdout is not None and other.stdout.readline() == "held\n"
     try:
-        with pytest.raises(PlanError, match=f"process {other.pid} is measuring into it; wait for it"):
+        with pytest.raises(MeasureError, match=f"process {other.pid} is measuring into it; wait for it"):
             Results(tmp_path).held().__enter__()
     finally:
         other.kill()  # kill -9: the kernel lets go
@@ -215,14 +215,14 @@ def test_a_folder_that_cannot_be_written_to_is_named(
         raise OSError(number, "no")
 
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(PlanError, match="LAB_RUNS") as refused:
+    with pytest.raises(MeasureError, match="LAB_RUNS") as refused:
         Results(tmp_path).held().__enter__()
     assert refused.value.thing == str(tmp_path)
 
 
 def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PlanError, match="can't be written to"):
+    with pytest.raises(MeasureError, match="can't be written to"):
         Results(tmp_path / "file" / "runs").held().__enter__()
 
 

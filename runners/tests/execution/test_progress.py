@@ -131,3 +131,26 @@ def test_events_arrive_in_order() -> None:
         kernel.wait()
     assert [event.done_s for event in memory.events][:2] == [0.0, 2.5]
     assert memory.closed
+
+
+def test_a_block_that_took_less_than_planned_leaves_the_rest_of_the_plan() -> None:
+    """Of 100 s a block has 80: after two parts of 10 s it is done, and 20 s are left."""
+    shown = Memory()
+    progress = Progress(100.0, shown)
+    with progress.block(80.0):
+        for _ in range(2):
+            with progress.part("a load", 10.0):
+                pass
+    with progress.part("the report", 20.0):
+        pass
+    assert (shown.events[-1].done_s, shown.events[-1].total_s) == (20.0, 40.0)
+
+
+def test_a_part_that_no_plan_has_makes_the_whole_longer() -> None:
+    shown = Memory()
+    progress = Progress(100.0, shown)
+    with progress.part("sentinel", 6.0, in_plan_s=0.0):
+        pass
+    with progress.part("a load", 10.0):
+        pass
+    assert (shown.events[-1].done_s, shown.events[-1].total_s) == (6.0, 106.0)

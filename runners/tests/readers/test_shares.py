@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from runners.design.target import Category
+from runners.design.description import Category
 from runners.errors import ReadError
 from runners.readers.stacks import (
     CATEGORIES,

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from runners.design.target import Ready, Target, TargetWorkload
+from runners.design.description import Ready, Target, TargetWorkload
 from runners.errors import UNPRINTABLE, LabError, ReadError
 from runners.execution.progress import Progress
 from runners.experiments.e01_single_connection import questions

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,13 @@ from runners.analysis.intervals import Direction
 from runners.analysis.quantities import QUANTITIES, resolution, welch
 from runners.analysis.runs import differing, pairs
 from runners.cli import lab, work
+from runners.cli.asked import Asked
 from runners.cli.work import compare_folders
 from runners.errors import PlanError
 from runners.readers.reading import read_run
 from runners.report.comparison import lines
 from runners.storage.run_folder import RunFolder
+from runners.targets import preflight
 from runners.tests.fixtures.fake_run import RATES, make_run
 
 PROFILED = tuple(f"{workload}-{engine}-profiled" for workload in ("put", "get") for engine in ("rocksdb", "lsm"))
@@ -47,6 +48,17 @@ def test_runs_of_two_machines_are_refused_by_field(tmp_path: Path) -> None:
         compare_folders([a.path], [b.path], [], 0.02)
     assert "--despite machine.kernel" in str(refusal.value)
     assert compare_folders([a.path], [b.path], ["machine.kernel"], 0.02)
+
+
+def test_a_name_of_what_may_differ_stands_for_all_fields_below_it(tmp_path: Path) -> None:
+    a, b = made(tmp_path), made(tmp_path, kernel="6.12.0", glibc="2.99")
+    with pytest.raises(PlanError) as refusal:
+        compare_folders([a.path], [b.path], ["machine.kernel"], 0.02)
+    assert refusal.value.remedy.endswith("--despite machine.glibc")
+    with pytest.raises(PlanError) as refusal:
+        compare_folders([a.path], [b.path], ["mach"], 0.02)
+    assert refusal.value.remedy.endswith("say --despite machine")
+    assert compare_folders([a.path], [b.path], ["machine"], 0.02)
 
 
 def test_runs_of_two_states_of_the_sources_are_refused_by_field_and_can_be_compared_despite_it(tmp_path: Path) -> None:
@@ -104,7 +116,9 @@ def kept_load(root: Path, engine: str, target: Path) -> RunFolder:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Path:
+def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A target whose server need not run."""
+    monkeypatch.setattr(preflight, "check", lambda _file: None)
     path = tmp_path / "target.yaml"
     path.write_text("name: mine\nurl: http://127.0.0.1:1\nworkloads: {put: {path: /}}\n")
     return path
@@ -123,11 +137,11 @@ def test_a_target_is_judged_against_a_folder_of_kept_runs(
     made(kept)  # a run of another kind is passed over
     loaded = []
 
-    def load(given: Mapping[str, object]) -> RunFolder:
-        loaded.append(given)
+    def load(asked: Asked) -> RunFolder:
+        loaded.append(asked.parameters)
         return kept_load(tmp_path / "own", engine, target)
 
-    monkeypatch.setattr(work, "load_target", load)
+    monkeypatch.setattr(work, "measure", load)
     words = ["compare", "--target", str(target), "--baseline", str(kept), "--fail-on", limit, "--json"]
     printed = CliRunner().invoke(lab, words)
     (judged,) = json.loads(printed.stdout)["limits"]
@@ -139,7 +153,7 @@ def test_a_target_is_judged_against_a_folder_of_kept_runs(
 def test_one_kept_run_is_no_ground_and_none_is_an_error(
     target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "load_target", lambda _: kept_load(tmp_path / "own", AFTER, target))
+    monkeypatch.setattr(work, "measure", lambda _: kept_load(tmp_path / "own", AFTER, target))
     one = kept_load(tmp_path / "kept", BEFORE, target).path
     words = ["compare", "--target", str(target), "--fail-on", "p50>+10%"]
     alone = CliRunner().invoke(lab, [*words, "--baseline", str(one)])

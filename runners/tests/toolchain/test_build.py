@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from runners.errors import ToolError
+from runners.scripts import with_progress
 from runners.toolchain import build
 from runners.toolchain.build import MEASURING_ROOMS, lab_source_hash, source_hash
 from runners.toolchain.tools import PACKAGE, SERVER_JAVA, TRUEPACE_VARIABLE
@@ -116,3 +118,60 @@ def test_labs_that_build_at_once_build_one_after_the_other_and_only_what_is_want
     assert [each.returncode for each in labs] == [0, 0, 0], said
     assert sum("waiting for another lab" in each for each in said) >= 1
     assert (crate / "target" / "calls").read_text() == "begun\nended\n" * calls
+
+
+MAVEN = """\
+Downloaded from central: http://x/a.jar (1 kB)
+Downloaded from central: http://x/b.jar (1 kB)
+[INFO] Building lab: storage 1.0 [2/13]
+[INFO] Building lab: one file a key 1.0                                     [10/13]
+"""
+CARGO_PRINTS = "  Downloaded a v1\n  Downloaded b v2\n"
+
+
+def test_how_far_a_build_is_is_read_from_what_it_prints(tmp_path: Path) -> None:
+    lock = tmp_path / "Cargo.lock"
+    lock.write_text("[[package]]\n" * 40, encoding="utf-8")
+    assert "10 of 13 (lab: one file a key), fetched 2 files" in build.maven_stage(MAVEN)
+    assert "fetched 2 files" in build.maven_stage(MAVEN.partition("[INFO]")[0])
+    assert "2 of at most 40" in build.cargo_stage(lock, CARGO_PRINTS)
+    assert "3 of at most 40" in build.cargo_stage(lock, CARGO_PRINTS + "   Compiling a v1\n" * 3)
+
+
+#: Prints a line, and goes on until the file that it is given is there.
+GOES_ON = "echo '   Compiling a v1'; while [ ! -e \"$0\" ]; do sleep 0.01; done; exit ${1:-0}"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_build_says_how_far_it_is_and_when_it_fails_what_is_no_progress(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "SAID_EVERY_S", 0.05)
+    done, said, log = tmp_path / "done", list[str](), tmp_path / "thing.log"
+
+    def say(line: str) -> None:
+        said.append(line)
+        done.touch()
+
+    def run() -> None:
+        command = ["bash", "-c", f"echo 'error: it is wrong'; {GOES_ON}", str(done), str(code)]
+        stage = partial(build.cargo_stage, done)
+        build.run_build("thing", command, tmp_path, dict(os.environ), "correct it", log, say, stage)
+
+    if code:
+        with pytest.raises(ToolError, match=r"thing.log\):\nerror: it is wrong;"):
+            run()
+    else:
+        run()
+    assert said and all("thing: " in line and "crate 1 of" in line for line in said)
+
+
+def test_what_the_makefile_runs_says_how_long_it_takes_and_hands_the_exit_code_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(with_progress, "EVERY_S", 0.05)
+    grows = f"mkdir -p {tmp_path}/a {tmp_path}/b; sleep 0.5; exit 7"
+    words = ["--growing", str(tmp_path), "--of", "5", "fetching", "bash", "-c", grows]
+    monkeypatch.setattr(sys, "argv", ["with_progress.py", *words])
+    assert with_progress.main() == 7
+    assert "fetching: " in (said := capfd.readouterr().out) and "2 of at most 5" in said

@@ -1,0 +1,88 @@
+"""Check what a command is to measure, before anything is built, loaded, or slow to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.design.experiment import Experiment
+from runners.design.target import AS_TARGET, read_target, target_of
+from runners.errors import PlanError
+from runners.execution.batch import of_plan
+from runners.experiments.commands import COMMANDS, KNEE, LOAD, TARGET_COMPARE
+from runners.experiments.e09_compare import COMPARE_BLOCK
+from runners.experiments.e09_compare import EXPERIMENT as COMPARE
+from runners.storage.run_folder import RunFolder
+from runners.targets import preflight
+
+COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
+#: Parameters that name a server.
+SERVERS = ("setting", "a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A run that a command is to make: its plan and block, the parameters that are given, the folder it resumes."""
+
+    plan: str
+    block: str
+    parameters: Mapping[str, Any]
+    resume: Path | None = None
+
+
+def load(given: Mapping[str, object], resume: Path | None = None) -> Asked:
+    """Return one load of a target. Raises PlanError, or ServerError where the target is not up."""
+    parameters = _resumed(LOAD.number, given, resume)
+    if not is_target(parameters.get("setting")):
+        remedy = "name one: lab load http://127.0.0.1:8080/, or lab load target.yaml (`lab init` writes one)"
+        raise PlanError("lab load", "no server was given", remedy)
+    _check(LOAD, parameters)
+    return Asked(LOAD.number, "load", parameters, resume)
+
+
+def knee(given: Mapping[str, object], resume: Path | None = None) -> Asked:
+    """Return a search for a knee. Raises PlanError, or ServerError where the target is not up."""
+    parameters = _resumed(KNEE.number, given, resume)
+    if "setting" not in parameters:
+        remedy = "name one: lab knee http://127.0.0.1:8080/, lab knee target.yaml, or the lab's own by --engine lsm"
+        raise PlanError("lab knee", "no server was given", remedy)
+    plan = "target-knee" if is_target(parameters["setting"]) else KNEE.number
+    _check(COMMANDS[plan], parameters)
+    return Asked(plan, "knee", parameters, resume)
+
+
+def comparison(given: Mapping[str, object], resume: Path | None = None) -> Asked:
+    """Return a comparison of two settings, or targets. Raises PlanError, or ServerError where a target is not up."""
+    earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
+    targets = is_target(given.get("a")) or is_target(given.get("b")) or earlier == TARGET_COMPARE.number
+    plan = "target-compare" if targets else COMPARE.number
+    command = COMMANDS.get(plan, COMPARE)
+    parameters = {"minutes": COMPARED_MINUTES, **_resumed(command.number, given, resume)}
+    _check(command, parameters)
+    return Asked(plan, COMPARE_BLOCK, parameters, resume)
+
+
+def check_target(path: Path) -> None:
+    """Raise PlanError or ServerError where a target can't be measured as it is described."""
+    preflight.check(read_target(path))
+
+
+def is_target(text: object) -> bool:
+    """Return whether a setting names a target, and no engine of the lab."""
+    return str(text).startswith(AS_TARGET)
+
+
+def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
+    """Return the parameters of the run that is resumed, unless they are given anew."""
+    earlier = of_plan(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
+    return {**earlier, **given}
+
+
+def _check(plan: Experiment, parameters: Mapping[str, object]) -> None:
+    checked = plan.checked(parameters)
+    plan.blocks_of(checked)
+    for name in SERVERS:
+        if (target := target_of(str(checked.get(name, "")))) is not None:
+            preflight.check(target)

@@ -1,0 +1,304 @@
+"""What `target.yaml` may hold, as typed records, and what of it contradicts itself; errors name line and key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from runners.design.yaml_file import Fault, Struct, YamlForm
+
+NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
+#: Headers whose value is a secret: only their variable's name may stand in the file.
+SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
+PLACEHOLDERS = ("{key}", "{counter}")
+PORT, SOCKET, DATA, HOST = "{port}", "{socket}", "{data}", "{host}"
+UNIX = "unix:"
+#: Where servers listen unless they are to be reached from other hosts.
+LOOPBACK = "127.0.0.1"
+#: The longest body that stands in the file itself: it goes to the generator by its command line.
+MOST_BODY_CHARACTERS = 65_536
+
+#: Where a report can put frames of a target; the readers have further ones for the lab's own servers.
+Category = Literal[
+    "handler", "storage", "cache", "log", "hand-over", "HTTP parsing", "response", "socket read", "socket write", "poll"
+]
+Name = Annotated[str, Meta(pattern=NAME)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+UrlPath = Annotated[str, Meta(pattern="^/[^\\s]*$")]
+
+
+class FromEnvironment(Struct, frozen=True):
+    """A value that is read from the lab's environment when it is used: `{from: TOKEN, prefix: "Bearer "}`."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = msgspec.field(name="from")
+    prefix: str = ""
+
+
+class Ready(Struct, frozen=True):
+    """How a server shows that it is ready; one of `port`, `url`, `line`."""
+
+    port: Annotated[Port | None, Meta(description="ready when this port accepts a connection")] = None
+    url: Annotated[UrlPath | None, Meta(description="ready when a GET of this path gives `status`")] = None
+    status: Annotated[int, Meta(ge=100, le=599, description="status that `url` must give")] = 200
+    line: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="ready when a line of output contains this")
+    ] = None
+    timeout_s: Annotated[float, Meta(gt=0, le=3600, description="seconds until the start has failed")] = 60.0
+
+
+class Fill(Struct, frozen=True):
+    """What a server holds before it is measured: requests of a workload, one a key, or what a command puts there."""
+
+    workload: Annotated[Name | None, Meta(description="whose requests are sent, each key once")] = None
+    keys: Annotated[
+        int,
+        Meta(ge=0, le=2**31 - 1, description="{key} and {counter} go from 1 to this; of a script: so many requests"),
+    ] = 0
+    command: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(description="program and arguments, run in `directory` after each start, with the server's environment"),
+    ] = ()
+    timeout_s: Annotated[float, Meta(gt=0, le=86_400, description="seconds until the command has failed")] = 600.0
+
+
+BodyBytes = Annotated[int, Meta(ge=0, le=64 << 20)]
+
+
+class TargetWorkload(Struct, frozen=True):
+    """What is sent: a method, a path template and a body or its size, or a Lua script as wrk runs it."""
+
+    method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$")] = "GET"
+    path: Annotated[UrlPath | None, Meta(description="{key}: random 1..keys; {counter}: 1, 2, 3 … a thread")] = None
+    keys: Annotated[int, Meta(ge=0, le=2**31 - 1, description="how many keys {key} is drawn from")] = 0
+    body_bytes: Annotated[
+        BodyBytes | Annotated[tuple[BodyBytes, ...], Meta(min_length=1)],
+        Meta(description="size of each request's body; of several, one is drawn for each request"),
+    ] = 0
+    body: Annotated[
+        Annotated[str, Meta(max_length=MOST_BODY_CHARACTERS)] | None,
+        Meta(description="the body itself; {key} and {counter} as in the path"),
+    ] = None
+    json: Annotated[
+        dict[str, Any] | list[Any] | None,
+        Meta(description="the body as YAML, sent as JSON with its Content-Type; {key} and {counter} as in the path"),
+    ] = None
+    body_file: Annotated[str | None, Meta(description="a file, relative to this one, that is sent as it is")] = None
+    script: Annotated[str | None, Meta(description="a Lua script, relative to this file, in place of a path")] = None
+    arguments: Annotated[tuple[str, ...], Meta(description="arguments of the script")] = ()
+
+    @property
+    def body_text(self) -> str | None:
+        """The body that stands in the file, as it is sent but for its placeholders; None where none does."""
+        return self.body if self.json is None else msgspec.json.encode(self.json).decode()
+
+
+class Target(Struct, frozen=True):
+    """A server under test: a command that the lab runs, or the url of one that runs already."""
+
+    name: Annotated[Name, Meta(description="what reports call it: small letters, digits, '.', '_' and '-'")]
+    url: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://|unix:.)",
+            description="where it responds: scheme, host and port, {port} for a free one; or unix:PATH, unix:{socket}",
+        ),
+    ]
+    workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
+    command: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...] | None,
+        Meta(description="program and arguments, one each; never a shell line. Absent: the server runs already"),
+    ] = None
+    build: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(description="program and arguments that build it in `directory`, once a run, before its first start"),
+    ] = ()
+    directory: Annotated[str, Meta(description="working directory, relative to this file")] = "."
+    environment: Annotated[
+        dict[str, str | FromEnvironment], Meta(description="variables of the server; {from: NAME} for a secret")
+    ] = msgspec.field(default_factory=dict)
+    ready: Annotated[Ready | None, Meta(description="how it shows that it is ready; absent: its port is open")] = None
+    stop_signal: Annotated[
+        Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"], Meta(description="signal that ends it cleanly")
+    ] = "SIGTERM"
+    cpus: Annotated[
+        tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="cores it is bound to; absent: as the lab's servers")
+    ] = ()
+    data: Annotated[str | None, Meta(description="folder that is emptied before each start, below `directory`")] = None
+    fill: Annotated[
+        Fill | None, Meta(description="what each start holds before it is measured: {workload: put, keys: 1000}")
+    ] = None
+    pprof: Annotated[
+        UrlPath | None, Meta(description="path of a Go server's own CPU profile, such as /debug/pprof/profile")
+    ] = None
+    headers: Annotated[
+        dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
+    ] = msgspec.field(default_factory=dict)
+    categories: Annotated[
+        dict[Category, tuple[Annotated[str, Meta(min_length=1)], ...]],
+        Meta(description="what frames of a profile belong to, by patterns of their names: {storage: [^sqlite]}"),
+    ] = msgspec.field(default_factory=dict)
+
+
+#: What to write, by the last key of what is wrong.
+_REMEDIES = {
+    "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
+    "url": "write where it responds, as http://127.0.0.1:8080 or unix:app.sock; paths stand in workloads and ready",
+    "command": 'write a list, such as [python3, server.py, "8080"]; numbers in quotes',
+    "build": "write a list, such as [go, build, -o, server, .]",
+    "directory": "write a folder, relative to this file",
+    "environment": 'write NAME: "value", or NAME: {from: VARIABLE} for a secret',
+    "headers": 'write Name: value, or Name: {from: VARIABLE, prefix: "Bearer "} for a secret',
+    "ready": 'write one of {port: 8080}, {url: /health, status: 200}, {line: "listening"}',
+    "stop_signal": "use one of SIGTERM, SIGINT, SIGQUIT, SIGHUP",
+    "cpus": "write a list of core numbers, such as [0]",
+    "data": "write a folder below `directory`",
+    "fill": "write {workload: put, keys: 1000}, or {command: [python3, load.py]}",
+    "body_bytes": "write a number of bytes, such as 120, or several, such as [100, 1000]",
+    "body": "write a text; a longer one, or one that is no text, by body_file",
+    "json": 'write the body as YAML or JSON, such as {name: "a", id: 1}',
+    "body_file": "name a file, relative to this one",
+    "categories": f"write patterns of frames by one of {', '.join(get_args(Category))}",
+    "workloads": "write at least one, such as get: {method: GET, path: /}",
+    "path": "begin it with /, without blanks; {key} needs keys: N",
+    "method": "write it in capitals, such as GET",
+}
+
+
+def _contradictions(target: Target) -> Iterator[Fault]:
+    """Yield what each part allows and the whole does not: keys, cause and remedy."""
+    try:
+        address = urlsplit(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
+        fine = bool(address.hostname) and address.port != 0
+    except ValueError:
+        fine = False
+    if target.url.startswith(UNIX):
+        if target.pprof:
+            yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
+    elif not fine:
+        yield ("url",), "it has no host, or no port that there can be", _REMEDIES["url"]
+    elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
+        yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
+    if target.command is not None and not target.command:
+        yield ("command",), "it is empty", _REMEDIES["command"]
+    given = (*(target.command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
+    for each in (PORT, SOCKET):
+        if any(each in text for text in given) != (each in target.url):
+            cause = f"{each} in it and in command or environment need each other"
+            yield ("url",), cause, f"write {each} in both, or in none"
+    if SOCKET in target.url and target.url != UNIX + SOCKET:
+        yield ("url",), "{socket} is a whole path", "write unix:{socket}"
+    if PORT in target.url and target.ready is not None and target.ready.port is not None:
+        yield (
+            ("ready", "port"),
+            "the port is another one in each start",
+            "leave `ready` out: the url's port is looked at",
+        )
+    if target.command is None:
+        for key in ("environment", "data", "cpus", "build", "fill"):
+            if getattr(target, key):
+                yield (key,), "a server that runs already can't be given it", "give a command, or leave this out"
+        if target.ready is not None and target.ready.line is not None:
+            yield ("ready", "line"), "the output of a server that runs already is not seen", "use url or port"
+    if target.ready is not None and [target.ready.port, target.ready.url, target.ready.line].count(None) != 2:
+        yield ("ready",), "it needs one of port, url and line", _REMEDIES["ready"]
+    if target.data is not None:
+        parts = Path(target.data).parts
+        if not parts or Path(target.data).is_absolute() or ".." in parts:
+            yield ("data",), "it is emptied before each start and must lie below `directory`", _REMEDIES["data"]
+    if target.fill is not None:
+        yield from _of_fill(target.fill, target)
+    # a pattern's $ also fits before a last line break
+    for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
+        if not text.isprintable():
+            yield keys, "it has a line break", _REMEDIES["name"]
+    for name, value in target.headers.items():
+        text = name + (value if isinstance(value, str) else value.prefix)
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not text.isprintable():
+            yield ("headers", name), "it is no header", _REMEDIES["headers"]
+        if name.lower() in SECRET_HEADERS and isinstance(value, str):
+            yield ("headers", name), "a secret must not stand in the file", _REMEDIES["headers"]
+    for name, value in target.environment.items():
+        if not name or "=" in name or "\0" in name + (value if isinstance(value, str) else ""):
+            yield ("environment", name), "it can't be a variable", _REMEDIES["environment"]
+    for category, patterns in target.categories.items():
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                yield ("categories", category), f"{pattern} is no regular expression ({error})", "correct it"
+    for name, workload in target.workloads.items():
+        yield from _of_workload(("workloads", name), workload, target)
+
+
+def _of_fill(fill: Fill, target: Target) -> Iterator[Fault]:
+    if (fill.workload is None) == (not fill.command):
+        yield ("fill",), "it needs a workload or a command, and not both", _REMEDIES["fill"]
+        return
+    if fill.workload is None:
+        if fill.keys:
+            yield ("fill", "keys"), "a command makes its requests whole: keys don't reach it", "leave it out"
+        for each in (PORT, SOCKET):
+            if any(each in text for text in fill.command) and each not in target.url:
+                yield ("fill", "command"), f"{each} is in it and not in url", f"write {each} in both, or in none"
+        return
+    workload = target.workloads.get(fill.workload)
+    if workload is None:
+        cause = f"there is no workload {fill.workload!r}"
+        yield ("fill", "workload"), cause, f"one of {', '.join(target.workloads)}"
+    elif fill.keys < 1:
+        yield ("fill",), "it needs the number of keys", _REMEDIES["fill"]
+    elif workload.script is None and not any(mark in _template(workload) for mark in PLACEHOLDERS):
+        cause = f"the path of {fill.workload!r} has no key: it would send one request again and again"
+        yield ("fill", "workload"), cause, f"write {' or '.join(PLACEHOLDERS)} into that path"
+
+
+def _template(workload: TargetWorkload) -> str:
+    """Return all text of a workload's request in which placeholders count."""
+    return f"{workload.path or ''} {workload.body_text or ''}"
+
+
+def _of_workload(keys: tuple[str, str], workload: TargetWorkload, target: Target) -> Iterator[Fault]:
+    if (workload.script is None) == (workload.path is None):
+        yield keys, "it needs a path or a script, and not both", "write path: / or script: requests.lua"
+        return
+    bodies = [name for name in ("body", "json", "body_file") if getattr(workload, name) is not None]
+    if workload.script is not None:
+        if workload.keys or workload.body_bytes or bodies or target.headers:
+            cause = "a script makes its requests whole: keys, bodies and headers don't reach it"
+            yield (*keys, "script"), cause, "let the script make them (os.getenv reads a secret)"
+        return
+    path = workload.path or ""
+    if not (path + workload.method).isprintable():
+        yield (*keys, "path"), "path or method has a line break", _REMEDIES["path"]
+    if workload.arguments:
+        yield (*keys, "arguments"), "they are for a script", "leave them out"
+    if bodies and (len(bodies) > 1 or workload.body_bytes):
+        yield (*keys, bodies[-1]), "a request has one body", "keep one of body, json, body_file and body_bytes"
+    if bodies and workload.method in ("GET", "HEAD"):
+        yield (*keys, bodies[0]), f"a {workload.method} has no body", "write method: POST, or PUT"
+    if "\0" in (workload.body_text or ""):
+        yield (*keys, bodies[0]), "it holds a zero byte", _REMEDIES["body"]
+    if ("{key}" in _template(workload)) != (workload.keys > 0):
+        yield (*keys, "path"), "{key} in the path or the body and keys: N need each other", "write both or neither"
+    if other := [part for part in re.findall(r"\{[^}]*\}?", path) if part not in PLACEHOLDERS]:
+        yield (*keys, "path"), f"{other[0]} is no placeholder", f"use {' or '.join(PLACEHOLDERS)}"
+
+
+FORM = YamlForm(
+    Target,
+    _REMEDIES,
+    remedy="write it as runners/docs/any-server.md shows",
+    none_yet="write one with `lab init`",
+    entries={"workloads": TargetWorkload, "environment": str | FromEnvironment, "headers": str | FromEnvironment},
+    parts={
+        "ready": Ready, "fill": Fill, "workloads": TargetWorkload, "environment": FromEnvironment,
+        "headers": FromEnvironment,
+    },
+    faults=_contradictions,
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""Check a target before anything is built or loaded: its variables, files, program, cores, and its port."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from runners.design.description import PORT, SOCKET, FromEnvironment
+from runners.design.target import TargetFile
+from runners.errors import PlanError, ServerError
+from runners.process.cpu_placement import usable_cpus
+
+QUESTION_S = 2.0
+_PORTS = {"http": 80, "https": 443}
+
+
+def check(file: TargetFile) -> None:
+    """Raise PlanError for what a description names and is not there, ServerError where its port is not as it must be.
+
+    A server that runs already and has a `ready` of its own may become ready later.
+    """
+    target = file.target
+    resolved(target.headers)
+    for name, workload in target.workloads.items():
+        for key in ("script", "body_file"):
+            path = getattr(workload, key)
+            if path is not None and not (file.path.parent / path).is_file():
+                where = f"{file.path}, key workloads.{name}.{key}"
+                raise PlanError(where, f"{path} is not there", "name a file, relative to this one")
+    placed = file.placed(0, Path("data"), Path("socket"))
+    if target.command is None:
+        if target.ready is None and not is_open(placed):
+            raise ServerError(f"target {file.name}", f"nothing listens on {target.url}", "start it, then run again")
+        return
+    environment = {**os.environ, **resolved(target.environment)}
+    require_directory(file)
+    program = target.command[0]
+    at = file.directory / program if os.sep in program else program
+    if not target.build and shutil.which(at, path=environment.get("PATH")) is None:
+        where = f"{file.path}, key command"
+        raise PlanError(where, f"{program} is no program that is there", "name one on PATH, or by its path")
+    cores_of(file)
+    if PORT not in target.url and SOCKET not in target.url:
+        require_free(placed)
+
+
+def require_directory(file: TargetFile) -> None:
+    """Raise PlanError where the server's working directory is not there."""
+    if not file.directory.is_dir():
+        raise PlanError(f"{file.path}, key directory", f"{file.directory} is no folder", "name one that is there")
+
+
+def require_free(file: TargetFile) -> None:
+    """Raise ServerError where something listens already on the port or socket of a target that is to be started."""
+    if is_open(file):
+        cause = f"something listens on {file.target.url} before it was started"
+        raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
+
+
+def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
+    """Return values with the secrets of the lab's environment. Raises PlanError for a variable that is not set."""
+    found = {}
+    for name, value in values.items():
+        if isinstance(value, FromEnvironment):
+            secret = os.environ.get(value.name)
+            if secret is None:
+                cause = f"the lab's environment has no variable {value.name}"
+                raise PlanError(
+                    f"{name}: {{from: {value.name}}}", cause, f"export {value.name}=… before the lab starts"
+                )
+            if not secret.isprintable():
+                raise PlanError(f"variable {value.name}", "it holds a line break", "set it without one")
+            value = value.prefix + secret
+        found[name] = value
+    return found
+
+
+def cores_of(file: TargetFile) -> tuple[int, ...]:
+    """Return the cores that a target names. Raises PlanError for one that the lab may not use."""
+    there = usable_cpus()
+    if missing := [cpu for cpu in file.target.cpus if there and cpu not in there]:
+        cause = f"core {missing[0]} is not among those that the lab may use"
+        raise PlanError(f"{file.path}, key cpus", cause, f"choose of {', '.join(map(str, there))}")
+    return file.target.cpus
+
+
+def is_open(file: TargetFile, port: int | None = None) -> bool:
+    """Return whether a target's socket or port, or another port of its host, accepts a connection."""
+    if file.socket is not None and port is None:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(QUESTION_S)
+            asking.connect(str(file.socket))
+            return True
+        return False
+    address = urlsplit(file.target.url)
+    with contextlib.suppress(OSError):
+        at = port or address.port or _PORTS[address.scheme]
+        with socket.create_connection((address.hostname or "127.0.0.1", at), timeout=QUESTION_S):
+            return True
+    return False

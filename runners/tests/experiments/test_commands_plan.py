@@ -1,0 +1,20 @@
+"""The runs of commands: how long they are planned to take."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.design.ladder import KneeSearch
+from runners.design.load import SENTINEL_PLANNED_S
+from runners.experiments.commands import KNEE
+
+
+@pytest.mark.parametrize("minutes", [2.0, 10.0])
+def test_the_minutes_of_a_knee_are_those_of_the_whole_run(minutes: float) -> None:
+    asked = KNEE.checked({"setting": "lsm", "minutes": minutes})
+    assert KNEE.planned_s(asked) + SENTINEL_PLANNED_S == pytest.approx(60 * minutes)
+
+
+def test_a_short_knee_has_the_loads_without_which_nothing_can_be_found() -> None:
+    (search,) = KNEE.blocks_of(KNEE.checked({"setting": "lsm", "minutes": 0.2, "probe_s": 0.1}))
+    assert isinstance(search, KneeSearch) and search.minutes * 60 == pytest.approx(2 * search.batch_s)
