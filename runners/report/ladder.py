@@ -126,26 +126,26 @@ def _resolved(point: Point, level: float, judged: bool) -> float:
 
 
 @style.styled
-def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
+def ladder(drawn_ladder: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
     """Draw a ladder; `published` outputs are drawn at the rates that they were run at.
 
     No rate step has a floor of its own: `floor` is the nearest that there is, and a thin line.
     """
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
-    rows = data(found)
-    judged = found.points
+    rows = data(drawn_ladder)
+    judged = drawn_ladder.points
     there = _published_rows(published)
     rates = [*rows["offered_rps"], *there["rate_rps"]]
-    _latencies(above, found, rows, judged, there, floor)
-    _achieved(below, found, rows, judged)
+    _latencies(above, drawn_ladder, rows, judged, there, floor)
+    _achieved(below, drawn_ladder, rows, judged)
     low, high = min(rates), max(rates)
     for axes in (above, below):
         if high / low > WIDE:
             axes.set_xscale("log")
         spare = (high / low) ** 0.06 if high / low > WIDE else 0
         axes.set_xlim(low / spare if spare else 0, high * spare if spare else high * 1.08)
-        _knee(axes, found.knee, axes is above)
+        _knee(axes, drawn_ladder.knee, axes is above)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: _minor(value, high / low)))
     below.set_xlabel("offered rate (requests per second)")
@@ -153,7 +153,9 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
     handles = [*above.get_legend_handles_labels()[0], *([line] if line else [])]
     style.legend(figure, 4, 8, handles)
     figure.align_ylabels([above, below])
-    return figure.headed(title(found), f"Latency and achieved share against the offered rate. {title(found)}.")
+    return figure.headed(
+        title(drawn_ladder), f"Latency and achieved share against the offered rate. {title(drawn_ladder)}."
+    )
 
 
 def _minor(value: float, spread: float) -> str:
@@ -181,7 +183,12 @@ def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
 
 
 def _latencies(
-    axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Point], there: pd.DataFrame, floor: Step | None
+    axes: Axes,
+    drawn_ladder: Ladder,
+    rows: pd.DataFrame,
+    judged: Sequence[Point],
+    there: pd.DataFrame,
+    floor: Step | None,
 ) -> None:
     met, late, still = (
         _of_outcome(judged, outcome) for outcome in (StepOutcome.MET, StepOutcome.GENERATOR, StepOutcome.STALLED)
@@ -228,7 +235,7 @@ def _latencies(
                 label=name,
             )
         seen += [value for column in ("p50_us", "p99_us") for value in there[column] if value > 0]
-    limits = found.objective.latencies if found.objective else ()
+    limits = drawn_ladder.objective.latencies if drawn_ladder.objective else ()
     for level, limit in limits:
         axes.axhline(limit, color=style.VERMILION, linewidth=1.0, linestyle=(0, (4, 3)))
         text = f"limit of p{level * 100:g}: {tables.latency(limit)}"
@@ -245,7 +252,7 @@ def _latencies(
     axes.set_ylabel("response time (log)")
 
 
-def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Point]) -> None:
+def _achieved(axes: Axes, drawn_ladder: Ladder, rows: pd.DataFrame, judged: Sequence[Point]) -> None:
     share = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
     late, still = (_of_outcome(judged, outcome) for outcome in (StepOutcome.GENERATOR, StepOutcome.STALLED))
@@ -255,7 +262,7 @@ def _achieved(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Po
     ):  # fmt: skip
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 4, "zorder": 3}
         axes.plot(x[chosen], share[chosen], gid=name, **dots)
-    least = (found.objective.achieved if found.objective else facts.LEAST_ACHIEVED) * 100
+    least = (drawn_ladder.objective.achieved if drawn_ladder.objective else facts.LEAST_ACHIEVED) * 100
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
     known = share[np.isfinite(share)]
     axes.set_ylim(max(0.0, min([least, *known]) - 5), 102)
@@ -296,18 +303,18 @@ NOTE = (
 )
 
 
-def search_table(found: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
+def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
     """Tabulate a row a search with the rate steps offered besides; those without a search have a row of their own.
 
     `drawn`: searches whose knees a figure shows and writes; where it has all of them, the table has none.
     """
-    searched = {ladder.title: ladder for ladder in found if ladder.search is not None}
+    searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     offered: dict[str, Ladder] = {}
     rows = []
-    for ladder in found:
+    for ladder in all_ladders:
         if ladder.search is None and ladder.title in searched:
             offered.setdefault(ladder.title, ladder)
-    for ladder in found:
+    for ladder in all_ladders:
         if ladder.search is not None:
             rows.append(_searched(ladder, offered.get(ladder.title)))
         elif offered.get(ladder.title) is not ladder:
@@ -315,21 +322,21 @@ def search_table(found: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
     head: tuple[str, ...] = HEAD
     if all(ladder.name in drawn for ladder in searched.values()):
         head, rows = _without_knees(head), [_without_knees(row) for row in rows]
-    return Table(_caption(found), head, tuple(rows), NOTE, numeric=False)
+    return Table(_caption(all_ladders), head, tuple(rows), NOTE, numeric=False)
 
 
 def _without_knees(row: tuple[str, ...]) -> tuple[str, ...]:
     return row[:1] + row[2:]
 
 
-def _caption(found: Sequence[Ladder]) -> str:
+def _caption(all_ladders: Sequence[Ladder]) -> str:
     """Return what all ladders have in common."""
     text = "All ladders"
-    over = {ladder.steps[0].record.connections for ladder in found}
+    over = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(over) == 1:
         text += f" on {write.connections(over.pop())}"
-    searched = [ladder for ladder in found if ladder.search is not None]
-    objectives = {ladder.judged_by for ladder in searched or found}
+    searched = [ladder for ladder in all_ladders if ladder.search is not None]
+    objectives = {ladder.judged_by for ladder in searched or all_ladders}
     what = "objective of the searches" if searched else "objective"
     return f"{text}; {what}: {objective_words(objectives.pop())}" if len(objectives) == 1 else text
 
@@ -412,24 +419,24 @@ def _judged_rates(met: Sequence[float], missed: Sequence[float]) -> str:
 
 def ladder_section(run: Run) -> Section | None:
     """Return all ladders of a run, or None."""
-    found = ladders(run)
-    if not found:
+    all_ladders = ladders(run)
+    if not all_ladders:
         return None
-    searched = [ladder for ladder in found if ladder.search is not None]
-    alone = (searched or found) if not knees(run) else []  # knees side by side are drawn once, together
+    searched = [ladder for ladder in all_ladders if ladder.search is not None]
+    alone = (searched or all_ladders) if not knees(run) else []  # knees side by side are drawn once, together
     return Section(
         ANCHOR,
         "The knee" if searched else "The ladder",
         figures=tuple(
             _figure(ladder, instrument.nearest_floor(run.steps, ladder.steps[0])) for ladder in alone[:MOST_DRAWN]
         ),
-        tables=(search_table(found, [knee.ladder.name for known in knees(run).values() for knee in known]),),
+        tables=(search_table(all_ladders, [knee.ladder.name for known in knees(run).values() for knee in known]),),
     )
 
 
-def _figure(found: Ladder, floor: Step | None) -> Shown:
-    outputs = [output for _, output in of_setting(found)]
-    return Shown(found.anchor, ladder(found, outputs, floor), data(found))
+def _figure(drawn_ladder: Ladder, floor: Step | None) -> Shown:
+    outputs = [output for _, output in of_setting(drawn_ladder)]
+    return Shown(drawn_ladder.anchor, ladder(drawn_ladder, outputs, floor), data(drawn_ladder))
 
 
 LATE = "generator late"

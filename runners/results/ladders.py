@@ -98,7 +98,7 @@ class Ladder:
 
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
-        """The rates that every step met which tells something, and those that one missed, each lowest first."""
+        """The rates that all steps with a known outcome met, and the rates that any step missed, lowest first."""
         missed = rates(self.points, StepOutcome.MISSED)
         return sorted({*rates(self.points, StepOutcome.MET)} - {*missed}), missed
 
@@ -289,7 +289,7 @@ def knees_anchor(workload: str) -> str:
 
 
 def overloaded(run: Run) -> list[tuple[Step, Step]]:
-    """Pools by queue: a rate step that fits and one that does not."""
+    """Return the lowest and the highest rate step of each pool with a queue; the highest is to be more than fits."""
     pairs = []
     for ladder in ladders(run):
         steps = ladder.rate_steps
