@@ -16,7 +16,7 @@ from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
 from runners.analysis.counts import by_status, failures, number
 from runners.analysis.interleaved import comparisons
-from runners.analysis.knee import Answer
+from runners.analysis.knee import Knee
 from runners.analysis.outputs import as_record, compare_outputs
 from runners.analysis.runs import compare_runs, differing
 from runners.analysis.validity import (
@@ -34,7 +34,6 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
-from runners.claims.climbing import Ladder
 from runners.cli.asked import Asked, comparison, load
 from runners.design.experiment import SHARES
 from runners.design.objective import ChangeLimit, LoadLimit
@@ -58,6 +57,7 @@ from runners.report.ladder import title
 from runners.report.load_summary import load_lines
 from runners.report.report import replace_file
 from runners.results.checks import Check, of_comparison
+from runners.results.ladders import Ladder
 from runners.results.limits import Judgement, LoadJudgement, judge, judge_load
 from runners.results.results import Results as RunResults
 from runners.storage.run_folder import RUNS, RunFolder
@@ -205,7 +205,7 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
         "run": str(folder.path),
         "status": folder.manifest()["status"],
         "loads": [_load_json(step) for step in run.steps],
-        "knees": [_knee_json(ladder.name, ladder.answer) for ladder in searches(run) if ladder.answer is not None],
+        "knees": [_knee_json(ladder.name, ladder.knee) for ladder in searches(run) if ladder.knee is not None],
         "comparisons": [each.as_json() for each in comparisons(run)],
         "conclusions": json.loads(folder.conclusions.read_text(encoding="utf-8")),
     }
@@ -221,11 +221,14 @@ def knee_lines(folder: RunFolder) -> list[str]:
     return [title(ladder) for ladder in searches(read_run(folder))]
 
 
-def _knee_json(name: str, answer: Answer) -> dict[str, Any]:
+def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
     """Return a knee and its 95 % interval; an end that is not known is null."""
-    ends = {"rps": answer.rps, "low_rps": answer.low_rps, "high_rps": answer.high_rps}
+    ends = {
+        "rps": knee.rps, "low_rps": knee.low_rps, "high_rps": knee.high_rps, "closed_loop_rps": knee.closed_loop_rps,
+    }  # fmt: skip
     finite = {end: write.finite(value) for end, value in ends.items()}
-    return {"name": name, "kind": answer.kind.value, **finite, "precise": answer.precise}
+    about = {"kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
+    return {"name": name, **finite, **about}
 
 
 def _load_json(step: Step) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from runners.cli import EXIT_USAGE, lab
+from runners.cli import lab
 from runners.cli import prepare as _commands  # noqa: F401 - so that `lab build` is there
-from runners.errors import ToolError
+from runners.errors import Exit, ToolError
 from runners.toolchain import build, tools, wrk2
 from runners.toolchain.wrk2 import build_wrk2
 
@@ -188,4 +188,4 @@ def test_the_command_builds_and_prints_where_it_is(project: Path) -> None:
     done = CliRunner().invoke(lab, ["build", "wrk2", "--source", str(project), "--json"])
     assert done.exit_code == 0, done.output
     assert str(tools.WRK2) in done.stdout and os.access(tools.WRK2, os.X_OK)
-    assert CliRunner().invoke(lab, ["build", "--source", str(project)]).exit_code == EXIT_USAGE
+    assert CliRunner().invoke(lab, ["build", "--source", str(project)]).exit_code == Exit.USAGE
