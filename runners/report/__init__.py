@@ -12,11 +12,12 @@ from runners.report.flamegraph import differential, flamegraph
 from runners.report.ladder import knees_of as knees
 from runners.report.ladder import ladder
 from runners.report.latency import spectrum, timeline
+from runners.report.overlay import overlay
 from runners.report.report import render
 from runners.report.sections import history, outage
 from runners.report.validation import floors, staircase, stall
 
 __all__ = [
     "by_rate", "differential", "flamegraph", "floors", "history", "interleaved", "knees", "ladder", "loop_curves",
-    "loop_rates", "outage", "probes", "render", "spectrum", "staircase", "stall", "timeline",
+    "loop_rates", "outage", "overlay", "probes", "render", "spectrum", "staircase", "stall", "timeline",
 ]  # fmt: skip

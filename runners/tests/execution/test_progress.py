@@ -10,7 +10,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.execution.progress import ADDRESS, BarSink, Event, LineSink, Progress, listening
+from runners.execution.progress import ADDRESS, BarSink, Event, LineSink, Progress, Sink, listening
 from runners.tests.waiting import gone
 
 KERNEL = """
@@ -25,7 +25,7 @@ time.sleep(60)
 """
 
 
-class Memory:
+class Memory(Sink):
     """A sink that remembers."""
 
     def __init__(self) -> None:
