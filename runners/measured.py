@@ -84,12 +84,15 @@ class Measured:
 
     @property
     def spectrum(self) -> pd.DataFrame:
-        """Percentile spectrum of each load that may be quoted, some hundred values a load.
+        """Percentile spectrum of each load, some hundred values a load.
 
         Columns: `load`; `kind` (response or service); `value_us`; `percentile` (0 to 1), the share of requests that
-        took at most so long; `total_count`, how many these are.
+        took at most so long; `total_count`, how many these are; `quotable`, False where the report draws no curve,
+        since the load is not valid or the server fell short of its rate.
         """
-        return self._frames("spectrum", [step for step in self.loads if facts.quotable(step)])
+        quotable = {step.name: facts.quotable(step) for step in self.loads}
+        spectra = self._frames("spectrum", self.loads)
+        return spectra.assign(quotable=spectra["load"].map(quotable).astype(bool))
 
     @property
     def series(self) -> pd.DataFrame:
@@ -162,11 +165,15 @@ class Measured:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        for shown in (*self.figures, self.table or repr(self)):
+        for shown in (*self.figures, *([self.table] if self.table else ())):
             display(shown)  # type: ignore[no-untyped-call]
+        if not self.steps:
+            print(self)
 
     def __repr__(self) -> str:
-        return f"<Measured {self.name or 'nothing'} of {self.run.name}: {write.several(len(self.loads), 'load')}>"
+        if not self.steps:
+            return f"{self.name}: not measured in this size"
+        return f"<Measured {self.name} of {self.run.name}: {write.several(len(self.loads), 'load')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
         """Return one frame of these steps below each other, after the steps' names."""

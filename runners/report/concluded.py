@@ -23,7 +23,7 @@ class Concluded:
         rows = []
         for one in self.conclusion.answers:
             needed = needed_words(one.answer)
-            effect = effect_words(one) + (f"; it would take {needed}" if needed else "")
+            effect = "; ".join(part for part in (effect_words(one), needed and f"it would take {needed}") if part)
             rows.append((one.question.text, one.answer.verdict.value, effect))
         return rows
 

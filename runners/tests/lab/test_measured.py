@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import pandas as pd
 import pytest
+from msgspec.structs import replace as record_with
 
 import runners
 from runners.analysis import facts, instrument
@@ -59,6 +61,15 @@ def test_each_column_of_a_frame_is_documented(name: str, reference: dict[str, Me
         assert next(iter(frame)) == "load"
         assert all(f"`{column}`" in documented for column in frame), name
     assert not getattr(reference["put-compared" if name == "requests" else "put"], name).empty
+
+
+def test_a_spectrum_marks_loads_that_may_not_be_quoted(reference: dict[str, Measured]) -> None:
+    put = reference["put"]
+    assert put.spectrum["quotable"].all() and set(put.spectrum["load"]) == {step.name for step in put.loads}
+    late = [
+        replace(step, record=record_with(step.record, valid=False, invalid_reasons=("late",))) for step in put.steps
+    ]
+    assert not Measured("put", put.run, tuple(late)).spectrum["quotable"].any()
 
 
 def test_a_profile_adds_up(reference: dict[str, Measured]) -> None:
