@@ -71,7 +71,10 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(told_apart(loads), names, strict=True)]
     heading = headline(loads, names) if loads else ""
-    return spectrum(*drawn, published=published, floor=floor, heading=heading, labels={name: name for name in names})
+    labels = {name: name for name in names}
+    picture = spectrum(*drawn, published=published, floor=floor, heading=heading, labels=labels)
+    picture.alt = f"Latency by percentile. {heading}. Loads: {'; '.join(names) or 'none'}."
+    return picture
 
 
 def told_apart(loads: Sequence[Load]) -> list[Step]:

@@ -25,6 +25,5 @@ def without_outputs(model: dict[str, Any], path: str, contents_manager: object) 
 
 c.ServerApp.root_dir = str(HERE.parents[2])
 c.LabApp.extra_labextensions_path = [str(HERE)]
-c.LabApp.news_url = None
-c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
+c.LabApp.app_settings_dir = str(HERE / "settings")  # no question about news, no look for updates
 c.FileContentsManager.pre_save_hook = without_outputs

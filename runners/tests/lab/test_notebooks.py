@@ -77,6 +77,8 @@ def test_saving_a_run_leaves_a_notebook_of_the_project_as_it_is(name: str, tmp_p
     assert b"much" in asyncio.run(run_and_save("notebooks/mine.ipynb")), "a copy keeps its outputs"
 
 
-def test_jupyterlab_opens_the_checkout_and_asks_nothing() -> None:
+def test_jupyterlab_opens_the_checkout_and_asks_for_no_news() -> None:
     config = configured()
-    assert config.ServerApp.root_dir == str(ROOT) and config.LabApp.news_url is None
+    assert config.ServerApp.root_dir == str(ROOT)
+    settings = json.loads((Path(config.LabApp.app_settings_dir) / "overrides.json").read_text(encoding="utf-8"))
+    assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
