@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from traitlets.config import Config
 
@@ -59,7 +58,7 @@ def test_saving_a_run_leaves_a_notebook_of_the_project_as_it_is(name: str, tmp_p
 
     shutil.copytree(NOTEBOOKS, tmp_path / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
     shutil.copy(NOTEBOOKS / name, tmp_path / "notebooks" / "mine.ipynb")
-    manager = AsyncLargeFileManager(config=configured(), root_dir=str(tmp_path))
+    manager: Any = AsyncLargeFileManager(config=configured(), root_dir=str(tmp_path))
 
     async def run_and_save(path: str) -> bytes:
         model = await manager.get(path)
@@ -69,7 +68,7 @@ def test_saving_a_run_leaves_a_notebook_of_the_project_as_it_is(name: str, tmp_p
             cell["metadata"]["trusted"] = True
             if cell["cell_type"] == "code":
                 cell["execution_count"] = 3
-                cell["outputs"] = [nbformat.v4.new_output("stream", text="much")]
+                cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "much"}]
         await manager.save({"type": "notebook", "content": content}, path)
         return (tmp_path / path).read_bytes()
 

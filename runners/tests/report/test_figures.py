@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from runners.readers.published import published
 from runners.report import style
-from runners.report.closed_loop import probes
 from runners.report.cpu_time import cpu
 from runners.report.flamegraph import FlameGraph, boxes, short, tree
 from runners.report.latency import curve, spectrum, timeline
@@ -143,14 +142,6 @@ def test_a_curve_turns_faint_where_fewer_than_ten_samples_lie_beyond() -> None:
     assert line.count == 5000
     assert line.few_from == 500
     assert line.x.max() == 5000  # the maximum is seen once in all samples
-
-
-def test_probes_show_the_chosen_and_the_published_rate() -> None:
-    probe = steps.step(NOWHERE, "probe-put-rocksdb", [1.0], role="probe")
-    text = svg(probes([probe], 500.0, 700.0))
-    for label in ("closed-loop probe", "offered (chosen)", "published", "RocksDB"):
-        assert label in text
-    assert "published" not in svg(probes([probe], 500.0, None))
 
 
 @pytest.mark.parametrize(
