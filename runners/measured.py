@@ -26,7 +26,7 @@ from runners.readers.stacks import classifier_of
 from runners.report.document import own_sections
 from runners.report.fixed_rate import latency_section, loads_table, where_section
 from runners.report.flamegraph import Differential, FlameGraph, stacks_of
-from runners.report.overlay import told_apart
+from runners.report.overlay import as_treatments
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
 from runners.results.results import Results
@@ -234,7 +234,7 @@ class Plot:
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
         """Return the first profile of another block or run against that of this one. Raises as `profile`."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
-        first, second = told_apart(pair)
+        first, second = as_treatments(pair)
         return report.differential(first, second, event)
 
     def _loads(self) -> list[tuple[Step, Run]]:

@@ -29,7 +29,7 @@ from runners.readers.history import open_history
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.exports import comparison_page
-from runners.report.overlay import told_apart
+from runners.report.overlay import as_treatments
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 from runners.trial.machine import Finding, examine
 
@@ -151,7 +151,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
 
     def difference(self) -> str:
         """Return two profiles against each other."""
-        one, other = told_apart(self._chosen(2, 2, "difference"))
+        one, other = as_treatments(self._chosen(2, 2, "difference"))
         return as_html(report.differential(one, other, self.event.value))
 
 

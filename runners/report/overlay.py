@@ -69,7 +69,7 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
     """Draw the spectra of loads over each other, with the floor of the first; each has a name and a colour."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
-    drawn = [replace(step, name=name) for step, name in zip(told_apart(loads), names, strict=True)]
+    drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]
     heading = headline(loads, names) if loads else ""
     labels = {name: name for name in names}
     picture = spectrum(*drawn, published=published, floor=floor, heading=heading, labels=labels)
@@ -77,7 +77,7 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
     return picture
 
 
-def told_apart(loads: Sequence[Load]) -> list[Step]:
+def as_treatments(loads: Sequence[Load]) -> list[Step]:
     """Return the loads, each as a treatment of its own: figures name and colour treatments."""
     several = len({run.folder.path for _, run in loads}) > 1
     apart, taken = list[Step](), set[str]()

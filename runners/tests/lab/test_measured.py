@@ -16,7 +16,7 @@ import runners
 from runners.analysis import facts, instrument
 from runners.errors import PlanError
 from runners.measured import Measured, open_run
-from runners.report.overlay import distinct_names, headline, overlay, told_apart
+from runners.report.overlay import as_treatments, distinct_names, headline, overlay
 from runners.report.style import colours_of
 from runners.storage.run_folder import StoreError
 from runners.tests.fixtures.fake_run import make_run
@@ -117,7 +117,7 @@ def test_two_runs_overlaid_have_names_and_colours_of_their_own(
     names = distinct_names(loads)
     assert len(set(names)) == len(loads) >= 4
     assert all(run.name[-4:] in name for name, (_, run) in zip(names, loads, strict=True))
-    subjects = [step.subject for step in told_apart(loads)]
+    subjects = [step.subject for step in as_treatments(loads)]
     assert len(set(subjects)) == len(set(colours_of(subjects).values())) == len(loads)
     alt = first.plot.spectrum(with_=second).alt
     assert all(name in alt for name in names)
