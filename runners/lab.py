@@ -216,16 +216,18 @@ class Lab:
         blocks = [block for known, block in self.blocks.items() if fnmatchcase(known, name)]
         if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
+        if self.folder.manifest()["status"] == "interrupted":  # the cell is run once more
+            self.folder.reopen()
         steps = list[Step]()
         try:
             for block in blocks:
-                steps += self._executor.run(block)
-                for note in dict.fromkeys(
-                    step.record.profiler_note for step in steps if step.record.block == block.name
-                ):
-                    if note:
-                        self._progress.note(f"No profile: {note}")
+                measured = self._executor.run(block)
+                steps += measured
+                for note in {step.record.profiler_note for step in measured} - {None, ""}:
+                    self._progress.note(f"No profile: {note}")
         except KeyboardInterrupt:
+            self.folder.finish("interrupted")  # at once: a kernel that is shut down next has seconds to end
+            self._servers.stop()
             again = f'`Lab.begin("{self.experiment.number}", globals(), resume="{self.folder.path}")`'
             raise KeyboardInterrupt(f"what was measured before is kept; {again} resumes the run") from None
         floors = [step for step in self.folder.steps() if step.name.startswith((f"{FLOOR}-", SENTINEL))]
