@@ -34,12 +34,6 @@ def test_a_notebook_has_no_logic_and_no_outputs(path: Path) -> None:
         assert not [node for node in ast.walk(ast.parse("".join(cell["source"]))) if isinstance(node, LOGIC)]
 
 
-@pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
-def test_a_cell_runs_at_most_one_pattern_of_blocks(path: Path) -> None:
-    calls = ["".join(cell["source"]).count("lab.run(") for cell in code_cells(path)]
-    assert max(calls) <= 1
-
-
 def test_parameters_are_read_from_names_by_the_experiments_own_list() -> None:
     names: Mapping[str, object] = {"size": "smoke", "heap_mb": 256, "In": [], "pd": None}
     assert _known(EXPERIMENTS["01"].parameters, names) == {"size": "smoke", "heap_mb": 256}
