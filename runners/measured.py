@@ -173,7 +173,7 @@ class Measured:
     def __repr__(self) -> str:
         if not self.steps:
             return f"{self.name}: not measured in this size"
-        return f"<Measured {self.name} of {self.run.name}: {write.several(len(self.loads), 'load')}>"
+        return f"<Measured {self.name} of {self.run.name}: {write.several(len(self.steps), 'step')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
         """Return one frame of these steps below each other, after the steps' names."""
