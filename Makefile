@@ -17,10 +17,10 @@ report: $(READY)
 reports: $(READY)
 	@for number in $$($(BIN)/lab experiments); do $(BIN)/lab run $$number || exit; done
 
-# The extension runs the notebooks of widgets when they are opened.
+# Its extension runs the notebooks of widgets when they are opened.
 lab: $(READY)
 	@$(BIN)/lab build
-	$(BIN)/jupyter lab notebooks/index.ipynb --LabApp.extra_labextensions_path=$(CURDIR)/runners/scripts/jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/jupyter lab notebooks/index.ipynb --config=runners/scripts/jupyterlab/config.py $(if $(filter 0,$(shell id -u)),--allow-root)
 
 doctor: $(READY)
 	@$(BIN)/lab doctor

@@ -11,33 +11,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from runners import report
-from runners.analysis import instrument
-from runners.analysis.facts import offered_rps
 from runners.analysis.steady_state import judge as judge_sentinel
-from runners.design.block import Block, FixedRate, Interleaved
-from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed
-from runners.design.ladder import KneeSearch, Ladder
+from runners.design.experiment import REPORT_S, SHARES, Experiment, Parameter, Value, listed
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
-from runners.design.session import (
-    FLOOR,
-    LOAD,
-    LOOP,
-    OUTAGE,
-    PAIRED,
-    PROBE,
-    PROFILED_RATE_STEP,
-    RATE_STEP,
-    ROUND,
-    STALL,
-    Trial,
-)
+from runners.design.session import FLOOR, Trial
 from runners.design.setting import Setting
 from runners.design.target import TargetFile, foreign, read_target
 from runners.errors import LabError, PlanError
@@ -50,17 +33,14 @@ from runners.experiments.references import write_report
 from runners.experiments.registry import experiment, plan_of, questions_of_run
 from runners.fleet.shares import node_hosts, sending
 from runners.generators.load import Sender, run_load
+from runners.measured import Measured
 from runners.readers import write
 from runners.readers.history import History, open_history, sentinel_history
-from runners.readers.published import published
-from runners.readers.reading import read_run, read_step
-from runners.readers.run import Step
+from runners.readers.reading import read_step
+from runners.readers.run import Run, Step
 from runners.report.concluded import Concluded
-from runners.report.flamegraph import flamegraphs
-from runners.report.tables import draw, in_notebook
+from runners.report.tables import Table, in_notebook
 from runners.results.conclusion import Conclusion
-from runners.results.ladders import ladder_of
-from runners.results.published import outputs_named
 from runners.results.trends import Trend, trends
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
@@ -68,19 +48,9 @@ from runners.targets.lab_server import NodeHost, RunningServer
 from runners.toolchain.build import Workshop, git_state, prepare
 from runners.trial import machine
 
-__all__ = ["Lab", "Past", "published", "report"]
+__all__ = ["Lab", "Past", "report"]
 
-#: Frames of a flame graph that a notebook leaves out, as a share of the whole: the executed notebook keeps each graph.
-DRAWN_FRAME_SHARE = 0.001
 TRUEPACE = "truepace"
-#: The figure of the trials of a role.
-_FIGURES = {
-    ROUND: report.floors,
-    STALL: report.stall,
-    LOOP: report.loop_rates,
-    OUTAGE: report.outage,
-    PAIRED: report.two_generators,
-}
 
 
 class Lab:
@@ -107,10 +77,17 @@ class Lab:
 
     @classmethod
     def begin(
-        cls, number: str, *, resume: Path | str | None = None, targets: Sequence[Path | str] = (), **parameters: object
+        cls,
+        number: str,
+        names: Mapping[str, object] | None = None,
+        *,
+        resume: Path | str | None = None,
+        targets: Sequence[Path | str] = (),
+        **parameters: object,
     ) -> Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
+        Parameters are given one by one, or as those of `names` that the experiment knows: in a notebook `globals()`.
         `targets` are descriptions of other servers in place of the stores, as the parameter `target` names them.
         `resume` resumes that run's folder instead, which must be of this plan, these parameters and this machine:
         what its earlier sessions finished is read back and not measured again.
@@ -118,7 +95,7 @@ class Lab:
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
-        return cls.open(number, parameters, resume)
+        return cls.open(number, _known(plan_of(number).parameters, names) | parameters, resume)
 
     @classmethod
     def open(
@@ -220,80 +197,43 @@ class Lab:
             self._servers.build_target(file)
         target = self._servers.start_target(file, keep_others, setting.name)
         if target.left_out:
-            self._progress.say(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
+            self._progress.note(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
         return target
 
-    def plan(self) -> pd.DataFrame:
-        """Return the blocks of the experiment: what each measures, how long that is planned to take, and what it
-        answers.
-        """
-        rows = [
-            (block.name, block.title, round(block.planned_s / 60, 1), write.listed(block.questions))
+    def plan(self) -> Table:
+        """Return the blocks of the experiment: what each measures, how many minutes it takes, and what it answers."""
+        rows = tuple(
+            (block.name, block.title, f"{block.planned_s / 60:.1f}", write.listed(block.questions))
             for block in self.blocks.values()
-        ]
-        return pd.DataFrame(rows, columns=["block", "what it measures", "minutes", "questions"]).set_index("block")
+        )
+        return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)
 
-    def run(self, name: str) -> list[Step]:
-        """Measure a block, or those that a pattern such as `put-*` names, and draw the figure of each.
+    def run(self, name: str) -> Measured:
+        """Measure a block, or all that a pattern such as `put-*` names, and return what was measured.
 
-        A pattern may name none in a size that has no time for them. Raises PlanError for a name that no block has.
+        A pattern may name none in a size that has no time for them. Raises PlanError for a name that no block has; the
+        text of a KeyboardInterrupt says how to resume the run.
         """
         blocks = [block for known, block in self.blocks.items() if fnmatchcase(known, name)]
         if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
-        measured = []
-        for block in blocks:
-            steps = self._executor.run(block)
-            self._draw(block, steps)
-            measured += steps
-        return measured
-
-    def _draw(self, block: Block, steps: list[Step]) -> None:
-        """Draw what these steps of a block show."""
-        if isinstance(block, Interleaved):
-            draw(lambda: report.interleaved(steps, read_run(self.folder)))
-        elif isinstance(block, KneeSearch | Ladder):
-            self._draw_ladder(block, steps)
-        elif isinstance(block, FixedRate) and not block.sessions:
-            clean = [step for step in steps if step.kind == LOAD and not step.profiled]
-            if probes := [step for step in steps if step.kind == PROBE]:
-                draw(lambda: report.probes(probes, offered_rps(clean[0]), block.workload.published_rate_rps))
-            reference = published(block.workload.published) if block.workload.published else None
-            draw(lambda: report.spectrum(*clean, published=reference, floor=self._nearest_floor(clean[0])))
-            for step in steps:
-                if any(step.record.profiler.samples.values()):
-                    draw(partial(_flamegraph, step))
-            for note in (step.record.profiler_note for step in steps):
-                if note:
-                    self._progress.say(f"No profile: {note}")
-            profiled = [step for step in steps if "cpu" in step.profiled]
-            if len(profiled) > 1:
-                draw(lambda: report.differential(profiled[0], profiled[-1]))
-        else:
-            for role, figure in _FIGURES.items():
-                if shown := [step for step in steps if step.kind == role and not step.profiled]:
-                    draw(partial(figure, shown))
-
-    def _draw_ladder(self, block: KneeSearch | Ladder, steps: Sequence[Step]) -> None:
-        """Draw the ladder that these steps are, with what was published for it, and what the profiler saw by rate."""
-        if isinstance(block, KneeSearch) and block.others:
-            draw(lambda: report.knees([step for step in steps if step.kind == RATE_STEP], read_run(self.folder)))
-            return
-        name = block.server.name if isinstance(block, KneeSearch) else block.ladder
-        measured = [step for step in steps if step.kind == RATE_STEP and step.record.ladder is not None]
-        found = ladder_of(name, [step for step in measured if step.record.ladder and step.record.ladder.name == name])
-        names = [output for output, _ in block.published] if isinstance(block, Ladder) else []
-        outputs = [output for _, output in outputs_named(names)]
-        draw(lambda: report.ladder(found, outputs, self._nearest_floor(found.steps[0])))
-        if profiled := [step for step in steps if step.kind == PROFILED_RATE_STEP]:
-            draw(lambda: report.by_rate(profiled, block.workload.name))
-
-    def _nearest_floor(self, load: Step) -> Step | None:
-        """Return what this run has read of the instrument itself nearest to a load; read back, as a run may go on
-        later.
-        """
-        kept = [each for each in self.folder.steps() if each.name.startswith((f"{FLOOR}-", SENTINEL))]
-        return instrument.nearest_floor([read_step(each) for each in kept], load)
+        if self.folder.manifest()["status"] == "interrupted":  # the cell is run once more
+            self.folder.reopen()
+        steps = list[Step]()
+        try:
+            for block in blocks:
+                measured = self._executor.run(block)
+                steps += measured
+                for note in {step.record.profiler_note for step in measured} - {None, ""}:
+                    self._progress.note(f"No profile: {note}")
+        except KeyboardInterrupt:
+            self.folder.finish("interrupted")  # at once: a kernel that is shut down next has seconds to end
+            self._servers.stop()
+            again = f'`Lab.begin("{self.experiment.number}", globals(), resume="{self.folder.path}")`'
+            raise KeyboardInterrupt(f"what was measured before is kept; {again} resumes the run") from None
+        floors = [step for step in self.folder.steps() if step.name.startswith((f"{FLOOR}-", SENTINEL))]
+        known_steps = {step.name: step for step in [*map(read_step, floors), *steps]}
+        return Measured(name, Run(self.folder, self.folder.manifest(), tuple(known_steps.values())), tuple(steps))
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""
@@ -349,9 +289,9 @@ def _shown(folder: RunFolder, conclusion: Conclusion) -> Concluded:
     return Concluded(conclusion, folder.report_html)
 
 
-def _flamegraph(step: Step) -> object:
-    """Return the flame graph of a profiled load's first event that has samples, without frames too narrow to read."""
-    return flamegraphs(step)[0].smaller(DRAWN_FRAME_SHARE)
+def _known(parameters: Sequence[Parameter], names: Mapping[str, object] | None) -> dict[str, object]:
+    """Return those of these names that are parameters."""
+    return {known.name: names[known.name] for known in parameters if known.name in names} if names else {}
 
 
 NUMBER = "08"
@@ -365,10 +305,13 @@ class Past:
         self._history, self.folder, self._metrics = history, folder, metrics
 
     @classmethod
-    def begin(cls, **parameters: object) -> Past:
-        """Open every run below the folders asked for. Raises PlanError for parameters that can't be."""
+    def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
+        """Open every run below the folders that the parameters name, given as `Lab.begin` takes them.
+
+        Raises PlanError for parameters that can't be.
+        """
         plan = experiment(NUMBER)
-        checked = plan.checked(parameters)
+        checked = plan.checked(_known(plan.parameters, names) | parameters)
         given = str(checked["roots"])
         roots = [Path(root) for root in given.split(",") if root] if given else [RUNS, REFERENCE]
         for root in roots if given else ():

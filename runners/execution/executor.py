@@ -213,13 +213,13 @@ class Executor:
         if isinstance(session, SharedSession):
             return request
         if (jdk := session.treatment.jdk) and not self._measurement.has_jdk(jdk):
-            self._progress.say(f"No JDK {jdk} on this machine: {session.treatment.name} is left out")
+            self._progress.note(f"No JDK {jdk} on this machine: {session.treatment.name} is left out")
             return None
         absent = {each.generator for each in session.trials} - {""}
         absent = {name for name in absent if not self._measurement.has_generator(name)}
         if new := absent - self._absent:
             self._absent |= new
-            self._progress.say(f"Not on this machine, and so left out: {write.listed(sorted(new))}")
+            self._progress.note(f"Not on this machine, and so left out: {write.listed(sorted(new))}")
         trials = tuple(each for each in session.trials if each.generator not in absent)
         return replace(request, session=replace(session, trials=trials)) if trials else None
 

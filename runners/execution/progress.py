@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with the time left on a terminal and in JupyterLab, plain lines in a log.
+"""Progress of long work: a bar with the time left on a terminal, a live line in JupyterLab, plain lines in a log.
 
 A notebook in batch has no terminal: `lab run` listens on a local socket named in LAB_PROGRESS, and the notebook's
 kernel sends it what it would have shown. When the listener goes away, so does the kernel: no run outlives `lab run`.
@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -163,7 +164,13 @@ class Sink(Protocol):
     """Somewhere to show events."""
 
     def show(self, event: Event) -> None: ...
-    def say(self, line: str) -> None: ...
+    def say(self, line: str) -> None:
+        """Show a line about what goes on."""
+
+    def note(self, line: str) -> None:
+        """Show a line that is still of use when the work is over."""
+        self.say(line)
+
     def rest(self) -> None:
         """Make room for what is printed next, where there is need."""
         return
@@ -173,8 +180,8 @@ class Sink(Protocol):
         return
 
 
-class BarSink:
-    """A bar, for a terminal or a notebook cell."""
+class BarSink(Sink):
+    """A bar, for a terminal."""
 
     def __init__(self, out: TextIO) -> None:
         self._bar: tqdm[None] = tqdm(
@@ -188,10 +195,7 @@ class BarSink:
     def show(self, event: Event) -> None:
         self._bar.total = event.total_s
         self._bar.n = min(event.done_s, event.total_s)
-        self._bar.set_description_str(self._described(event), refresh=True)
-
-    def _described(self, event: Event) -> str:
-        return event.whole_text
+        self._bar.set_description_str(event.whole_text, refresh=True)
 
     def say(self, line: str) -> None:
         self._bar.write(line, file=self._bar.fp)
@@ -201,39 +205,6 @@ class BarSink:
 
     def close(self) -> None:
         self._bar.close()
-
-
-class NotebookSink(BarSink):
-    """A bar in a notebook's cell, and below it a figure of the load that runs."""
-
-    def __init__(self, out: TextIO) -> None:
-        super().__init__(out)
-        self._moments: list[Moment] = []
-        self._handle: Any = None
-
-    def _described(self, event: Event) -> str:
-        return event.text
-
-    def show(self, event: Event) -> None:
-        super().show(event)
-        if event.moment is None:
-            return
-        from IPython.display import HTML, display
-
-        self._moments.append(event.moment)
-        figure = HTML(drawing(self._moments))  # type: ignore[no-untyped-call]
-        if self._handle is None:
-            self._handle = display(figure, display_id=True)  # type: ignore[no-untyped-call]
-        else:
-            self._handle.update(figure)
-
-    def rest(self) -> None:
-        super().rest()
-        if self._handle is not None:  # the block's own figure follows
-            from IPython.display import HTML
-
-            self._handle.update(HTML(""))  # type: ignore[no-untyped-call]
-        self._moments, self._handle = [], None
 
 
 class LineSink(Sink):
@@ -247,18 +218,61 @@ class LineSink(Sink):
 
     def show(self, event: Event) -> None:
         now_s = time.monotonic()
-        self._begin_s = self._begin_s or now_s
         if event.text == self._last_text and now_s - self._last_s < LINE_EVERY_S:
             return
         self._last_text, self._last_s = event.text, now_s
+        self.say(f"{self.left(event)}  {event.whole_text}")
+
+    def left(self, event: Event) -> str:
+        """Return which share is done and how long the rest takes: `[ 50%] 03:20 left`."""
+        now_s = time.monotonic()
+        self._begin_s = self._begin_s or now_s
         share = min(1.0, event.done_s / event.total_s) if event.total_s else 0.0
         # until a few percent are done, the plan is a better guide than the pace
         left_s = event.total_s - event.done_s if share < 0.05 else (now_s - self._begin_s) * (1 - share) / share
         minutes, seconds = divmod(round(max(0.0, left_s)), 60)
-        self.say(f"[{share:4.0%}] {minutes:02d}:{seconds:02d} left  {event.whole_text}")
+        return f"[{share:4.0%}] {minutes:02d}:{seconds:02d} left"
 
     def say(self, line: str) -> None:
         print(line, file=self._out, flush=True)
+
+
+class NotebookSink(LineSink):
+    """One live line in a notebook's cell, and below it a figure of the load that runs; afterwards both are gone."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out)
+        self._moments: list[Moment] = []
+        self._cell: tuple[int, Any] | None = None
+
+    def show(self, event: Event) -> None:
+        if event.moment is not None:
+            self._moments.append(event.moment)
+        self._update(f"{self.left(event)}  {event.text}")
+
+    def say(self, line: str) -> None:
+        self._update(line)
+
+    def note(self, line: str) -> None:
+        super().say(line)
+
+    def rest(self) -> None:
+        self._moments = []
+        if self._cell is not None:
+            self._update("")
+
+    def _update(self, line: str) -> None:
+        """Show a line in place of the last, in the output that the cell which runs now has for it."""
+        from IPython.core.getipython import get_ipython
+        from IPython.display import HTML, display
+
+        figure = drawing(self._moments) if self._moments else ""
+        shown = HTML(f"<div>{escape(line)}</div>{figure}" if line else "")  # type: ignore[no-untyped-call]
+        number = getattr(get_ipython(), "execution_count", 0)
+        if self._cell is not None and self._cell[0] == number:
+            self._cell[1].update(shown)
+        else:
+            self._cell = number, display(shown, display_id=True)  # type: ignore[no-untyped-call]
 
 
 class SocketSink(Sink):
@@ -283,6 +297,9 @@ class SocketSink(Sink):
     def say(self, line: str) -> None:
         with contextlib.suppress(OSError):
             self._connection.send(line)
+
+    def note(self, line: str) -> None:
+        self.say(line)
         print(line)  # the executed notebook keeps it too
 
 
@@ -350,6 +367,10 @@ class Progress:
 
     def say(self, line: str) -> None:
         self._sink.say(printable(line))
+
+    def note(self, line: str) -> None:
+        """Say what a reader of the results has to know; a notebook keeps it."""
+        self._sink.note(printable(line))
 
     def close(self) -> None:
         self._sink.close()

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -19,7 +18,6 @@ from typing import Any
 
 import ipywidgets as widgets
 from IPython.display import HTML
-from msgspec.structs import replace as record_with
 
 from runners import report
 from runners.analysis.runs import compare_runs, differing
@@ -31,6 +29,7 @@ from runners.readers.history import open_history
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.exports import comparison_page
+from runners.report.overlay import as_treatments
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 from runners.trial.machine import Finding, examine
 
@@ -43,9 +42,11 @@ _LIST = """
 SELECT run, folder, experiment, size, status, strftime(started, '%Y-%m-%d %H:%M') AS started
 FROM runs ORDER BY started_unix_s DESC
 """
+#: A longer run says more than a newer one.
 _COMPLETE = """
 SELECT experiment, size, folder, strftime(started, '%Y-%m-%d') AS day
-FROM runs WHERE status = 'complete' ORDER BY started_unix_s DESC
+FROM runs WHERE status = 'complete'
+ORDER BY array_position(['full', 'quick', 'smoke'], size) NULLS LAST, started_unix_s DESC
 """
 
 
@@ -115,28 +116,23 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
                 self.area.value = f'<p role="alert">{escape(str(error))}</p>'
                 continue
             options += [
-                (f"{Path(folder).name}  {step.label}{'' if step.valid else '  (not valid)'}", (folder, step.name))
+                (f"{run.name}  {step.name}: {step.label}{'' if step.valid else ' (not valid)'}", (folder, step.name))
                 for step in run.steps
             ]
         self.loads.options = options
 
-    def _chosen(self, least: int, most: int, what: str) -> list[Step]:
-        """Return the loads that are picked, with their run in their name where they are of several."""
+    def _chosen(self, least: int, most: int, what: str) -> list[tuple[Step, Run]]:
+        """Return the loads that are picked, each with its run. Raises LabError for too few and too many."""
         count = len(self.loads.value)
         if not least <= count <= most:
             number = f"{least}" if least == most else f"{least} to {most}"
             raise LabError(what, f"{count} loads are picked", f"pick {number} in the list of loads")
-        several = len({folder for folder, _ in self.loads.value}) > 1
-        found = []
-        for folder, name in self.loads.value:
-            step = next(step for step in self._run(folder).steps if step.name == name)
-            treatment = f"{step.subject} {Path(folder).name[-4:]}" if several else step.record.treatment
-            found.append(replace(step, record=record_with(step.record, treatment=treatment)))
-        return found
+        runs = [(name, self._run(folder)) for folder, name in self.loads.value]
+        return [(next(step for step in run.steps if step.name == name), run) for name, run in runs]
 
     def spectra(self) -> str:
         """Return the spectra of the loads over each other."""
-        return as_html(report.spectrum(*self._chosen(1, 8, "spectra")))
+        return as_html(report.overlay(self._chosen(1, 8, "spectra")))
 
     def compared(self) -> str:
         """Return two runs, load by load; a difference besides the setting is named above it."""
@@ -150,12 +146,12 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
 
     def flame_graph(self) -> str:
         """Return the flame graph of a load."""
-        (step,) = self._chosen(1, 1, "flame graph")
+        ((step, _),) = self._chosen(1, 1, "flame graph")
         return as_html(report.flamegraph(step, self.event.value))
 
     def difference(self) -> str:
         """Return two profiles against each other."""
-        one, other = self._chosen(2, 2, "difference")
+        one, other = as_treatments(self._chosen(2, 2, "difference"))
         return as_html(report.differential(one, other, self.event.value))
 
 
@@ -218,7 +214,7 @@ def index() -> Index:
 
 
 def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
-    """Return the experiments as a table: a link to each notebook, and the answer of its last complete run."""
+    """Return the experiments as a table: a link to each notebook, and the answers of its longest complete run."""
     rows = open_history(roots).query(_COMPLETE)
     last: dict[str, tuple[str, str]] = {}
     for row in rows.itertuples():
@@ -230,7 +226,7 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
         answer, when = last.get(number, ("not run yet", ""))
         link = f'<a href="{escape(each.notebook, quote=True)}">{number}</a>'
         found.append((link, escape(each.title), escape(answer), escape(when)))
-    return _table(("notebook", "experiment", "last answer", "run"), found)
+    return _table(("notebook", "experiment", "answers", "run"), found)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:

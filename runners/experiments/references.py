@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from runners.design.experiment import Experiment
 from runners.design.load import Workload
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, plan_of
+from runners.readers.console_report import ConsoleReport
 from runners.readers.outputs import find_in
 from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
@@ -36,10 +37,14 @@ def _reference(workload: Workload) -> str:
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
     """Return what a run says, from its folder and the published outputs that it is compared with."""
     run = read_run(folder)
-    foreign = (run.manifest.get("parameters") or {}).get("target")  # nothing was published of anybody's server
-    workloads = () if foreign else plan_of(str(run.manifest["experiment"])).workloads
-    references = {_reference(w): published(w.published) for w in workloads if w.published}
-    return conclude(run, references, questions)
+    return conclude(run, outputs_of(run.manifest), questions)
+
+
+def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
+    """Return the published outputs that a run is compared with, by their names; none of anybody's server."""
+    foreign = (manifest.get("parameters") or {}).get("target")
+    workloads = () if foreign else plan_of(str(manifest["experiment"])).workloads
+    return {_reference(workload): published(workload.published) for workload in workloads if workload.published}
 
 
 def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: bool = True) -> Conclusion:

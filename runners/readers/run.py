@@ -121,7 +121,7 @@ class Step:
         return self.record.profiled
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Run:
     """A whole run: its manifest and its complete steps in the order in which they started. Equal is only the same one.
 
@@ -134,6 +134,9 @@ class Run:
     steps: tuple[Step, ...]
     unfinished: tuple[str, ...] = ()
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name}, {self.manifest.get('status')}, {len(self.steps)} steps>"
 
     @property
     def name(self) -> str:

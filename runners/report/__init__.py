@@ -1,23 +1,20 @@
 """Frames and verdicts to figures, flame graphs and reports.
 
-A notebook calls `report.spectrum(put, published=..., floor=...)` or `report.timeline(put)`; `report.render(...)` makes
-the reports. Some of these functions have the name of the module that
-holds them, so within this package a module's other names are imported from its full path.
+What a block measured draws itself by them (see `runners.measured`); `report.render(...)` makes the reports. Some of
+these functions have the name of the module that holds them, so within this package a module's other names are imported
+from its full path.
 """
 
-from runners.report.closed_loop import loop_curves, loop_rates, probes
-from runners.report.comparison import interleaved
-from runners.report.cpu_time import by_rate
+from runners.report.closed_loop import loop_curves, loop_rates
 from runners.report.flamegraph import differential, flamegraph
-from runners.report.knee_bars import knees_of as knees
 from runners.report.ladder import ladder
 from runners.report.latency import spectrum, timeline
+from runners.report.overlay import overlay
 from runners.report.report import render
 from runners.report.sections import history, outage
-from runners.report.two_generators import two_generators
 from runners.report.validation import floors, staircase, stall
 
 __all__ = [
-    "by_rate", "differential", "flamegraph", "floors", "history", "interleaved", "knees", "ladder", "loop_curves",
-    "loop_rates", "outage", "probes", "render", "spectrum", "staircase", "stall", "timeline", "two_generators",
+    "differential", "flamegraph", "floors", "history", "ladder", "loop_curves", "loop_rates", "outage", "overlay",
+    "render", "spectrum", "staircase", "stall", "timeline",
 ]  # fmt: skip

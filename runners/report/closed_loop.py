@@ -1,4 +1,4 @@
-"""Build the sections of closed loops: rates and curves by connections, and the probes that choose a rate."""
+"""Build the sections of closed loops: rates and curves by connections."""
 
 from __future__ import annotations
 
@@ -277,15 +277,3 @@ def _published(axes: Axes, group: Sequence[Loop], published: dict[str, ConsoleRe
         x, y = zip(*points, strict=True)
         axes.scatter(x, y, marker="+", s=110, color=style.INK, zorder=4, label=label)
         named.add("published")
-
-
-def probes(steps: Sequence[Step], chosen_rps: float, published_rps: float | None) -> style.Picture:
-    """Draw what each closed-loop probe reached, with the rate that was then chosen and the published one as lines."""
-    labels = [style.name_of(step) for step in steps]
-    reached = [facts.achieved_rps(step) for step in steps]
-    marks = [("offered (chosen)", chosen_rps, style.INK, "-"), ("published", published_rps, style.VERMILION, "--")]
-    parts = [f"{label} {tables.rate(rps)}" for label, rps in zip(labels, reached, strict=True)]
-    heading = f"Closed-loop throughput: {', '.join(parts) or 'nothing was probed'}"
-    return style.bars(
-        labels, [("closed-loop probe", style.SKY, reached)], tables.rate, "requests per second", heading, marks
-    )

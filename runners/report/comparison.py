@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import compress
 
 import numpy as np
@@ -21,7 +20,7 @@ from runners.analysis.intervals import Direction
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Floats, Row, absolute, changed, signed
 from runners.design.objective import CPU, ERRORS, THROUGHPUT, Outcome
 from runners.readers import write
-from runners.readers.run import Run, Step
+from runners.readers.run import Run
 from runners.report import style
 from runners.report.tables import Section, Shown, Table
 from runners.results.comparisons import figure_of as anchor
@@ -181,12 +180,6 @@ def title(comparison: Comparison) -> str:
 
 def _in_order(comparison: Comparison) -> list[Row]:
     return sorted(comparison.rows, key=lambda row: row.quantity.name != comparison.leading)
-
-
-def interleaved(steps: Sequence[Step], run: Run) -> style.Picture:
-    """Draw the comparison that these steps of a run hold."""
-    blocks = comparisons(replace(run, steps=tuple(steps)))
-    return picture(blocks[0]) if blocks else style.empty("nothing to compare")
 
 
 def picture(comparison: Comparison) -> style.Picture:

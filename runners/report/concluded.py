@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +23,18 @@ class Concluded:
         rows = []
         for one in self.conclusion.answers:
             needed = needed_words(one.answer)
-            effect = effect_words(one) + (f"; it would take {needed}" if needed else "")
+            effect = "; ".join(part for part in (effect_words(one), needed and f"it would take {needed}") if part)
             rows.append((one.question.text, one.answer.verdict.value, effect))
         return rows
 
     def _repr_markdown_(self) -> str:
         rows = tuple((question, bold(verdict), effect) for question, verdict, effect in self._rows())
         shown = table(Table("", ("question", "answer", "effect (95 %)"), rows, numeric=False))
-        return Markdown(f"### {escape(self.conclusion.title)}\n\n{shown}\n\n[{self.report.name}]({self.report})")
+        return Markdown(f"### {escape(self.conclusion.title)}\n\n{shown}\n\n[{self.report.name}]({self._link()})")
+
+    def _link(self) -> str:
+        """Return the report's place as JupyterLab opens it: seen from the notebook's folder, where its kernel runs."""
+        return os.path.relpath(self.report)
 
     def __repr__(self) -> str:
         lines = [

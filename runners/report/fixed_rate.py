@@ -19,6 +19,7 @@ from runners.report.cpu_time import LEAST_SHARE, cpu_figure
 from runners.report.flamegraph import FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
 from runners.report.latency import spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
+from runners.report.overlay import headline
 from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.results import profiles
 from runners.results.results import Results
@@ -70,7 +71,7 @@ def latency_section(results: Results) -> Section:
             continue
         floor = instrument.nearest_floor(run.steps, own[0])
         output = results.published_output(workload)
-        report, heading = output[1] if output else None, _heading(own, run)
+        report, heading = output[1] if output else None, headline([(step, run) for step in own])
         picture = spectrum(*own, published=report, floor=floor, heading=heading)
         drawn = [*own, *([floor] if floor is not None else [])]
         curves = with_spectra(f"spectrum-{workload}", picture, drawn)
@@ -91,21 +92,6 @@ def tail_section(results: Results) -> Section:
             picture = timeline(step, floor=instrument.nearest_floor(run.steps, step))
             shown.append(Shown(f"causes-{step.name}", picture, timeline_data(step)))
     return Section("tail", "Why the tail", figures=tuple(shown))
-
-
-def _heading(own: Sequence[Step], run: Run) -> str:
-    """Return the loads with what may be a headline of all: p99, else the median."""
-    levels = (0.99, 0.5)
-    resolved = (level for level in levels if not any(instrument.unresolved(run.steps, step, level) for step in own))
-    level = next(resolved, None)
-    rates = {facts.offered_rps(step) for step in own}
-    at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
-    heading = f"{style.plain(own[0].workload.upper(), 12)}{at}"
-    if level is None:
-        return f"{heading}: response time by percentile, about as on a server that does nothing"
-    values = [(step, value) for step in own if (value := facts.at(step, level)) is not None]
-    parts = [f"{style.engine_name(step.subject)} {facts.written(value)}" for step, value in values]
-    return f"{heading}: {write.level(level)} {', '.join(parts)}"
 
 
 def where_section(results: Results) -> Section:

@@ -235,7 +235,8 @@ class FlameGraph:
         return [(title, f"steps/{folder.name}/{page.name}") for title, page in pages.items() if page.exists()]
 
     def _repr_html_(self) -> str:
-        return str(self.iframe())
+        mark = "" if self.step.valid else f" <b>Not valid: {escape(facts.why_not(self.step))}</b>"
+        return f"<p>{escape(self.title)}.{mark}</p>{self.iframe()}"
 
     def __repr__(self) -> str:
         return f"FlameGraph({self.step.name!r}, {self.event!r}, samples={self.samples})"
@@ -390,7 +391,7 @@ class Differential:
         return figure
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(graph.title)}</p>{graph.iframe()}" for graph in self.graphs)
+        return "".join(graph._repr_html_() for graph in self.graphs)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         return self.picture()._repr_png_()

@@ -10,10 +10,10 @@ import pandas as pd
 from runners.analysis.knee import Kind, rate_interval, rounded_rate
 from runners.design.setting import CEILING
 from runners.readers import write
-from runners.readers.run import Run, Step
+from runners.readers.run import Run
 from runners.report import style
 from runners.report.tables import Section, Shown
-from runners.results.ladders import SearchedKnee, between, knees, knees_anchor, ladders_of, searched_together
+from runners.results.ladders import SearchedKnee, between, knees, knees_anchor, searched_together
 
 KNEES_TEXT = "{search}. Bars are the estimates of the knees, lines their 95 % intervals."
 BOUNDS_TEXT = " A bar without a line is a bound: the knee lies above it, or at most at it."
@@ -55,13 +55,6 @@ def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> s
         [store.name for store in searched], [("knee, 95 % interval", style.BLUE, values)],
         lambda rps: words.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends,
     )  # fmt: skip
-
-
-def knees_of(steps: Sequence[Step], run: Run) -> style.Picture:
-    """Draw the knees that these loads of a run show, of a search over several servers."""
-    searches = [(ladder, ladder.knee) for ladder in ladders_of(steps)]
-    known = [SearchedKnee(ladder, knee) for ladder, knee in searches if knee is not None and knee.known]
-    return knee_picture(run, steps[0].workload, known) if known else style.empty("no knee was found")
 
 
 def knee_sections(run: Run) -> Iterator[Section]:

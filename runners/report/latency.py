@@ -7,7 +7,6 @@ latency"): each step to the right is ten times rarer. Response time (from the in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -169,26 +168,14 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
         row += 1
 
 
-def p99(step: Step) -> str:
-    """Return a step's p99 in words, "at least" where requests without a response make it a lower bound; empty when
-    unknown.
-    """
-    value = facts.at(step, 0.99)
-    if value is None or not math.isfinite(value.value):
-        return ""
-    return f"at least {tables.latency(value.value)}" if value.at_least else tables.latency(value.value)
-
-
-def title(steps: tuple[Step, ...]) -> str:
-    """Return the result: what was asked, and each engine's p99."""
-    clean = [step for step in steps if not step.profiled and quotable(step)] or [s for s in steps if quotable(s)]
-    if not clean:
+def title(steps: Sequence[Step]) -> str:
+    """Return what was sent; a percentile heads a figure only where the floors of its run are known (see overlay)."""
+    quoted = [step for step in steps if quotable(step)]
+    if not quoted:
         return f"{_workloads(steps)}: no measurement of which latency may be quoted"
-    rates = {step.record.offered_rps for step in clean}
+    rates = {step.record.offered_rps for step in quoted}
     rate = rates.pop() if len(rates) == 1 else None
-    head = _workloads(clean) + (f" at {tables.rate(rate)}" if rate else "")
-    parts = [f"{style.engine_name(step.subject)} p99 {value}" for step in clean if (value := p99(step))]
-    return f"{head}: {', '.join(parts)}" if parts else head
+    return f"{_workloads(quoted)}{f' at {tables.rate(rate)}' if rate else ''}: response time by percentile"
 
 
 def _workloads(steps: Iterable[Step]) -> str:
@@ -209,8 +196,8 @@ def spectrum(
     A floor that was taken at another rate or on other connections is a dotted line that says where.
 
     A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
-    no curve. `service=False` leaves out service time; `heading` replaces the title, which says each p99; `labels` names
-    steps otherwise than by their treatment.
+    no curve. `service=False` leaves out service time; `heading` replaces the title, which says what was sent; `labels`
+    names steps otherwise than by their treatment.
     """
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()

@@ -72,6 +72,9 @@ class Table:
     note: str = ""
     numeric: bool = True
 
+    def _repr_markdown_(self) -> str:
+        return table(self)
+
 
 def when(unix_s: Any) -> str:
     """Return a time in UTC to the second."""
@@ -201,11 +204,3 @@ def in_notebook() -> bool:
     except ImportError:
         return False
     return hasattr(get_ipython(), "kernel")
-
-
-def draw(make: Callable[[], object]) -> None:
-    """Make a figure and show it below the cell. Outside a notebook nothing is made."""
-    if in_notebook():
-        from IPython.display import display
-
-        display(make())  # type: ignore[no-untyped-call]

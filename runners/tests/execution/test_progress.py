@@ -7,10 +7,22 @@ import os
 import subprocess
 import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.display import HTML
 
-from runners.execution.progress import ADDRESS, BarSink, Event, LineSink, Progress, listening
+from runners.execution.progress import (
+    ADDRESS,
+    BarSink,
+    Event,
+    LineSink,
+    Moment,
+    NotebookSink,
+    Progress,
+    Sink,
+    listening,
+)
 from runners.tests.waiting import gone
 
 KERNEL = """
@@ -25,7 +37,7 @@ time.sleep(60)
 """
 
 
-class Memory:
+class Memory(Sink):
     """A sink that remembers."""
 
     def __init__(self) -> None:
@@ -84,6 +96,30 @@ def test_a_log_gets_plain_lines_with_share_and_time_left() -> None:
     lines = out.getvalue().splitlines()
     assert len(lines) == 2 and "\r" not in out.getvalue()
     assert lines[0] == "[  0%] 03:20 left  load lsm PUT" and lines[1].startswith("[ 50%]")
+
+
+def test_a_notebook_has_one_live_line_a_cell_that_goes_and_keeps_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    displayed: list[str] = []
+    updated: list[str] = []
+
+    class Handle:
+        def update(self, shown: HTML) -> None:
+            updated.append(str(shown.data))
+
+    def display(shown: HTML, display_id: bool) -> Handle:
+        displayed.append(str(shown.data))
+        return Handle()
+
+    monkeypatch.setattr("IPython.display.display", display)
+    out = io.StringIO()
+    sink = NotebookSink(out)
+    sink.show(Event(100.0, 200.0, "load <lsm>", Moment(990.0, 100.0, 900.0, 0.0)))
+    sink.say("LSM PUT: measured")
+    sink.note("wrk2 is left out")
+    sink.rest()
+    assert len(displayed) == 1 and "[ 50%]" in displayed[0] and "load &lt;lsm&gt;" in displayed[0]
+    assert "LSM PUT: measured" in updated[0] and updated[-1] == ""
+    assert out.getvalue() == "wrk2 is left out\n"
 
 
 def test_a_terminal_gets_a_bar() -> None:

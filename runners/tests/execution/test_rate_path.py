@@ -42,13 +42,10 @@ class StartedError(Exception):
 
 
 class OneBlock(Lab):
-    """A lab whose notebook runs one block and draws nothing."""
+    """A lab whose notebook runs one block."""
 
-    def __init__(self, block: Block, executor: Executor) -> None:
-        self.blocks, self._executor = {block.name: block}, executor
-
-    def _draw(self, *_: object) -> None:
-        pass
+    def __init__(self, block: Block, executor: Executor, folder: RunFolder) -> None:
+        self.blocks, self._executor, self.folder = {block.name: block}, executor, folder
 
 
 class ToTheStart(FakeMeasurement):
@@ -97,7 +94,7 @@ def test_a_rate_reaches_the_command_line_in_few_functions_and_no_way_back(
     def launch(setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
         return machine.launch(setting)
 
-    steps = OneBlock(block, Executor(folder, measurement, launch, measurement._progress)).run(block.name)
+    steps = OneBlock(block, Executor(folder, measurement, launch, measurement._progress), folder).run(block.name).steps
 
     offered = [step.record.offered_rps for step in steps if step.record.offered_rps]
     assert offered and [float(command[command.index("-R") + 1]) for command in measurement.commands] == offered

@@ -43,6 +43,8 @@ def test_the_runs_of_the_history_are_listed_and_their_loads(picked: Explorer) ->
     assert len(picked.runs.options) == 2
     names = [name for _, (_, name) in picked.loads.options]
     assert names.count("put-lsm") == 2 and names.count("put-rocksdb-profiled") == 2
+    labels = [label for label, _ in picked.loads.options]
+    assert len(set(labels)) == len(labels)
 
 
 def test_spectra_of_two_runs_lie_over_each_other_under_their_runs_names(picked: Explorer) -> None:
@@ -95,6 +97,15 @@ def test_the_index_lists_every_experiment_with_its_last_answer(roots: tuple[Path
     table = str(explorer.experiments(roots).data)
     assert all(f'<a href="{each.notebook}">{number}</a>' in table for number, each in EXPERIMENTS.items())
     assert "Does LSM &lt;i&gt;help&lt;/i&gt;? yes." in table and "not run yet" in table
+
+
+def test_a_newer_smoke_run_does_not_replace_the_answers_of_a_longer_one(tmp_path: Path) -> None:
+    for size, verdict, started_unix_s in (("quick", "yes", 1.8e9), ("smoke", "no", 1.9e9)):
+        run = make_run(tmp_path, engines=("rocksdb",), duration_s=2)
+        run.update_manifest(size=size, started_unix_s=started_unix_s)
+        run.conclusions.write_text(json.dumps({"answers": [{"question": "Which?", "verdict": verdict}]}))
+    table = str(explorer.experiments((tmp_path,)).data)
+    assert "Which? yes." in table and "Which? no." not in table
 
 
 def test_the_machines_table_escapes_what_it_shows() -> None:

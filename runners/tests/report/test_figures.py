@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from runners.readers.published import published
 from runners.report import style
-from runners.report.closed_loop import probes
 from runners.report.cpu_time import cpu
 from runners.report.flamegraph import FlameGraph, boxes, short, tree
-from runners.report.latency import curve, spectrum, timeline, title
+from runners.report.latency import curve, spectrum, timeline
 from runners.tests.report import steps
 
 NOWHERE = Path("nowhere")
@@ -102,11 +101,10 @@ def test_drawing_leaves_no_trace_in_the_settings_of_a_notebook() -> None:
     assert dict(mpl.rcParams) == before
 
 
-def test_a_figure_carries_its_result_in_title_and_alternative_text() -> None:
-    one = steps.step(NOWHERE, "put-rocksdb", [100.0] * 2000)
-    picture = spectrum(one)
-    assert "RocksDB p99 100" in title((one,))
-    assert "RocksDB p99 100" in picture.alt
+def test_a_spectrum_says_in_title_and_alternative_text_what_was_sent_and_no_percentile_without_a_floor() -> None:
+    picture = spectrum(steps.step(NOWHERE, "put-rocksdb", [100.0] * 2000))
+    for text in (picture.get_suptitle(), picture.alt):
+        assert "PUT at" in text and "p99" not in text
     text = svg(picture)
     for label in ("percentile", "latency", "99 %", "RocksDB response"):
         assert label in text
@@ -144,14 +142,6 @@ def test_a_curve_turns_faint_where_fewer_than_ten_samples_lie_beyond() -> None:
     assert line.count == 5000
     assert line.few_from == 500
     assert line.x.max() == 5000  # the maximum is seen once in all samples
-
-
-def test_probes_show_the_chosen_and_the_published_rate() -> None:
-    probe = steps.step(NOWHERE, "probe-put-rocksdb", [1.0], role="probe")
-    text = svg(probes([probe], 500.0, 700.0))
-    for label in ("closed-loop probe", "offered (chosen)", "published", "RocksDB"):
-        assert label in text
-    assert "published" not in svg(probes([probe], 500.0, None))
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,8 @@ class Shown:
     def say(self, line: str) -> None:
         self.lines.append(line)
 
+    note = say
+
     def rest(self) -> None:
         """Nothing follows."""
 

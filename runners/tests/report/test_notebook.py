@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace as record_with
 
 from runners import report
 from runners.readers.run import Step
@@ -31,12 +33,22 @@ def test_figures_show_themselves_as_png(tmp_path: Path) -> None:
 
 
 def test_a_flame_graph_shows_itself_in_a_sandboxed_frame(tmp_path: Path) -> None:
-    html = report.flamegraph(profiled(tmp_path), "cpu")._repr_html_()
-    assert html.startswith('<div class="flame"><iframe')
+    graph = report.flamegraph(profiled(tmp_path), "cpu")
+    html = graph._repr_html_()
+    assert graph.title in "".join(Page(html).text), "the title is seen"
     page = Page(html)
     assert page.sandboxes == ["allow-scripts"]
     assert len(page.frames) == 1 and page.frames[0].tags.count("script") == 2
     assert page.outside() == []
+
+
+def test_a_flame_graph_of_a_load_that_is_not_valid_says_so_and_why(tmp_path: Path) -> None:
+    step = profiled(tmp_path)
+    record = record_with(step.record, valid=False, invalid_reasons=("the <generator> was late",))
+    html = report.flamegraph(replace(step, record=record), "cpu")._repr_html_()
+    assert (
+        "Not valid" in html and "<generator>" not in html and "not valid" not in report.flamegraph(step)._repr_html_()
+    )
 
 
 def test_an_event_that_was_not_profiled_is_refused_with_those_there_are(tmp_path: Path) -> None:

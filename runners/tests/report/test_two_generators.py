@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from runners import report
 from runners.analysis import facts
 from runners.design.session import PAIRED
 from runners.readers.run import Step
 from runners.report.report import render
+from runners.report.two_generators import two_generators
 from runners.results.conclusion import conclude
 from runners.results.two_generators import two_readings
 from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of, with_summary
@@ -100,7 +100,7 @@ def test_where_wrk2_was_absent_one_line_says_so_and_how_to_get_it(tmp_path: Path
 
 
 def test_nothing_measured_is_an_empty_figure() -> None:
-    picture = report.two_generators([])
+    picture = two_generators([])
     assert picture.alt and picture._repr_png_()[0].startswith(b"\x89PNG")
 
 

@@ -2,7 +2,7 @@
 // they are opened, so that there is something to press. A notebook that measures is run by its reader.
 (function () {
   'use strict';
-  const NOTEBOOKS = ['index.ipynb', '10_explore.ipynb'];
+  const NOTEBOOKS = ['notebooks/index.ipynb', 'notebooks/10_explore.ipynb'];
   let shared = {};
 
   async function extension() {

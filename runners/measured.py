@@ -1,0 +1,259 @@
+"""Hand over what a block of a run measured: its figures, as the report draws them, and its data as pandas frames.
+
+`lab.run("put")` returns a `Measured`, and `runners.open_run(run)["put"]` the same of any run. Neither measures again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from runners import ROOT, report
+from runners.analysis import facts
+from runners.design.load import SENTINEL
+from runners.design.session import ALONE, EVENTS, FLOOR, LOAD, LOOP, OUTAGE, PAIRED, RATE_STEP, ROUND, SOLO, STALL
+from runners.errors import PlanError
+from runners.experiments.references import outputs_of
+from runners.readers import write
+from runners.readers.reading import read_run
+from runners.readers.run import COLUMNS, Run, Step, frame
+from runners.readers.stacks import classifier_of
+from runners.report.document import own_sections
+from runners.report.fixed_rate import latency_section, loads_table, where_section
+from runners.report.flamegraph import Differential, FlameGraph, stacks_of
+from runners.report.overlay import as_treatments
+from runners.report.style import Picture
+from runners.report.tables import Section, Table
+from runners.results.results import Results
+from runners.storage.run_folder import RUNS, RunFolder
+
+#: Roles of trials whose latencies are quoted: no fill, no probe, no warm-up, and none that several servers share.
+QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PAIRED, ALONE, SOLO})
+
+
+@dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
+class Measured:
+    """What one block measured; the last line of a notebook's cell shows its figures, flame graphs and a small table.
+
+    Each frame has a row a value and begins with `load`, the name of the load's folder (`put-lsm`), so that frames can
+    be joined. Latencies are in microseconds, times in seconds from the start of the recorded window, shares from 0
+    to 1. A frame without rows means that nothing of the kind was recorded.
+
+    `steps` are the trials as they were read, with the raw frames of each (`step.frames`); `run` is the run they are of.
+    """
+
+    name: str
+    run: Run
+    steps: tuple[Step, ...]
+
+    def __add__(self, other: Measured) -> Measured:
+        """Return what two blocks of one run measured as one."""
+        return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
+
+    @property
+    def loads(self) -> tuple[Step, ...]:
+        """Loads without a profiler whose latencies may be quoted; fills, probes and warm-ups are `steps` alone."""
+        return tuple(step for step in self.steps if step.kind in QUOTED_ROLES and not step.profiled)
+
+    @property
+    def percentiles(self) -> pd.DataFrame:
+        """Percentiles of each load that may be quoted.
+
+        Columns: `load`; `percentile` (0.5 to 1); `response_us`, from the intended start of a request; `service_us`,
+        from its actual send (NaN where the generator has none); `low` and `high`, the 95 % interval of `response_us` in
+        us (NaN where the log allows none); `samples`, the number of response times; `at_least`, True where requests
+        without a response make `response_us` a lower bound.
+        """
+        rows = [
+            {
+                "load": step.name, "percentile": level, "response_us": value.value,
+                "service_us": service.value if (service := facts.quoted(step, level, facts.SERVICE)) else float("nan"),
+                "low": value.low, "high": value.high, "samples": facts.samples(step), "at_least": value.at_least,
+            }
+            for step in self.loads
+            for level in sorted(set(step.frames["percentiles"]["percentile"]))
+            if (value := facts.quoted(step, level)) is not None
+        ]  # fmt: skip
+        columns = ["load", "percentile", "response_us", "service_us", "low", "high", "samples", "at_least"]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def spectrum(self) -> pd.DataFrame:
+        """Percentile spectrum of each load, some hundred values a load.
+
+        Columns: `load`; `kind` (response or service); `value_us`; `percentile` (0 to 1), the share of requests that
+        took at most so long; `total_count`, how many these are; `quotable`, False where the report draws no curve,
+        since the load is not valid or the server fell short of its rate.
+        """
+        quotable = {step.name: facts.quotable(step) for step in self.loads}
+        spectra = self._frames("spectrum", self.loads)
+        return spectra.assign(quotable=spectra["load"].map(quotable).astype(bool))
+
+    @property
+    def series(self) -> pd.DataFrame:
+        """Each second of each load.
+
+        Columns: `load`; `t_s`; `kind` (response or service); `count`, recorded times; `p50_us`, `p90_us`, `p99_us`,
+        `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN where the generator does not tell).
+        """
+        return self._frames("intervals", self.loads)
+
+    @property
+    def requests(self) -> pd.DataFrame:
+        """Each request of interleaved trials, in which one load goes to several servers; no rows of other blocks.
+
+        Columns: `load`; `t_s`, the intended start; `target`, the server; `predecessor`, the server of the request
+        before it; `response_us`; `service_us`; `fate` (what became of it).
+        """
+        return self._frames("requests", self.steps)
+
+    @property
+    def telemetry(self) -> pd.DataFrame:
+        """Usage of processes and machine, about once a second, of every step.
+
+        Columns: `load`; `t_s`; `server_cpu_s` and `generator_cpu_s`, counters in CPU seconds; `server_rss_bytes`;
+        `steal_share` and `machine_busy_share`, of all cores; `server_cpu_cores`, `generator_cpu_cores` and
+        `foreign_cpu_cores`, cores in use.
+        """
+        return self._frames("telemetry", self.steps)
+
+    def profile(self, event: str = "cpu") -> pd.DataFrame:
+        """Frames of the profiled loads, the widest first: `event` is cpu, alloc (by bytes) or lock (by time waited).
+
+        Columns: `load`; `frame`; `self`, the share of the profile in which it is on top; `total`, that in which it is
+        anywhere on the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.
+        """
+        profiled = self._profiled(event)
+        return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
+            ["load", "frame", "self", "total", "category"]
+        ]
+
+    @property
+    def plot(self) -> Plot:
+        """Its figures, each a method."""
+        return Plot(self)
+
+    @cached_property
+    def results(self) -> Results:
+        """Typed results of these steps alone, with the floors of their run."""
+        own = {step.name for step in self.steps}
+        floors = [step for step in self.run.steps if step.kind in (FLOOR, SENTINEL) and step.name not in own]
+        return Results(replace(self.run, steps=(*floors, *self.steps), frames={}), outputs_of(self.run.manifest))
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections of the report that these steps alone make."""
+        own = own_sections(self.results.run)
+        return (latency_section(self.results), *own, where_section(self.results))
+
+    @property
+    def figures(self) -> tuple[Picture | FlameGraph, ...]:
+        """The figures and then the flame graphs that the report has of these steps."""
+        pictures = [shown.picture for section in self.sections for shown in section.figures]
+        return (*pictures, *(graph for section in self.sections for graph in section.graphs))
+
+    @property
+    def table(self) -> Table | None:
+        """The loads at one rate; else the first table that the report has of these steps, or None."""
+        return loads_table(self.results) or next((one for section in self.sections for one in section.tables), None)
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        for shown in (*self.figures, *([self.table] if self.table else ())):
+            display(shown)  # type: ignore[no-untyped-call]
+        if not self.steps:
+            print(self)
+
+    def __repr__(self) -> str:
+        if not self.steps:
+            return f"{self.name}: not measured in this size"
+        return f"<Measured {self.name} of {self.run.name}: {write.several(len(self.steps), 'step')}>"
+
+    def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
+        """Return one frame of these steps below each other, after the steps' names."""
+        kept = [step.frames[name].assign(load=step.name) for step in steps if not step.frames[name].empty]
+        joined = pd.concat(kept, ignore_index=True) if kept else frame(name).assign(load="")
+        return joined[["load", *COLUMNS[name]]]
+
+    def _profiled(self, event: str) -> list[Step]:
+        """Return the steps with a profile of this event. Raises PlanError, naming the events there are."""
+        profiled = [step for step in self.steps if not stacks_of(step, event).empty]
+        if not profiled:
+            there = [known for known in EVENTS if any(not stacks_of(step, known).empty for step in self.steps)]
+            cause = f"no {event} profile was taken"
+            raise PlanError(f"block {self.name}", cause, f"events there are: {', '.join(there) or 'none'}")
+        return profiled
+
+
+def _frames_of(step: Step, event: str) -> pd.DataFrame:
+    """Return each frame of a profile with its shares and its category, the widest first."""
+    stacks, rules = stacks_of(step, event), classifier_of(step.record.server)
+    top, by_category = Counter[str](), defaultdict[str, Counter[str]](Counter)
+    for stack, weight in zip(stacks["stack"], stacks["count"], strict=True):
+        names = str(stack).split(";")
+        category = rules.stack(names)
+        top[names[-1]] += weight
+        for name in set(names):
+            by_category[name][category] += weight
+    whole = float(stacks["count"].sum())
+    rows = [
+        (name, top[name] / whole, weights.total() / whole, weights.most_common(1)[0][0])
+        for name, weights in by_category.items()
+        if name and not name.startswith("[")  # the names of threads
+    ]
+    shares = pd.DataFrame(rows, columns=["frame", "self", "total", "category"])
+    return shares.sort_values(["total", "self"], ascending=False, ignore_index=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Figures of what was measured; each shows itself as the last line of a cell, and pictures have `savefig`."""
+
+    measured: Measured
+
+    def spectrum(self, with_: Measured | None = None) -> Picture:
+        """Return latency by percentile of each load, with the floor; over that of another block or run if given."""
+        own = self._loads()
+        output = self.measured.results.published_output(own[0][0].workload) if own else None
+        return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)
+
+    def timeline(self, load: str = "") -> Picture:
+        """Return latency over time, with the causes of its tail, of a load by its name; of the first without one."""
+        return report.timeline(*self._chosen([step for step, _ in self._loads()], load)[:1])
+
+    def flamegraph(self, event: str = "cpu", load: str = "") -> FlameGraph:
+        """Return the flame graph of a profiled load by its name, of the first without one. Raises as `profile`."""
+        return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
+
+    def differential(self, with_: Measured, event: str = "cpu") -> Differential:
+        """Return the first profile of another block or run against that of this one. Raises as `profile`."""
+        pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
+        first, second = as_treatments(pair)
+        return report.differential(first, second, event)
+
+    def _loads(self) -> list[tuple[Step, Run]]:
+        """Return the loads that may be quoted with their run; without floors, of which a figure has the nearest."""
+        return [(s, self.measured.run) for s in self.measured.loads if facts.quotable(s) and s.kind != FLOOR]
+
+    def _chosen(self, steps: list[Step], load: str) -> list[Step]:
+        """Return the step of that name, or all without one. Raises PlanError, naming those there are."""
+        chosen = [step for step in steps if load in ("", step.name)]
+        if load and not chosen:
+            names = ", ".join(step.name for step in steps) or "none"
+            raise PlanError(f"load {load!r}", f"block {self.measured.name} has none such", f"there are: {names}")
+        return chosen
+
+
+def open_run(run: Path | str) -> dict[str, Measured]:
+    """Return what `runners.open_run` does; steps that belong to no block by their role."""
+    places = [Path(run), ROOT / run, RUNS / run]
+    path = next((path for path in places if (path / "manifest.json").is_file()), Path(run))
+    whole = read_run(RunFolder.open(path))
+    blocks = facts.grouped(whole.steps, lambda step: step.record.block or step.kind)
+    return {name: Measured(name, whole, tuple(steps)) for name, steps in blocks.items()}
