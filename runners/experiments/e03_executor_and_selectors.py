@@ -117,8 +117,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 ALL = tuple(EXECUTIONS)
 EXPERIMENT = Experiment(
-    "03", "03_executor_and_selectors.ipynb", "Executors and selectors: who runs a request, and what the hand-off costs",
-    "report-3",
+    "03", "03_executor_and_selectors.ipynb",
+    "Executors and selectors: who runs a request, and what the hand-over costs", "report-3",
     (
         *without(LADDER, "rate_rps", "profile", "selectors"),
         Parameter.profile(",".join(EVENTS)),

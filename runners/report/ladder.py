@@ -268,8 +268,14 @@ def _caption(found: Sequence[Ladder]) -> str:
     over = {ladder.steps[0].record.connections for ladder in found}
     if len(over) == 1:
         text += f" on {write.connections(over.pop())}"
-    objectives = dict.fromkeys(asked(ladder.objective) for ladder in found if ladder.objective)
-    return f"{text}; objective: {next(iter(objectives))}" if len(objectives) == 1 else text
+    objective = objectives(found)
+    return f"{text}; objective: {objective}" if objective else text
+
+
+def objectives(found: Sequence[Ladder]) -> str:
+    """Return the objective of all ladders in words; empty where they have none, or several."""
+    texts = dict.fromkeys(asked(ladder.objective) for ladder in found if ladder.objective)
+    return next(iter(texts)) if len(texts) == 1 else ""
 
 
 def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
