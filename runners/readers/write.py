@@ -110,6 +110,8 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
     parts = [side / scale if known(side) else None for side in (value_us, low_us, high_us)]
     decimals = 0 if whole else _decimals(value_us / scale, *parts[1:])
     value, *sides = ["?" if part is None else _rounded(part, decimals) for part in parts]
+    # a bound far below its value is no zero
+    sides = [_digits(part, 1) if part and text == "0" else text for part, text in zip(parts[1:], sides, strict=True)]
     between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
     return f"{value}{NBSP}{unit} ({between.join(sides)})"
 

@@ -170,7 +170,8 @@ def title(comparison: Comparison) -> str:
     """Give the result: what differs, the leading quantity first, without CPU time that background threads outweigh."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
-    decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)][:3]
+    rows = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
+    decided = ([row for row in rows if _is_main(comparison, row)] or rows)[:3]
     parts = [
         f"{style.plain(facts.engine_name(row.treatment), 24)} {row.quantity.label} {row.change}" for row in decided
     ]

@@ -15,7 +15,7 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.cpu_time import LEAST_SHARE, cpu_figure
-from runners.report.flamegraph import FlameGraph, flamegraphs
+from runners.report.flamegraph import STILL_SHARE, FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
 from runners.report.latency import spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
 from runners.report.tables import Section, Shown, Table, with_spectra
@@ -36,6 +36,7 @@ OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
     "done, and not what a request takes at the rate that was offered."
 )
+LOCK = "lock"
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
 
@@ -141,9 +142,8 @@ def where_section(results: Results) -> Section:
     graphs = chosen_graphs(profiled)
     figure = cpu_figure(results.run)
     figures = (figure,) if figure is not None else ()
-    return Section(
-        "where", "Where the time goes", text if graphs else "", figures, tuple(_shares(profiled, (facts.CPU,))), graphs
-    )
+    text = f"{text} Flame graphs leave out frames under {write.given_share(STILL_SHARE)}.".strip() if graphs else ""
+    return Section("where", "Where the time goes", text, figures, tuple(_shares(profiled, (facts.CPU,))), graphs)
 
 
 def shares_section(results: Results) -> Section:
@@ -154,8 +154,8 @@ def shares_section(results: Results) -> Section:
 
 
 def chosen_graphs(profiled: Sequence[Step]) -> tuple[FlameGraph, ...]:
-    """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, and lock where its
-    threads wait; of a ladder, cpu at the lowest and at the highest rate.
+    """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, of a ladder cpu at
+    the lowest and at the highest rate; lock of the treatment whose threads are most often seen to wait.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -163,9 +163,12 @@ def chosen_graphs(profiled: Sequence[Step]) -> tuple[FlameGraph, ...]:
         by_load = facts.grouped(steps, lambda step: (step.subject, step.workload))
         first = max(by_load.values(), key=len)  # of a ladder that with most rates, else the first
         by_rate = sorted(first, key=lambda step: rate if math.isfinite(rate := facts.offered_rps(step)) else 0.0)
-        for step in dict.fromkeys((by_rate[0].name, by_rate[-1].name)):
-            graphs = flamegraphs(next(one for one in by_rate if one.name == step))
-            chosen += [graph for graph in graphs if graph.event == facts.CPU or step == by_rate[-1].name]
+        ends = {step.name: step for step in (by_rate[0], by_rate[-1])}.values()
+        graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
+        chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
+        waits = [graph for step in steps for graph in flamegraphs(step) if graph.event == LOCK]
+        waits = [graph for graph in waits if graph.samples >= FEWEST_SAMPLES]
+        chosen += [max(waits, key=lambda graph: graph.samples)] if waits else []
     return tuple(chosen[:MOST_GRAPHS])
 
 
@@ -216,14 +219,13 @@ def published_section(results: Results) -> Section:
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    """Return the tables with those of one head as one, whose first column is what each was headed by."""
-    by_head = facts.grouped(of_ladders, lambda table: table.head)
-    return [
-        Table("Rates published and offered here", ("load", *head), tuple(
-            (table.caption, *row) for table in group for row in table.rows
-        ))
-        for head, group in by_head.items()
-    ]  # fmt: skip
+    """Return the tables as one, whose first column is what each was headed by."""
+    if not of_ladders:
+        return []
+    heads = zip(*(table.head for table in of_ladders), strict=True)
+    head = tuple(" or ".join(dict.fromkeys(cells)) for cells in heads)  # shares of a knee, or of a bound of it
+    rows = tuple((table.caption, *row) for table in of_ladders for row in table.rows)
+    return [Table("Rates published and offered here", ("load", *head), rows)]
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:

@@ -222,8 +222,7 @@ class FlameGraph:
         """The widest towers in a line: the frame, what owns it, and its share."""
         event = EVENT_NAMES.get(self.event, self.event)
         parts = [f"{short(tower.frame)} ({tower.category}) {write.percent(tower.share)}" for tower in self.towers]
-        left_out = f"Frames under {write.given_share(STILL_SHARE)} are left out."
-        return f"Widest towers of the {event}: {', '.join(parts)}. {left_out}"
+        return f"Widest towers of the {event}: {', '.join(parts)}."
 
     @property
     def pages(self) -> list[tuple[str, str]]:

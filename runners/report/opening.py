@@ -73,8 +73,8 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 
 def _in_short(answered: Answered) -> str:
     """Return the verdict with the first number behind it."""
-    evidence = [f"{sentences.words_of(value)}." for value in answered.answer.evidence[:1]]
-    return " ".join([sentences.verdict_words(answered), *evidence])
+    evidence = map(sentences.words_of, answered.answer.evidence[:1])
+    return f"{': '.join([sentences.verdict_words(answered).removesuffix('.'), *evidence])}."
 
 
 def terms(results: Results) -> Iterator[str]:

@@ -32,7 +32,7 @@ from runners.results.conclusion import Conclusion
 LIMIT_BYTES, MOST_LINES = 2_000_000, 300
 MARGIN_BYTES = 50_000
 #: So many figures an archive keeps besides its flame graphs; report.html has all of them.
-KEPT_FIGURES = 12
+KEPT_FIGURES = 10
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
 IN_README = {"01": "spectrum-put"}
 
