@@ -30,6 +30,7 @@ from runners.results.limits import Judgement
 #: By quantity and treatment, the ratio to the baseline in each start.
 Dots = Mapping[tuple[str, str], Sequence[float]]
 BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
+WHOLE = "-all"  # ends the place of a comparison's figure of all quantities
 MOST_ROWS = 8  # of a report, besides what differs in nothing
 NOTE_WIDTH = 5.6  # inches of the text below an axis
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
@@ -309,7 +310,7 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
             rows = data(block)
             figures = [Shown(place, picture(block, whole=False), rows)]
             if not all(_is_main(block, row) for row in block.rows):
-                figures.append(Shown(f"{place}-all", picture(block), rows))
+                figures.append(Shown(f"{place}{WHOLE}", picture(block), rows))
             yield Section(
                 f"{place}-section",
                 f"Treatments {FORMS[block.form]}: {block.name}",
