@@ -21,7 +21,7 @@ from runners.analysis.comparison import NEITHER_ABOVE, NO_REFERENCE, Alone, Comp
 from runners.analysis.failures import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, COUNTED, DISK, MEMORY, QUANTITIES, Row
+from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, COUNTED, DISK, MEMORY, QUANTITIES, RESPONDING_CPU, Row
 from runners.analysis.treatments import (
     Effect,
     Start,
@@ -158,6 +158,8 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in every.items() if quantity == CPU}
 
     def marked(row: Row) -> Row:
+        if row.quantity.name == CPU and any(quantity == ALL_CPU for quantity, _ in every):
+            row = replace(row, quantity=RESPONDING_CPU)
         of_warm = _of_warm(_within_generator(row, limited), background, cpu_us)
         return of_successes(of_warm, failed_of.get(row.quantity.name, failed))
 

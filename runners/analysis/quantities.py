@@ -69,13 +69,15 @@ QUANTITIES = {
         Quantity("service_p90_us", "service p90", "us"),
         Quantity("service_p99_us", "service p99", "us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
-        Quantity(BACKGROUND_CPU, "CPU per request of background threads", "us"),
-        Quantity(ALL_CPU, "CPU per request of all threads", "us"),
+        Quantity(BACKGROUND_CPU, "CPU per request, background threads", "us"),
+        Quantity(ALL_CPU, "CPU per request, all threads", "us"),
         *COUNTED.values(),
         Quantity(MEMORY, "memory", "bytes"),
         Quantity(DISK, "room on the disk", "bytes"),
     )
 }
+#: CPU time where that of the threads that respond is known apart.
+RESPONDING_CPU = Quantity(CPU, "CPU per request, responding threads", "us")
 #: With a quantity's values may come what they are at most, under its name and this.
 AT_MOST = " at most"
 LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # those that are percentiles
@@ -135,9 +137,8 @@ class Row:
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
-            return f"at least {signed(self.high - 1)}"
-        far = self.low - 1 > FACTOR_FROM
-        return f"at least {f'{factor(self.low)} the baseline' if far else signed(self.low - 1)}"
+            return f"at least {write.percent(1 - self.high)} lower"
+        return at_least(self.low - 1)
 
     @property
     def pair(self) -> str:
@@ -224,14 +225,21 @@ def signed(share: float) -> str:
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Give a relative effect with its interval: +41.0 % (+33.0 % to +49.0 %); of a wide one the nearer bound alone."""
+    """Give a relative effect with its interval: +41 % (+33 to +49); of a wide one the nearer bound alone."""
     if bound := one_sided(low, high):
         return bound
     if not (write.known(low) and write.known(high)):
         return f"{signed(share)} (not bounded)"
     if high > WIDEST and low > 0:
-        return f"at least {f'{factor(1 + low)} the baseline' if low > FACTOR_FROM else signed(low)}"
-    return f"{signed(share)} ({signed(low)} to {signed(high)})"
+        return at_least(low)
+    return write.change_interval(share, low, high)
+
+
+def at_least(share: float) -> str:
+    """Return a lower bound of a rise: at least 20.0 % higher, at least 12 times the baseline."""
+    return (
+        f"at least {f'{factor(1 + share)} the baseline' if share > FACTOR_FROM else f'{write.percent(share)} higher'}"
+    )
 
 
 def one_sided(low: float, high: float) -> str:
@@ -242,7 +250,7 @@ def one_sided(low: float, high: float) -> str:
     if below and above:
         return "not bounded on either side"
     if above:
-        return f"at least {write.percent(low)} higher" if low > 0 else f"at least {signed(low)}"
+        return at_least(low) if low > 0 else f"at least {signed(low)}"
     if below:
         return f"at least {write.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
     return ""

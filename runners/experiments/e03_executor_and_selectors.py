@@ -199,8 +199,8 @@ _GET = ("blocking-one", "selector")
 FITTING_GET = {"smoke": _GET, "quick": _GET, "published": ("blocking-many", *_GET), "full": CROSSED}
 WAYS = (FIT, *EXECUTIONS)
 EXPERIMENT = Experiment(
-    "03", "03_executor_and_selectors.ipynb", "Executors and selectors: who runs a request, and what the hand-off costs",
-    "report-3",
+    "03", "03_executor_and_selectors.ipynb",
+    "Executors and selectors: who runs a request, and what the hand-over costs", "report-3",
     (
         *without(LADDER, "rate_rps", "profile", "selectors"),
         Parameter.profile(",".join(EVENTS)),

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from runners.errors import LabError
-from runners.results.answer import Answering, Asked, Question, Verdict
+from runners.results.answer import Answering, Asked, Changes, Question, Verdict
 from runners.storage.run_folder import REFERENCE
 
 TABLE = Path(__file__).with_name("questions.toml")
@@ -50,6 +50,8 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     no: str = ""
     means: str = ""
     overturned_by: str = ""
+    claimed: Verdict | None = None
+    changes: Changes | None = None
     headline: bool = False
 
     @property
@@ -75,7 +77,8 @@ def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked,
 
 def _question(key: str, row: Criterion) -> Question:
     return Question(
-        key, row.text, row.claim, row.line, row.cores, row.yes, row.no, row.means, row.overturned_by
+        key, row.text, row.claim, row.line, row.cores, row.yes, row.no, row.means, row.overturned_by, row.claimed,
+        row.changes,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
 from runners.report.sentences import effect_words
-from runners.results.answer import Asked
+from runners.results.answer import Asked, Verdict
 from runners.results.conclusion import Conclusion, conclude
 from runners.storage.archive import copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
@@ -94,7 +94,7 @@ def readme_findings(root: Path = REFERENCE) -> str:
 
 
 def _finding(number: str, plan: Experiment, root: Path) -> str:
-    """Return the line of one experiment; empty where it has no headline or no reference result."""
+    """Return the line of one experiment with both halves of its comparison; empty without a headline or a result."""
     keys = [key for key, row in criteria().get(number, {}).items() if row.headline]
     folder = RunFolder(root / number)
     if not keys or not folder.conclusions.exists():
@@ -103,13 +103,13 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     given = next((one for one in kept["answers"] if one["key"] == keys[0]), None)
     if given is None:
         return ""
-    effect = kept["effects"][keys[0]]
-    line = (
-        f"[{plan.title}]({shown(folder.report_md)}). {given['question']} **{given['verdict'].capitalize()}**: {effect}."
-    )
-    for apart in ("; ", ": "):  # what is left out stands in the report
-        while len(line) > MOST_CHARACTERS and apart in line:
-            line = line.rpartition(apart)[0] + "."
+    row, verdict = criteria()[number][keys[0]], str(given["verdict"])
+    link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
+    says = {Verdict.YES: row.yes, Verdict.NO: row.no}.get(Verdict(verdict), given["question"]).rstrip(".")
+    first, *_ = kept["effects"][keys[0]].split("; ")
+    halves = first.rpartition(": ")[2]  # without the change between them
+    lines = (f"{link}: {given['question']} **{verdict.capitalize()}**: {first}.", f"{link}: **{says}**: {first}.")
+    line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")
     picture = folder.figures_path / f"{given['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
 

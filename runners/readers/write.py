@@ -3,6 +3,7 @@
 Every number in a report is written by this module, so that the same value reads the same everywhere: three
 significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages; thousands
 apart by a narrow space, a unit apart by a no-break space, an interval in brackets behind its value: 118 us (116-121).
+A value and its bounds have the same decimals: those of two significant digits where the interval is wide.
 """
 
 from __future__ import annotations
@@ -36,6 +37,23 @@ def _digits(value: float, significant: int = 3) -> str:
     rounded = float(f"{value:.{significant}g}")  # first, for 0.9996 has one more digit than 1.00
     decimals = max(0, significant - 1 - math.floor(math.log10(abs(rounded))))
     return f"{value:.{decimals}f}".replace("-", MINUS)
+
+
+WIDE = 0.2  # an interval of that share of its value bears two significant digits, a narrower one three
+
+
+def _decimals(value: float, *bounds: float | None) -> int:
+    """Return the decimals of a value and its bounds; a side without a bound is a wide interval."""
+    sides = [value, *(side for side in bounds if known(side))]
+    wide = len(sides) <= len(bounds) or max(sides) - min(sides) > WIDE * abs(value)
+    most = float(f"{max(map(abs, sides)):.{2 if wide else 3}g}")
+    return max(0, (1 if wide else 2) - math.floor(math.log10(most))) if most else 0
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """Return a number with so many decimals; what is rounded to zero is 0, without a sign."""
+    text = f"{value:.{decimals}f}"
+    return text.replace("-", MINUS) if text.strip("-0.") else "0"
 
 
 def count(value: float | None) -> str:
@@ -85,12 +103,17 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
     if widest > 10 * abs(value_us) and scale != _time_unit(widest)[0]:
         sides = [latency(side) if known(side) else "?" for side in (low_us, high_us)]
         return f"{latency(value_us)} ({(f'{NBSP}to{NBSP}' if MINUS in ''.join(sides) else DASH).join(sides)})"
-    if scale == 1.0 and float(value_us).is_integer():  # whole microseconds: bounds are rounded outwards
+    whole = scale == 1.0 and float(value_us).is_integer()  # whole microseconds: bounds are rounded outwards
+    if whole:
         low_us = math.floor(low_us) if known(low_us) else None
         high_us = math.ceil(high_us) if known(high_us) else None
-    sides = ["?" if side is None or not math.isfinite(side) else _bare(side, scale) for side in (low_us, high_us)]
+    parts = [side / scale if known(side) else None for side in (value_us, low_us, high_us)]
+    decimals = 0 if whole else _decimals(value_us / scale, *parts[1:])
+    value, *sides = ["?" if part is None else _rounded(part, decimals) for part in parts]
+    # a bound far below its value is no zero
+    sides = [_digits(part, 1) if part and text == "0" else text for part, text in zip(parts[1:], sides, strict=True)]
     between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
-    return f"{_bare(value_us, scale)}{NBSP}{unit} ({between.join(sides)})"
+    return f"{value}{NBSP}{unit} ({between.join(sides)})"
 
 
 def _hundredths(share: float) -> str:
@@ -121,10 +144,22 @@ def given_latency(value_us: float) -> str:
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
-    """Return a share with its interval: 26.6 % (24.7-28.6)."""
+    """Return a share with its interval: 26.6 % (25.7-27.5), 24 % (22-27)."""
     if not (known(share) and known(low) and known(high)):
         return percent(share)
-    return f"{percent(share)} ({_hundredths(low)}{DASH}{_hundredths(high)})"
+    decimals = _decimals(share * 100, low * 100, high * 100)
+    value, *sides = (_rounded(part * 100, decimals) for part in (share, low, high))
+    return f"{value}{NBSP}%" if {value} == {*sides} else f"{value}{NBSP}% ({DASH.join(sides)})"
+
+
+def change_interval(share: float, low: float, high: float) -> str:
+    """Return a relative change with its interval: +41 % (+33 to +49)."""
+    decimals = _decimals(share * 100, low * 100, high * 100)
+    value, *sides = (
+        f"{'+' if part > 0 and text != '0' else ''}{text}"
+        for part, text in ((part, _rounded(part * 100, decimals)) for part in (share, low, high))
+    )
+    return f"{value}{NBSP}% ({' to '.join(sides)})"
 
 
 def size(value_bytes: float | None) -> str:

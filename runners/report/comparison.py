@@ -29,6 +29,7 @@ from runners.results.limits import Judgement
 #: By quantity and treatment, the ratio to the baseline in each start.
 Dots = Mapping[tuple[str, str], Sequence[float]]
 BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
+WHOLE = "-all"  # ends the place of a comparison's figure of all quantities
 MOST_ROWS = 8  # of a report, besides what differs in nothing
 NOTE_WIDTH = 5.6  # inches of the text below an axis
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
@@ -88,8 +89,7 @@ def drawn(
     if any(map(len, own)):
         handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label="a start"))
     style.legend(figure, 5, 8, handles)
-    every = ". ".join(f"{name} {_change(row)}" for name, row in zip(named, rows, strict=True))
-    return figure.headed(heading, f"Differences with their intervals. {heading}. {every}.")
+    return figure.headed(heading, f"Differences with their intervals. {heading}.")
 
 
 def _change(row: Row) -> str:
@@ -136,8 +136,8 @@ INTERVALS = (
     "keeps its error rate; those of the others do not account for their number."
 )
 RESPONDING = (
-    "CPU per request is that of the threads that respond; that of the background (compilers, collectors, flushes, "
-    "compaction) comes in bursts and stands apart, and is in that of all threads."
+    "Responding threads read, handle and write requests; what background threads take (compilers, collectors, flushes, "
+    "compaction) comes in bursts and stands apart, and is in the CPU time of all threads."
 )
 FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}
 
@@ -170,7 +170,8 @@ def title(comparison: Comparison) -> str:
     """Give the result: what differs, the leading quantity first, without CPU time that background threads outweigh."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
-    decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)][:3]
+    rows = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
+    decided = ([row for row in rows if _is_main(comparison, row)] or rows)[:3]
     parts = [
         f"{style.plain(facts.engine_name(row.treatment), 24)} {row.quantity.label} {row.change}" for row in decided
     ]
@@ -182,9 +183,13 @@ def _in_order(comparison: Comparison) -> list[Row]:
     return sorted(comparison.rows, key=lambda row: row.quantity.name != comparison.leading)
 
 
-def picture(comparison: Comparison) -> style.Picture:
-    """Draw each row: the starts as dots, the interval as a bar, the control below its quantity."""
-    ordered, first = _in_order(comparison), len(comparison.of(comparison.leading))
+def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
+    """Draw each row: the starts as dots, the interval as a bar, the control below its quantity.
+
+    Not `whole`: what is not compared is left out, and quantities besides the main ones.
+    """
+    ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
+    first = len(comparison.of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
     rows = [*ordered[:first], *controls, *ordered[first:]]
     several = len(comparison.treatments) > 1
@@ -203,6 +208,10 @@ def picture(comparison: Comparison) -> style.Picture:
     return drawn(
         rows, comparison.margin, title(comparison), note, dots=comparison.dots, labels=labels, judged=not sampled
     )
+
+
+def _is_main(comparison: Comparison, row: Row) -> bool:
+    return row.quantity.name == comparison.leading or (row.quantity.name in MAIN and not row.refused)
 
 
 def table(comparison: Comparison, most: int = 99) -> Table:
@@ -257,9 +266,9 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
     """Yield what stands below the table."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
-        leads = "CPU per request stands first, for the generator was the limit of some rates"
+        leads = "CPU time per request stands first, for the generator was the limit of some rates"
     matters = f"a change within {write.given_share(comparison.margin)} would not matter"
-    yield f"{leads}; {matters}. The changes are in the figure."
+    yield f"{leads}; {matters}. The figures show the changes."
     if comparison.control:
         yield "Control: a second process of the baseline against the first."
     if comparison.reference:
@@ -273,7 +282,7 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
         values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
         yield f"One load of each alone at {write.rate(medians.rate_rps)} has a median of {values}, and does not count."
     if left:
-        yield f"{write.several(left, 'more row')}: see the figure."
+        yield f"The figure of all quantities has {write.count(left)} more."
     if write.known(comparison.between_starts):
         part = write.percent(comparison.between_starts)
         yield f"Of the variance of the primary quantity {part} lies between starts, the rest between requests."
@@ -291,12 +300,15 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
             fresh = [text for text in _texts(block) if text not in shown_before]
             shown_before.update(fresh)
             place = anchor(block.name)
-            figures = (Shown(place, picture(block), data(block)),)
+            rows = data(block)
+            figures = [Shown(place, picture(block, whole=False), rows)]
+            if not all(_is_main(block, row) for row in block.rows):
+                figures.append(Shown(f"{place}{WHOLE}", picture(block), rows))
             yield Section(
                 f"{place}-section",
                 f"Treatments {FORMS[block.form]}: {block.name}",
                 " ".join([*texts, *fresh]),
-                figures,
+                tuple(figures),
                 tables=(table(block, MOST_ROWS),),
             )
 

@@ -95,8 +95,7 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
     ordered = sorted(seen, key=lambda name: -seen[name])
     handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
     style.legend(figure, 6, 7.5, handles)
-    each = [f"{name.partition(chr(10))[0]} {tables.latency(us)}" for name, us, _ in rows]
-    return figure.headed(heading, f"{heading}: {', '.join(each)}.")
+    return figure.headed(heading)
 
 
 def cpu_figure(run: Run) -> Shown | None:

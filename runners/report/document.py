@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from runners.design.experiment import Extent, Shortfall
 from runners.readers import write
 from runners.readers.run import Run
-from runners.report import sentences
+from runners.report import author, opening, sentences
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
 from runners.report.cpu_time import by_rate_sections
@@ -19,12 +19,13 @@ from runners.report.fixed_rate import (
     latency_section,
     loads_table,
     published_section,
+    shares_section,
     tail_section,
     where_section,
 )
 from runners.report.flamegraph import FlameGraph
 from runners.report.knee_bars import knee_sections
-from runners.report.ladder import ladder_section, title
+from runners.report.ladder import ladder_section
 from runners.report.notices import notices
 from runners.report.sections import (
     client_lock_section,
@@ -44,8 +45,8 @@ from runners.results.conclusion import Conclusion
 
 MOST_ROWS = 18
 MOST_COMMANDS = 6
-MOST_SUMMARY = 3  # answers of a summary
 BUSY = "M-BUSY"
+CURVES = "curves"  # the place of the first curves
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +86,16 @@ class Document:
     run: Run
     conclusion: Conclusion
     summary: tuple[str, ...]
+    terms: tuple[str, ...]
     loads: Table | None
+    curves: Section
+    treatments: Table | None
     questions: tuple[QuestionPart, ...]
     valid: str
     wrong: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     limits: tuple[str, ...]
+    author: tuple[str, ...]
     appendix: tuple[Section, ...]
     commands: tuple[tuple[str, str], ...]
     consoles: tuple[tuple[str, str], ...]
@@ -99,7 +104,7 @@ class Document:
     @property
     def parts(self) -> tuple[Section, ...]:
         """Every section that shows something, in order."""
-        return (*(question.shown for question in self.questions), *self.sections, *self.appendix)
+        return (self.curves, *(question.shown for question in self.questions), *self.sections, *self.appendix)
 
     @property
     def figures(self) -> tuple[Shown, ...]:
@@ -136,23 +141,35 @@ class Document:
 def document(conclusion: Conclusion) -> Document:
     """Compose the report of a run from its conclusion."""
     results = conclusion.results
-    pool = [*latency_and_tail(conclusion), *own_sections(results.run), where_section(results)]
-    questions, pool = _questions(conclusion, pool)
+    pool = [
+        latency_section(results),
+        tail_section(results),
+        *own_sections(results.run),
+        where_section(results),
+        shares_section(results),
+    ]
+    curves, pool = _taken(next((shown.anchor for shown in pool[0].figures), None), pool)
+    curves = replace(curves, anchor=CURVES)
+    questions, pool = _questions(conclusion, pool, {shown.anchor: CURVES for shown in curves.figures})
     whole = {"latency", "where", TWO_GENERATORS} if questions else {part.anchor for part in pool} - {"tail"}
-    measured = any(part.anchor not in {"latency", "where"} and not part.empty for part in pool)
+    measured = any(part.anchor not in {"latency", "where", "shares"} and not part.empty for part in pool)
     main = [part for part in pool if part.anchor in whole and not part.empty]
     rest = [part for part in pool if part.anchor not in {*whole, "tail"} and not part.empty]
     published = published_section(results)
     return Document(
         results.run,
         conclusion,
-        tuple(_summary(conclusion)),
+        tuple(opening.summary(conclusion)),
+        tuple(opening.terms(results)),
         loads_table(results),
+        curves,
+        opening.treatments(results.run),
         questions,
         validity_line(conclusion.checks),
         tuple(failed_checks(conclusion)),
         (*main, *([] if published.empty else [published])),
         tuple(_limits(results.run, conclusion)),
+        author.lines(conclusion),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
         tuple(consoles(results.run)),
@@ -160,14 +177,14 @@ def document(conclusion: Conclusion) -> Document:
     )
 
 
-def latency_and_tail(conclusion: Conclusion) -> list[Section]:
-    """Return the sections of loads at one rate; a load over time that an answer shows with its causes stands there."""
-    return [latency_section(conclusion.results), tail_section(conclusion.results)]
+def _questions(
+    conclusion: Conclusion, pool: Sequence[Section], shown_before: Mapping[str, str]
+) -> tuple[tuple[QuestionPart, ...], list[Section]]:
+    """Return a part a question, each figure or table in the first question that it answers, and what is left.
 
-
-def _questions(conclusion: Conclusion, pool: Sequence[Section]) -> tuple[tuple[QuestionPart, ...], list[Section]]:
-    """Return a part a question, each figure or table in the first question that it answers, and what is left."""
-    left, parts, shown_in = list(pool), list[QuestionPart](), dict[str, str]()
+    `shown_before`: figures that stand above the questions, with their places.
+    """
+    left, parts, shown_in = list(pool), list[QuestionPart](), dict(shown_before)
     for number, answered in enumerate(conclusion.answers, 1):
         anchor = answered.answer.figure
         section, left = _taken(anchor, left)
@@ -208,27 +225,6 @@ def _claim(answered: Answered) -> str:
         return ""
     line = f", line {question.line}" if question.line else ""
     return f"The original report{line}: {question.claim}"
-
-
-def _summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield what was measured on what, then the first decided answers: those touched by a failed check come last."""
-    run = conclusion.results.run
-    machine = run.manifest.get("machine") or {}
-    counted = [one.answer.verdict for one in conclusion.answers]
-    parts = [f"{counted.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in counted]
-    asked = f"{write.several(len(counted), 'question')}: {write.listed(parts)}" if counted else "Measured"
-    where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
-    yield write.sentence(f"{asked}{',' if counted and where else ''}{where}")
-    if not counted:
-        yield from (f"{title(one)}." for one in conclusion.results.ladders[:MOST_SUMMARY])
-    decided = [
-        (marks_of(number, conclusion), number, one)
-        for number, one in enumerate(conclusion.answers, 1)
-        if one.answer.verdict != Verdict.INCONCLUSIVE
-    ]
-    for marks, number, one in sorted(decided, key=lambda answered: bool(answered[0]))[:MOST_SUMMARY]:
-        mark = f" ⚠ A failed check touches this answer: see question {number}." if marks else ""
-        yield f"{one.question.text} {sentences.verdict_words(one)} {sentences.effect_words(one)}.{mark}"
 
 
 def _short(part: Section) -> Section:
@@ -297,11 +293,12 @@ def _placements(run: Run) -> Iterator[str]:
     for step in run.steps:
         if step.record.server.command and step.kind != "sentinel":
             sides = (step.record.server.cpus or (), step.record.generator.cpus or ())
-            server, generator = (write.listed(map(str, cpus)) or "any" for cpus in sides)
+            server, generator = (write.listed(map(str, cpus)) for cpus in sides)
             seen.setdefault((server, generator), []).append(step.kind)
     for (server, generator), kinds in seen.items():
         what = f" ({write.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
-        yield f"Placement{what}: server on CPU {server}, generator on CPU {generator}."
+        own = f"CPU {server}" if server else f"all CPUs, so a busy server also delays the generator on CPU {generator}"
+        yield f"Placement{what}: server on {own}{f', generator on CPU {generator}' if server else ''}."
 
 
 def _version(name: str, text: object) -> str:

@@ -16,7 +16,7 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.cpu_time import LEAST_SHARE, cpu_figure
-from runners.report.flamegraph import FlameGraph, flamegraphs
+from runners.report.flamegraph import STILL_SHARE, FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
 from runners.report.latency import spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
 from runners.report.overlay import headline
@@ -29,11 +29,15 @@ FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
-MOST_GRAPHS = 5
+MOST_GRAPHS = 10
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
 UPPER_LIMIT = f"{UNRESOLVED} A server that does nothing shows about as much here: at most this, maybe less."
 PUBLISHED_NOTE = f"{UPPER_LIMIT} The published machine is not named."
 NOTE = f"Response time counts from the intended start of a request. {UPPER_LIMIT}"
+OF_QUEUES = (
+    "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
+    "done, and not what a request takes at the rate that was offered."
+)
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
 
@@ -46,8 +50,13 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Return the loads at one rate in one table: rate, errors, percentiles, CPU; None without any."""
+    """Return the loads at one rate in one table, else the highest rate that each treatment of a ladder kept; None
+    without any.
+    """
     loads = list(results.clean_loads())
+    if not loads:
+        kept = [[step for step in ladder.rate_steps if facts.quotable(step)] for ladder in results.offered]
+        loads = [steps[-1] for steps in kept if steps]
     if not loads:
         return None
     rows = tuple(
@@ -57,12 +66,12 @@ def loads_table(results: Results) -> Table | None:
         )
         for step in loads
     )  # fmt: skip
-    head = ("load", "rate", "errors", *map(write.level, LEVELS), "CPU per request")
+    head = ("load", "rate", "errors", *map(write.level, LEVELS), "CPU per request, all threads")
     return Table("Loads at one rate", head, rows, NOTE)
 
 
 def latency_section(results: Results) -> Section:
-    """Return the latency of the loads: a spectrum and the latency over time of each workload."""
+    """Return the latency of the loads: a spectrum of each workload, each load over time, and spectra by rate."""
     run, shown = results.run, list[Shown]()
     loads = [step for step in results.clean_loads() if facts.quotable(step)]
     for workload in dict.fromkeys(step.workload for step in loads):
@@ -77,11 +86,28 @@ def latency_section(results: Results) -> Section:
         curves = with_spectra(f"spectrum-{workload}", picture, drawn)
         shown.append(replace(curves, charts=spectrum_charts(own, report, floor, heading)))
         timed = [step for step in own if not step.frames["intervals"].empty]
-        if timed:
-            data = pd.concat([timeline_data(step).assign(step=step.name) for step in timed], ignore_index=True)
-            picture = timeline(*timed[:2], floor=floor)
-            shown.append(Shown(f"timeline-{workload}", picture, data, timeline_charts(timed[:2])))
-    return Section("latency", "Latency", figures=tuple(shown))
+        for place in range(0, len(timed), 2):  # two side by side
+            pair = timed[place : place + 2]
+            data = pd.concat([timeline_data(step).assign(step=step.name) for step in pair], ignore_index=True)
+            anchor = f"timeline-{workload}{f'-{place}' if place else ''}"
+            shown.append(Shown(anchor, timeline(*pair, floor=floor), data, timeline_charts(pair)))
+    return Section("latency", "Latency", figures=(*shown, *_by_rate(results)))
+
+
+def _by_rate(results: Results) -> Iterator[Shown]:
+    """Yield the spectra of each workload at several rates with the objective, of the treatment that kept most rates."""
+    kept = [(ladder, [step for step in ladder.rate_steps if facts.quotable(step)]) for ladder in results.offered]
+    by_workload = facts.grouped(kept, lambda pair: pair[0].steps[0].workload)
+    for workload, pairs in by_workload.items():
+        ladder, steps = max(pairs, key=lambda pair: len(pair[1]))
+        if len(steps) < 2 or any(step.frames["spectrum"].empty for step in steps):
+            continue
+        rates = {step.name: write.rate(facts.offered_rps(step)) for step in steps}
+        values = [(rates[step.name], value) for step in steps if (value := facts.at(step, 0.99)) is not None]
+        heading = f"{style.name_of(steps[0])}, p99: {', '.join(f'{facts.written(v)} at {rate}' for rate, v in values)}"
+        limits = ladder.objective.latencies if ladder.objective else ()
+        picture = spectrum(*steps, service=False, heading=heading, labels=rates, limits=limits)
+        yield with_spectra(f"rates-{workload}", picture, steps)
 
 
 def tail_section(results: Results) -> Section:
@@ -96,39 +122,51 @@ def tail_section(results: Results) -> Section:
 
 def where_section(results: Results) -> Section:
     """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
-    profiled = facts.shown_profiles(results.steps)
-    locks = facts.lock_profiles(results.steps)
+    profiled, locks, text = facts.shown_profiles(results.steps), facts.lock_profiles(results.steps), ""
+    if not profiled:  # what there is, said to be of a queue
+        profiled, text = [step for step in results.steps if step.profiled and facts.fell_short(step)], OF_QUEUES
+        locks = profiled
     graphs = chosen_graphs(profiled, locks)
     figure = cpu_figure(results.run)
     figures = (figure,) if figure is not None else ()
-    return Section("where", "Where the time goes", "", figures, tuple(_shares(profiled, locks)), graphs)
+    text = f"{text} Flame graphs leave out frames under {write.given_share(STILL_SHARE)}.".strip() if graphs else ""
+    return Section("where", "Where the time goes", text, figures, tuple(_shares(profiled, (facts.CPU,))), graphs)
+
+
+def shares_section(results: Results) -> Section:
+    """Return the shares of allocated bytes and of the time waited for locks, by category."""
+    profiled, locks = facts.shown_profiles(results.steps), facts.lock_profiles(results.steps)
+    others = tuple(event for event in EVENT_TITLES if event not in (facts.CPU, LOCK))
+    tables_of_shares = (*_shares(profiled, others), *_shares(locks, (LOCK,)))
+    return Section("shares", "Allocations and waits by category", tables=tables_of_shares)
 
 
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
-    """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, and lock where its
-    threads wait; of a ladder, cpu at the lowest and at the highest rate.
+    """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, of a ladder cpu at
+    the lowest and at the highest rate; lock of the treatment whose threads are most often seen to wait.
 
-    `locks`: profiles of waiting, where they are recordings of their own.
+    `locks`: profiles of waiting, also those that are recordings of their own.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
-    for steps in by_method.values():
+    for method, steps in by_method.items():
         by_load = facts.grouped(steps, lambda step: (step.subject, step.workload))
         first = max(by_load.values(), key=len)  # of a ladder that with most rates, else the first
         by_rate = sorted(first, key=lambda step: rate if math.isfinite(rate := facts.offered_rps(step)) else 0.0)
-        for step in dict.fromkeys((by_rate[0].name, by_rate[-1].name)):
-            graphs = flamegraphs(next(one for one in by_rate if one.name == step))
-            chosen += [graph for graph in graphs if graph.event == facts.CPU or step == by_rate[-1].name]
-        load = by_rate[-1].subject, by_rate[-1].workload
-        waits = [step for step in locks if (step.subject, step.workload) == load and step not in by_rate]
-        chosen += [graph for step in waits[-1:] for graph in flamegraphs(step)]
+        ends = {step.name: step for step in (by_rate[0], by_rate[-1])}.values()
+        graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
+        chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
+        alike = [step for step in locks if step.workload.partition("-")[0] == method]
+        waits = [graph for step in alike for graph in flamegraphs(step) if graph.event == LOCK]
+        waits = [graph for graph in waits if graph.samples >= FEWEST_SAMPLES]
+        chosen += [max(waits, key=lambda graph: graph.samples)] if waits else []
     return tuple(chosen[:MOST_GRAPHS])
 
 
-def _shares(profiled: list[Step], locks: list[Step]) -> Iterator[Table]:
+def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
     """Yield shares of CPU time, allocations and waiting with their intervals, a column a profiled step."""
-    for event in EVENT_TITLES:
-        last = {(step.subject, step.workload): step for step in (locks if event == LOCK else profiled)}
+    last = {(step.subject, step.workload): step for step in profiled}
+    for event in events:
         steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
         shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
@@ -167,8 +205,18 @@ def published_section(results: Results) -> Section:
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
     text = f"{PUBLISHED_TEXT} {of_ladders[-1].note}" if of_ladders else ""
     text = f"{text} {PUBLISHED_NOTE}".strip() if shown else text
-    of_ladders = [replace(table, note="") for table in of_ladders]
+    of_ladders = _together([replace(table, note="") for table in of_ladders])
     return Section("published", "Published and reproduced", text, tables=(*shown, *of_ladders)[:MOST_PUBLISHED])
+
+
+def _together(of_ladders: Sequence[Table]) -> list[Table]:
+    """Return the tables as one, whose first column is what each was headed by."""
+    if not of_ladders:
+        return []
+    heads = zip(*(table.head for table in of_ladders), strict=True)
+    head = tuple(" or ".join(dict.fromkeys(cells)) for cells in heads)  # shares of a knee, or of a bound of it
+    rows = tuple((table.caption, *row) for table in of_ladders for row in table.rows)
+    return [Table("Rates published and offered here", ("load", *head), rows)]
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:

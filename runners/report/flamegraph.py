@@ -49,6 +49,7 @@ TRUNK = "#eceff2"
 MORE, LESS = style.VERMILION, style.BLUE
 #: What a page in a frame may do: run its own script and style. It reaches neither the report nor the network.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+_LOCKS = re.compile(r"java[./]util[./]concurrent[./]locks|jdk[./]internal[./]misc")
 _GENERIC = re.compile(r"\([^()]*\)|<(?!init>|clinit>)[^<>]*>")
 
 
@@ -142,6 +143,7 @@ class FlameGraph:
         """What a reader opens."""
         if self.other is None:
             at = f" at {write.rate(rate)}" if write.known(rate := facts.achieved_rps(self.step)) else ""
+            at += f" of {write.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
             return f"Flame graph: {style.name_of(self.step)}{at}, {self.event}, {write.several(self.samples, 'sample')}"
         here, there = names_of(self.step, self.other)
         return f"Shape of {here}: red is more than in {there}, blue less"
@@ -220,8 +222,7 @@ class FlameGraph:
         """The widest towers in a line: the frame, what owns it, and its share."""
         event = EVENT_NAMES.get(self.event, self.event)
         parts = [f"{short(tower.frame)} ({tower.category}) {write.percent(tower.share)}" for tower in self.towers]
-        left_out = f"Frames under {write.given_share(STILL_SHARE)} are left out."
-        return f"Widest towers of the {event}: {', '.join(parts)}. {left_out}"
+        return f"Widest towers of the {event}: {', '.join(parts)}."
 
     @property
     def pages(self) -> list[tuple[str, str]]:
@@ -253,13 +254,14 @@ class Tower:
 
 def towers(root: Node) -> list[Tower]:
     """Return the branches of a tree of calls, widest first: where a branch that holds more than TOWER of the whole
-    splits, its parts count in its place.
+    splits, its parts count in its place. A branch that waits is called by what called the lock.
     """
     standing, branches = [root], list[Node]()
     while standing:
         node = standing.pop()
         parts = [child for child in node.children.values() if child.share >= LEAST_TOWER]
         splits = node is root or (node.share > TOWER and sum(part.share for part in parts) >= SPLITS * node.share)
+        splits = splits and (node is root or not all(_LOCKS.match(part.name) for part in parts))
         standing += parts if splits else []
         branches += [] if splits else [node]
     named = [

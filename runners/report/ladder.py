@@ -335,10 +335,16 @@ def _caption(all_ladders: Sequence[Ladder]) -> str:
     over = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(over) == 1:
         text += f" on {write.connections(over.pop())}"
-    searched = [ladder for ladder in all_ladders if ladder.search is not None]
-    objectives = {ladder.judged_by for ladder in searched or all_ladders}
-    what = "objective of the searches" if searched else "objective"
-    return f"{text}; {what}: {objective_words(objectives.pop())}" if len(objectives) == 1 else text
+    objective = objectives(all_ladders)
+    what = "objective of the searches" if any(ladder.search for ladder in all_ladders) else "objective"
+    return f"{text}; {what}: {objective}" if objective else text
+
+
+def objectives(ladders: Sequence[Ladder]) -> str:
+    """Return the objective of the searches, or else of all ladders, in words; empty where there are several."""
+    searched = [ladder for ladder in ladders if ladder.search is not None]
+    texts = {objective_words(ladder.judged_by) for ladder in searched or ladders}
+    return texts.pop() if len(texts) == 1 else ""
 
 
 def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from runners.analysis import facts, latency_spikes, tail_attribution
 from runners.analysis.facts import quotable
 from runners.analysis.latency_spikes import Grid
 from runners.analysis.tail_attribution import Attribution, Share
+from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Step
 from runners.report import style, tables
@@ -83,11 +84,11 @@ def curves(
 ) -> list[Curve]:
     """Response and service time of every step that may be quoted, and the published curve."""
     found: list[Curve | None] = []
-    colours = style.colours_of(step.subject for step in steps)
+    colours = colours_of(steps)
     for step in steps:
         if not quotable(step):
             continue
-        colour, name = colours[step.subject], labels.get(step.name, style.engine_name(step.subject))
+        colour, name = colours[step.name], labels.get(step.name, style.engine_name(step.subject))
         frame = step.frames["spectrum"]
         if step.profiled:
             found.append(
@@ -99,6 +100,20 @@ def curves(
             found.append(curve(frame, "service", f"{name} service", colour, dash=(0, (4, 2)), width=1.2))
     found.append(published_curve(published))
     return [line for line in found if line is not None]
+
+
+#: Of loads of one treatment, the lowest rate first.
+RATE_COLOURS = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE)
+
+
+def colours_of(steps: Sequence[Step]) -> dict[str, str]:
+    """Return a colour for each step by its name: that of its treatment, or its own where all are of one treatment."""
+    by_subject = style.colours_of(step.subject for step in steps)
+    clean = [step.name for step in steps if not step.profiled]
+    if len(by_subject) == 1 and len(clean) > 1:
+        own = {name: RATE_COLOURS[place % len(RATE_COLOURS)] for place, name in enumerate(clean)}
+        return {step.name: own.get(step.name, style.QUIET) for step in steps}
+    return {step.name: by_subject[step.subject] for step in steps}
 
 
 def _line(axes: Axes, line: Curve) -> None:
@@ -144,13 +159,13 @@ def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
 
 def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
     """A mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
-    row, colours = 0, style.colours_of(step.subject for step in steps)
+    row, colours = 0, colours_of(steps)
     for step in steps:
         censored, scheduled = facts.number(step, "censored"), facts.number(step, "scheduled")
         if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
             continue
         x = max(1.0, scheduled / censored)
-        colour = colours[step.subject]
+        colour = colours[step.name]
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         name, missing = style.engine_name(step.subject), tables.count(censored)
         axes.annotate(
@@ -190,6 +205,7 @@ def spectrum(
     service: bool = True,
     heading: str | None = None,
     labels: Mapping[str, str] | None = None,
+    limits: Sequence[tuple[float, float]] = (),
 ) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
@@ -197,7 +213,7 @@ def spectrum(
 
     A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
     no curve. `service=False` leaves out service time; `heading` replaces the title, which says what was sent; `labels`
-    names steps otherwise than by their treatment.
+    names steps otherwise than by their treatment; `limits` are an objective's percentiles with their limits in us.
     """
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
@@ -213,11 +229,15 @@ def spectrum(
         figure.alt = "An empty spectrum: no valid step."
         return figure
     low = min(line.value_us[0] for line in everything)
-    high = max(line.value_us[-1] for line in everything)
+    high = max([*(line.value_us[-1] for line in everything), *(limit_us for _, limit_us in limits)])
     if floor_line:
         _floor_band(axes, floor_line, low / 10)
     for line in lines:
         _line(axes, line)
+    for level, limit_us in limits:
+        name = f"objective: {write.level(level)} within {write.given_latency(limit_us)}"
+        ends = [1.0, 1 / (1 - level)]
+        axes.plot(ends, [limit_us] * 2, ":", color=style.INK, marker="v", markevery=[1], linewidth=1.2, label=name)
     _censored(axes, steps)
     style.percentile_axis(axes, max(line.x[-1] for line in everything))
     style.latency_axis(axes, low, high)
@@ -226,8 +246,7 @@ def spectrum(
         note = f"faint after |: fewer than {FEW} samples beyond"
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
     style.legend(figure, 3 if len(everything) in (3, 5, 6) else 4)
-    names = "; ".join(line.label for line in everything)
-    return figure.headed(heading, f"Latency by percentile. {heading}. Curves: {names}.")
+    return figure.headed(heading, f"Latency by percentile. {heading}.")
 
 
 def spectrum_charts(
@@ -263,7 +282,7 @@ COLUMNS = ["t_s", "end_s", *(name for name, *_ in LINES)]
 #: What happened, as a line across the panels.
 EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "responds": style.GREEN}
 #: A lane says by its colour whether the cause is named; the rest is said by its label.
-NAMED, NOT_NAMED, MARK = style.VERMILION, "#9aa2ab", "#fbe3d3"
+NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
 WORDS = 0.35  # of the height of the curves, above them: room for what happened
@@ -304,7 +323,7 @@ def timeline_title(step: Step, seen: Attribution | None) -> str:
     if not named:
         return f"{name}: no recorded cause explains the tail beyond chance"
     parts = [f"{share.cause.name} {tables.share(share.share.value)}" for share in named[:3]]
-    return f"{name}, of the tail: {', '.join(parts)}; unexplained {tables.share(seen.unexplained)}"
+    return f"{name}, slow responses waited for: {', '.join(parts)}; no recorded cause {tables.share(seen.unexplained)}"
 
 
 @style.styled

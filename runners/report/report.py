@@ -24,6 +24,7 @@ from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.report import style, tables
 from runners.report.charts import as_text
+from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
 from runners.report.tables import Shown
@@ -32,7 +33,7 @@ from runners.results.conclusion import Conclusion
 LIMIT_BYTES, MOST_LINES = 2_000_000, 300
 MARGIN_BYTES = 50_000
 #: So many figures an archive keeps besides its flame graphs; report.html has all of them.
-KEPT_FIGURES = 12
+KEPT_FIGURES = 10
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
 IN_README = {"01": "spectrum-put"}
 
@@ -73,10 +74,10 @@ def render(conclusion: Conclusion, with_html: bool = True) -> None:
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Choose the figures that an archive keeps, by anchor: those of the questions, then those of the sections."""
+    """Choose the figures that an archive keeps: of the questions, then of the sections, last whole comparisons."""
     anchors = [shown.anchor for part in page.parts for shown in part.figures]
     in_readme = IN_README.get(str(page.run.manifest.get("experiment")))
-    anchors.sort(key=lambda anchor: anchor != in_readme)
+    anchors.sort(key=lambda anchor: (anchor != in_readme, anchor.endswith(WHOLE)))
     return frozenset(anchors[:KEPT_FIGURES])
 
 

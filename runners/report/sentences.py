@@ -50,10 +50,14 @@ def value_of(measure: Measure) -> str:
         return f"{measure.bound.value} {written(measure.value)}"
     if not (math.isfinite(measure.low) and math.isfinite(measure.high)) or measure.low == measure.high:
         return written(measure.value)
+    if measure.value in (measure.low, measure.high) and measure.unit != Unit.SHARE:  # the ends of several values
+        return f"{written(measure.low)} to {written(measure.high)}"
     if measure.unit == Unit.LATENCY_US and measure.low <= measure.value <= measure.high:
         return write.latency_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.SHARE:
         return write.percent_interval(measure.value, measure.low, measure.high)
+    if measure.unit == Unit.CHANGE:
+        return write.change_interval(measure.value, measure.low, measure.high)
     return f"{written(measure.value)} ({written(measure.low)} to {written(measure.high)})"
 
 
@@ -96,10 +100,9 @@ def _(difference: Difference) -> str:
         text += "; the generator was at its limit"
     if write.known(difference.rate_rps):
         text += f" at {write.rate(difference.rate_rps)} each"
-    if (medians := difference.alone) is not None:
+    if (medians := difference.alone) is not None and not medians.inconclusive:
         pair = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
-        change = signed(medians.share) + (", inconclusive" if medians.inconclusive else "")
-        text += f"; one load of each alone at {write.rate(medians.rate_rps)}: {change}, {pair}"
+        text += f"; one load of each alone at {write.rate(medians.rate_rps)}: {signed(medians.share)}, {pair}"
     return text
 
 
@@ -135,8 +138,8 @@ def knee_words(knee: Knee) -> str:
 def _(rate: PublishedRate) -> str:
     name, wanted = rate.workload.upper(), write.rate(rate.published_rps)
     if rate.knee is None:
-        return f"{name} {write.rate(rate.closed_loop_rps)} in closed loop of {wanted}"
-    return f"{name} {knee_words(rate.knee)} of {wanted}"
+        return f"{name} here {write.rate(rate.closed_loop_rps)} in closed loop against published {wanted}"
+    return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 
 @words_of.register
@@ -151,11 +154,10 @@ def _(change: ChangeWithRate) -> str:
 
 @words_of.register
 def _(tail: Explained) -> str:
+    slow = f"of the time that responses slower than {write.latency(tail.threshold_us)} waited beyond the usual"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
-    explained = (
-        f"the tail is explained by {write.listed(parts)}; " if parts else "no recorded cause explains the tail; "
-    )
-    return f"{explained}{write.percent(tail.unexplained)} stays unexplained"
+    caused = f"{write.listed(parts)}; " if parts else ""
+    return f"{slow}, {caused}{write.percent(tail.unexplained)} has no recorded cause"
 
 
 @words_of.register
@@ -169,12 +171,13 @@ def evidence_of(answer: Answer) -> str:
 
 
 _NEEDED: dict[Needed, str] = {
-    Needed.STARTS: "about {count} starts of each",
+    Needed.STARTS: "about {count} fresh starts of each",
     Needed.SAMPLES: "more samples of the profile",
     Needed.ROUNDS: "{count} rounds",
     Needed.LONGER_LOAD: "a longer load on a quieter machine",
     Needed.LONGER_SEARCH: "a longer search (more minutes)",
-    Needed.LARGER_SIZE: "a larger size, or parameters that include it",
+    Needed.CONNECTIONS: "more connections than the queues have places",
+    Needed.LARGER_SIZE: "a larger size",
     Needed.INTERLEAVED: "interleaved trials (lab compare)",
     Needed.REFERENCE_TARGET: "a server that does nothing in the same schedule (lab compare)",
     Needed.QUIETER_MACHINE: "a quieter machine",

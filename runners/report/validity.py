@@ -41,14 +41,14 @@ _FAILED: dict[About, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def check_words(check: Check) -> str:
+def check_words(check: Check, with_values: bool = True) -> str:
     """Return a failed check in a sentence: what failed, where, the worst values, and what follows."""
     failed, follows = _FAILED.get(check.about, (check.about.value, "see conclusions.json"))
     where = f" in {check.place}" if check.place else ""
     values = [words_of(measure) for measure in check.measures[:MOST_NAMED]]
     more = len(check.measures) - len(values)
     values += [f"{more} more"] if more > 0 else []
-    seen = f" ({', '.join(values)})" if values else ""
+    seen = f" ({', '.join(values)})" if values and with_values else ""
     return write.sentence(f"{failed}{where}{seen}; {follows}")
 
 
@@ -58,7 +58,8 @@ def validity_line(checks: Sequence[Check]) -> str:
     passed = sum(bool(check.ok) for check in known)
     text = f"{write.count(passed)} of {write.several(len(known), 'check')} passed"
     unknown = list(dict.fromkeys(check.about.value for check in checks if check.ok is None))
-    return write.sentence(text + (f"; not known: {', '.join(unknown)}" if unknown else ""))
+    missing = f"; {write.count(len(unknown))} could not be made ({', '.join(unknown)})" if unknown else ""
+    return write.sentence(text + missing)
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
@@ -76,4 +77,6 @@ def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     """Return what failed checks say of one answer, those first that exclude its evidence."""
     order: Iterable[Check] = sorted(conclusion.checks, key=lambda check: check.consequence != Consequence.EXCLUDES)
-    return [check_words(check) for check in order if check.failed and number in conclusion.touched(check)]
+    return [
+        check_words(check, with_values=False) for check in order if check.failed and number in conclusion.touched(check)
+    ]

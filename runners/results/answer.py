@@ -27,6 +27,13 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+class Changes(StrEnum):
+    """What somebody changes who follows the advice of an answer."""
+
+    SERVER = "server"
+    MEASUREMENT = "measurement"
+
+
 #: Of several verdicts on parts of one question: an open part leaves the whole open, and yes needs every part.
 ALL_PARTS = (Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES)
 #: Yes by one part, no only by all of them.
@@ -125,6 +132,7 @@ class Needed(StrEnum):
     ROUNDS = "rounds"
     LONGER_LOAD = "longer load"
     LONGER_SEARCH = "longer search"
+    CONNECTIONS = "more connections than places in the queues"
     LARGER_SIZE = "larger size"
     INTERLEAVED = "interleaved trials"
     REFERENCE_TARGET = "reference target"
@@ -143,9 +151,11 @@ class Question:
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
     `key` names it within its experiment and never changes. `claim` is what the original report says, in a translation
-    that is true to it, with its `line`; empty where it says nothing. `shows` has a plain sentence for each verdict,
-    `means` what follows for somebody who runs such a server, `overturned_by` what would change the answer. `cores`: so
-    many the server needs for it; parallelism and contention can't be seen by a server that has one.
+    that is true to it, with its `line`; empty where it says nothing. `claimed` is the verdict that the claim stands
+    for; None where it concludes nothing. `yes` and `no` are a plain sentence for each verdict, `means` what follows for
+    somebody who runs such a server, `changes` whether that is a change of the server or of the measurement,
+    `overturned_by` what would change the answer. `cores`: so many the server needs for it; parallelism and contention
+    can't be seen by a server that has one.
     """
 
     key: str
@@ -157,6 +167,8 @@ class Question:
     no: str = ""
     means: str = ""
     overturned_by: str = ""
+    claimed: Verdict | None = None
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +209,12 @@ class Answered:
     question: Question
     answer: Answer
     measured: bool = True
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the answer is what the original report concludes; None where either is open."""
+        claimed, verdict = self.question.claimed, self.answer.verdict
+        return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
     def as_json(self) -> dict[str, object]:
         """Return the answer as plain JSON values; a number that is not finite becomes null."""

@@ -45,7 +45,7 @@ class About(StrEnum):
     KEPT_UP = "generator kept up"
     FLOOR = "instrument floor"
     ONE_SECOND = "p99 of more than one second"
-    STEADY = "steady"
+    STEADY = "steady loads"
     WARM = "JIT compilation done"
     TRANSPORT = "native transport"
     PROFILE_SAMPLES = "samples of the profiles"

@@ -260,8 +260,8 @@ def spreads(results: Results) -> Answer | None:
         return None
     old, new = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS), shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
     measures = (
-        Measure("ids on the fullest node by Objects.hash", max(old), Unit.SHARE),
-        Measure("on every node by murmur3", sum(new) / len(new), Unit.SHARE, min(new), max(new)),
+        Measure("keys on the fullest node by Objects.hash", max(old), Unit.SHARE),
+        Measure("on each node by murmur3", sum(new) / len(new), Unit.SHARE, min(new), max(new)),
     )
     verdict = Verdict.NO if max(old) > 0.5 else Verdict.YES
     return Answer(verdict, measures, Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
@@ -370,11 +370,13 @@ def waits_for_the_lock(results: Results) -> Answer | None:
     before = next((one for one in profiled if one.step.subject == OLD), None)
     if before is None:
         return None
-    measure = Measure("wait for the client's lock", before.client_s, Unit.TIME_S).out_of(before.all_s)
+    share = before.share or Bounded(0.0)
+    waits = Measure("of the time waited for locks, the client's takes", share.value, Unit.SHARE, share.low, share.high)
     least_kept = min(facts.achieved_share(one.step) for one in profiled)
     verdict, needed = (Verdict.YES if before.client_s > 0 else Verdict.NO), None
     if least_kept < facts.LEAST_ACHIEVED:
         verdict, needed = Verdict.INCONCLUSIVE, Needed.RATE_KEPT
-    measures = (measure, Measure("least share of a rate that was kept", least_kept, Unit.SHARE))
+    kept = Measure("of the offered rate, loads achieved while profiled", least_kept, Unit.SHARE)
+    measures = (waits,) if needed is None else (waits, kept)
     steps = tuple(one.step.name for one in profiled)
     return Answer(verdict, measures, Basis.PROFILES, len(profiled), needed, steps=steps, figure=LOCK_ANCHOR)

@@ -165,6 +165,6 @@ def longer_queue(results: Results) -> Answer | None:
     steps = tuple(pool.step.name for pool in filled)
     figure = f"ladder-{pools[0].step.record.ladder.name}" if pools[0].step.record.ladder else None
     if len(filled) < 2:
-        return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.LARGER_SIZE, figure=figure)
+        return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
     verdict = Verdict.YES if filled[-1].share < filled[0].share - REFUSED_MARGIN else Verdict.NO
     return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)

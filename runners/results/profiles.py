@@ -158,7 +158,7 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
         if store is None:
             return None
         above = Bounded(store.value - MOST, store.low - MOST, store.high - MOST)
-        return above, share_measure(f"store in {step.workload.upper()}", store)
+        return above, share_measure(f"the store's share in {step.workload.upper()}", store)
 
     return _of_profiles(workloads, subject, effect)
 
@@ -171,8 +171,8 @@ def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
         if sockets is None or store is None:
             return None
         above = Bounded(sockets.value - store.value, sockets.low - store.high, sockets.high - store.low)
-        measure = share_measure(f"sockets in {step.workload.upper()}", sockets)
-        return above, measure.against(share_measure("store", store))
+        measure = share_measure(f"sockets' share in {step.workload.upper()}", sockets)
+        return above, measure.against(share_measure("the store's", store))
 
     return _of_profiles(workloads, subject, effect)
 

@@ -77,7 +77,8 @@ def reaches_published_rate(workloads: Sequence[str]) -> Answering:
             probe = next(step for step in reversed(valid) if step.subject == valid[0].subject)
             published_rps, here_rps = output[1].rate_rps, facts.achieved_rps(probe)
             enough.append(here_rps >= published_rps)
-            measures.append(Measure(workload.upper(), here_rps, Unit.RATE_RPS).out_of(published_rps))
+            here = Measure(f"{workload.upper()} here", here_rps, Unit.RATE_RPS)
+            measures.append(here.against(Measure("published", published_rps, Unit.RATE_RPS)))
             steps.append(probe.name)
         if not measures:
             return None
@@ -100,13 +101,14 @@ def median_is_the_timer(workload: str) -> Answering:
         median_us = report.latencies.at(0.5)
         if line is None or median_us is None or not line.is_millisecond_timer:
             return None
-        measures = [Measure("published median", median_us, Unit.LATENCY_US)]
-        measures.append(Measure("its percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US))
+        median = Measure("published median", median_us, Unit.LATENCY_US)
         own = _without_tick(results, workload)
         if own is not None:
-            measures.append(median_measure("timed without a tick", own, results))
+            median = median.against(median_measure("one timed without a tick:", own, results))
+        spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
+        measures = (median, spread)
         steps = (name, *((own.name,) if own is not None else ()))
-        return Answer(Verdict.NO, tuple(measures), Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
+        return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
 
     return answer
 
@@ -154,7 +156,7 @@ def medians_stay(names: Sequence[str], workload: str) -> Answering:
         own_us = sorted(median_us for _, median_us in here)
         measures = (
             Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
-            Measure("timed without a tick", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
+            Measure("timed without a tick, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
         )
         return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(medians), steps=tuple(names))
 

@@ -41,6 +41,11 @@ class Results:
         return ladders(self.run)
 
     @cached_property
+    def offered(self) -> tuple[Ladder, ...]:
+        """Loads at several rates that were chosen, and not by a search."""
+        return tuple(ladder for ladder in self.ladders if ladder.search is None)
+
+    @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """The closed loops of experiment 02."""
         return tuple(loops.of_run(self.run))

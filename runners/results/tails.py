@@ -63,7 +63,9 @@ def tail_by(cause: str, step_name: str) -> Answering:
             return give(Verdict.INCONCLUSIVE, (events, explained(seen)), Needed.EVENTS)
         if not seen.tail.spikes:
             return give(Verdict.NO, (events,))
-        evidence = (_credited(cause, share), events, explained(seen))
+        causes = explained(seen)
+        named = any(name == cause for name, _ in causes.causes)  # its share stands among theirs
+        evidence = (events, causes) if named else (_credited(cause, share), events, causes)
         if not share.share.value > 0 or share.share.high < MARGIN:
             return give(Verdict.NO, evidence)
         if share.p < CHANCE and share.share.low > 0:

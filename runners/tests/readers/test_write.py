@@ -69,14 +69,23 @@ def test_one_of_a_kind_has_no_s() -> None:
 
 def test_intervals_share_the_unit_of_their_value() -> None:
     assert write.latency_interval(118, 116, 121) == f"118{NBSP}us (116{DASH}121)"
-    assert write.latency_interval(1_020, 980, 1_100) == f"1.02{NBSP}ms (0.980{DASH}1.10)"
+    assert write.latency_interval(1_020, 980, 1_100) == f"1.02{NBSP}ms (0.98{DASH}1.10)"
     assert write.latency_interval(9, 7.59, 9.2) == f"9{NBSP}us (7{DASH}10)"
     assert write.latency_interval(5, -1, 9) == f"5{NBSP}us ({MINUS}1{NBSP}to{NBSP}9)"
-    assert write.latency_interval(6_587, 6_331, math.nan) == f"6.59{NBSP}ms (6.33{DASH}?)"
+    assert write.latency_interval(6_587, 6_331, math.nan) == f"6.6{NBSP}ms (6.3{DASH}?)"
     assert write.latency_interval(92, 73, 1_680) == f"92{NBSP}us (73{NBSP}us{DASH}1.68{NBSP}ms)"
     assert write.latency_interval(20, -90, 2_000) == f"20{NBSP}us ({MINUS}90{NBSP}us{NBSP}to{NBSP}2.00{NBSP}ms)"
     assert write.latency_interval(118, None, None) == f"118{NBSP}us"
     assert write.percent_interval(0.266, 0.2472, 0.2861) == f"26.6{NBSP}% (24.7{DASH}28.6)"
+
+
+def test_a_wide_interval_bears_two_significant_digits_and_a_narrow_one_three() -> None:
+    assert write.percent_interval(0.266, 0.2172, 0.3161) == f"27{NBSP}% (22{DASH}32)"
+    assert write.latency_interval(5_620, 1_180, 8_310) == f"5.6{NBSP}ms (1.2{DASH}8.3)"
+    assert write.change_interval(0.36, 0.342, 0.378) == f"+36.0{NBSP}% (+34.2 to +37.8)"
+    assert write.change_interval(-0.0097, -0.0817, 0.0679) == f"{MINUS}1.0{NBSP}% ({MINUS}8.2 to +6.8)"
+    assert write.change_interval(0.0004, -0.2, 0.2) == f"0{NBSP}% ({MINUS}20 to +20)"
+    assert write.percent_interval(1.0, 0.9999, 1.0) == f"100{NBSP}%"
 
 
 @given(st.floats(0.01, 1e9))

@@ -104,7 +104,7 @@ def test_a_title_counts_the_samples_that_are_drawn_and_says_the_rate(tmp_path: P
     whole = {"engine": "ctimer", "samples": {"cpu": 9_972}}  # of the recording, warm-up and all
     step = steps.step(tmp_path, "put-profiled", steps.times(500), frames=made, profiled=["cpu"], profiler=whole)
     title = flamegraph(step).title.replace("\u202f", " ").replace("\u00a0", " ")
-    assert title == "Flame graph: RocksDB PUT at 5 070/s, cpu, 1 818 samples"
+    assert title == "Flame graph: RocksDB PUT at 5 070/s of 12 600/s offered, cpu, 1 818 samples"
 
 
 def test_a_step_without_a_profile_is_named(tmp_path: Path) -> None:

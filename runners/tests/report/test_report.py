@@ -38,6 +38,7 @@ AFTER_QUESTIONS = [
     "## Latency",
     "## Where the time goes",
     "## Published and reproduced",
+    "## If this were your report",
     "## Conditions",
     "# Appendix",
     "## Files and commands",
@@ -310,9 +311,8 @@ def test_the_leading_quantity_stands_first_in_a_table_of_few_rows(number: str) -
         assert table.rows[0][0] == QUANTITIES[comparison.leading].label and table.caption.endswith("1\u202f800/s")
         assert not any(row.change in cell for row in comparison.rows for cells in table.rows for cell in cells)
         labels = [row[0] for row in table.rows]
-        assert labels.index("CPU per request") < max(
-            (place for place, name in enumerate(labels) if "service" in name), default=9
-        )
+        first = next(place for place, name in enumerate(labels) if name.startswith("CPU per request"))
+        assert first < max((place for place, name in enumerate(labels) if "service" in name), default=9)
 
 
 def test_what_threads_wait_for_a_lock_is_the_share_of_what_they_wait() -> None:

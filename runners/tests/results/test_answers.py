@@ -66,8 +66,8 @@ def test_an_open_part_leaves_a_whole_open_unless_one_part_decides_it() -> None:
 
 
 def test_a_wide_ratio_is_reported_by_its_nearer_bound() -> None:
-    assert changed(4.7, 0.228, 25.5) == "at least +22.8\u00a0%"
-    assert changed(0.34, -0.655, 4.2) == "+34.0\u00a0% (\u221265.5\u00a0% to +420.0\u00a0%)"
+    assert changed(4.7, 0.228, 25.5) == "at least 22.8\u00a0% higher"
+    assert changed(0.34, -0.655, 4.2) == "+34\u00a0% (\u221266 to +420)"
     assert "not bounded" in changed(0.4, math.nan, math.nan)
 
 

@@ -45,7 +45,7 @@ def test_the_audit_of_the_published_reports_is_the_audits_own_words() -> None:
 def test_the_readme_is_two_screens() -> None:
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120 and max(map(len, lines)) <= 200
-    assert sum(line.startswith("[") and "/report.md). " in line for line in lines) == 5, "one line a published report"
+    assert sum(line.startswith("[") and "/report.md): " in line for line in lines) == 5, "one line a published report"
 
 
 @pytest.mark.parametrize("number", KEPT)

@@ -1,0 +1,96 @@
+"""The first screen of a report: what was measured on what, the answers that matter most, and what its words mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runners.design.objective import THROUGHPUT
+from runners.readers import write
+from runners.readers.run import Run
+from runners.report import sentences
+from runners.report.ladder import objectives, title
+from runners.report.tables import Table
+from runners.report.validity import marks_of
+from runners.results.answer import Answered, Verdict
+from runners.results.conclusion import Conclusion
+from runners.results.results import Results
+
+MOST_ANSWERS = 3
+
+#: What a treatment of the lab's own server is, where its name does not say it.
+TREATMENTS = {
+    "blocking-one": "one selector; it gives each request to a pool and waits for it (as published)",
+    "blocking-many": "one selector a core; each gives a request to the pool and waits for it",
+    "selector": "one selector a core; each handles its requests itself",
+    "pool": "one selector a core; requests wait in the queue of a pool, and the selector goes on",
+    "virtual": "one selector a core; requests are handled on virtual threads, and the selector goes on",
+    "queue-array-16": "pool with a queue of 16 places",
+    "queue-array-1024": "pool with a queue of 1024 places",
+    "queue-lifo-1024": "pool with a queue of 1024 places, the newest request first",
+    "queue-linked-1024": "pool with a linked list of 1024 places",
+    "all-old": "three nodes as before the report's changes: a large pool, a lock around the HTTP client, Objects.hash",
+    "fewer-threads": "all-old with the smaller pool alone",
+    "no-lock": "all-old without the lock around the HTTP client alone",
+    "murmur3": "all-old with murmur3 in place of Objects.hash alone",
+    "all-new": "the smaller pool, no lock and murmur3 together",
+    "blocking-2of3": "a copy on each node, two must respond; a thread waits for each response of a peer",
+    "async-2of3": "the same with a client that holds no thread while it waits",
+    "blocking-3of3": "a copy on each node, all must respond; a thread waits for each response of a peer",
+    "async-3of3": "the same with a client that holds no thread while it waits",
+    "sharded": "each key on one of three nodes, each a process of its own",
+    "before": "JDK 17's HTTP server, requests on its dispatcher thread (as published before)",
+    "after": "the same with a cached thread pool (as published after)",
+    "nodelay": "after, started with -Dsun.net.httpserver.nodelay=true",
+    "jdk25": "after, on JDK 25",
+    "delayed": "jdk25 with the flag off: as slow as JDK 17 by default",
+    "one-write": "after, with head and body of a response in one write",
+}
+
+
+def summary(conclusion: Conclusion) -> Iterator[str]:
+    """Yield what was measured on what, then the first decided answers: those that no failed check touches first, and
+    those to claims of the original report.
+    """
+    run = conclusion.results.run
+    machine = run.manifest.get("machine") or {}
+    verdicts = [answered.answer.verdict for answered in conclusion.answers]
+    parts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
+    asked = f"{write.several(len(verdicts), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
+    where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
+    yield write.sentence(f"{asked}{',' if verdicts and where else ''}{where}")
+    if not verdicts:
+        yield from (f"{title(ladder)}." for ladder in conclusion.results.ladders[:MOST_ANSWERS])
+    decided = [
+        (marks_of(number, conclusion), number, answered)
+        for number, answered in enumerate(conclusion.answers, 1)
+        if answered.answer.verdict != Verdict.INCONCLUSIVE
+    ]
+    decided.sort(key=lambda row: (bool(row[0]), row[2].question.claimed is None))
+    for marks, number, answered in decided[:MOST_ANSWERS]:
+        mark = f" ⚠ A failed check touches this answer: see question {number}." if marks else ""
+        yield f"{answered.question.text} {_in_short(answered)}{mark}"
+
+
+def _in_short(answered: Answered) -> str:
+    """Return the verdict with the first number behind it."""
+    evidence = map(sentences.words_of, answered.answer.evidence[:1])
+    return f"{': '.join([sentences.verdict_words(answered).removesuffix('.'), *evidence])}."
+
+
+def terms(results: Results) -> Iterator[str]:
+    """Yield the definitions that the answers need: of a knee, and of a closed loop where both are quoted."""
+    objective = objectives(results.ladders)
+    if objective:
+        yield f"Knee: the highest rate that meets the objective ({objective})."
+    if objective and any(comparison.primary == THROUGHPUT for comparison in results.comparisons):
+        yield (
+            "Closed-loop rate: every connection sends its next request as soon as its response has come. Of servers "
+            "that are up side by side it ranks them; it is no knee, and another start may reach another rate."
+        )
+
+
+def treatments(run: Run) -> Table | None:
+    """Return what each treatment of a run is; None where their names say it."""
+    subjects = {step.subject for step in run.steps}
+    rows = tuple((name, text) for name, text in TREATMENTS.items() if name in subjects)
+    return Table("What is compared", ("treatment", "what it is"), rows, numeric=False) if len(rows) > 1 else None
