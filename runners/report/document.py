@@ -102,6 +102,11 @@ class Document:
     notices: tuple[str, ...]
 
     @property
+    def not_measured(self) -> list[QuestionPart]:
+        """The questions of which this run holds nothing."""
+        return [part for part in self.questions if not part.answered.measured]
+
+    @property
     def parts(self) -> tuple[Section, ...]:
         """Every section that shows something, in order."""
         return (self.curves, *(question.shown for question in self.questions), *self.sections, *self.appendix)

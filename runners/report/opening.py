@@ -53,9 +53,11 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     """
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
-    verdicts = [answered.answer.verdict for answered in conclusion.answers]
+    verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
     parts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
-    asked = f"{write.several(len(verdicts), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
+    if absent := len(conclusion.answers) - len(verdicts):
+        parts.append(f"{absent} not measured")
+    asked = f"{write.several(len(conclusion.answers), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
     where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
     yield write.sentence(f"{asked}{',' if verdicts and where else ''}{where}")
     if not verdicts:

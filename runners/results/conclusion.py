@@ -14,7 +14,9 @@ from runners.results.results import Results
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a run says: the answers to its questions in their order, the checks, and the results that both are from."""
+    """What a run says: the answers to its questions in their order, those that it did not measure last, the checks, and
+    the results that both are from.
+    """
 
     results: Results
     answers: tuple[Answered, ...]
@@ -45,4 +47,5 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
     Any run can be given: interrupted, with failed or missing steps, or made with another generator.
     """
     results = Results(run, published)
-    return Conclusion(results, answered(questions, results), checks(results))
+    answers = sorted(answered(questions, results), key=lambda given: not given.measured)
+    return Conclusion(results, tuple(answers), checks(results))
