@@ -40,7 +40,10 @@ def doctor(as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Build even when nothing changed.")
 @JSON
 def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> None:
-    """Build the server and the load generator, or wrk2, another generator, from its public repository."""
+    """Build the server and the load generator, or wrk2.
+
+    wrk2 is made from its public repository, or from a copy that `--source` names.
+    """
     from runners.toolchain import build, wrk2
 
     if source is not None and tool is None:

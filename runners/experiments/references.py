@@ -100,13 +100,15 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     if not keys or not folder.conclusions.exists():
         return ""
     kept: dict[str, Any] = json.loads(folder.conclusions.read_text(encoding="utf-8"))
-    given = next((one for one in kept["answers"] if one["key"] == keys[0]), None)
-    if given is None:
+    answers = {given["key"]: given for given in kept["answers"]}
+    decided = [key for key, given in answers.items() if given["verdict"] != Verdict.INCONCLUSIVE.value]
+    key = next((key for key in (*keys, *decided) if key in decided), keys[0])
+    if (given := answers.get(key)) is None:
         return ""
-    row, verdict = criteria()[number][keys[0]], str(given["verdict"])
+    row, verdict = criteria()[number][key], str(given["verdict"])
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
     says = {Verdict.YES: row.yes, Verdict.NO: row.no}.get(Verdict(verdict), given["question"]).rstrip(".")
-    first, *_ = kept["effects"][keys[0]].split("; ")
+    first, *_ = kept["effects"][key].split("; ")
     halves = first.rpartition(": ")[2]  # without the change between them
     lines = (f"{link}: {given['question']} **{verdict.capitalize()}**: {first}.", f"{link}: **{says}**: {first}.")
     line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,11 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
 
     class Lab:
         @staticmethod
-        def begin(number: str, resume: Path | None = None, **parameters: object) -> Asked:
-            found.append(Asked(number, parameters))
+        def begin(
+            number: str, names: Mapping[str, object] | None = None, resume: Path | None = None, **parameters: object
+        ) -> Asked:
+            known = {parameter.name for parameter in PLAN.parameters}.intersection(names or ())
+            found.append(Asked(number, {name: (names or {})[name] for name in known} | parameters))
             return found[-1]
 
     monkeypatch.setattr(runners.lab, "Lab", Lab)

@@ -196,7 +196,7 @@ def test_a_percentile_within_the_floor_is_at_most_that_and_on_both_sides_not_com
     found = resolved(lower, above_it, about)
     assert ("at most 77" in found.pair) == (said == "at least")
     assert (found.refused == NEITHER_ABOVE) == (said == "not compared")
-    assert found.change == ("at least \u221220.0\u00a0%" if said == "at least" else lower.change)
+    assert found.change == ("at least 20.0\u00a0% lower" if said == "at least" else lower.change)
 
 
 def test_a_tail_without_a_server_that_does_nothing_is_not_compared_and_a_median_is() -> None:

@@ -19,7 +19,7 @@ ALL_BUT_COUNTS = set(Aspect) - {Aspect.COUNTS}
 NEITHER_CPU_NOR_LATENCY = {*LATENCIES, Aspect.CPU, Aspect.PROFILE}
 
 
-def beside_other_work(step: Step, cores: float = 0.9) -> Step:
+def during_other_work(step: Step, cores: float = 0.9) -> Step:
     telemetry = pd.DataFrame({"foreign_cpu_cores": [cores] * 3, "steal_share": [0.0] * 3})
     return dataclasses.replace(step, frames={**step.frames, "telemetry": telemetry})
 
@@ -31,7 +31,7 @@ def ended(step: Step, how: Ended) -> Step:
 @pytest.fixture
 def load(tmp_path: Path) -> Step:
     """A load of 10 000 requests that kept its rate, none failed, nothing else ran."""
-    return beside_other_work(with_summary(round_of(tmp_path, "truepace", 1), completed=10_000.0), 0.0)
+    return during_other_work(with_summary(round_of(tmp_path, "truepace", 1), completed=10_000.0), 0.0)
 
 
 def test_a_load_that_went_well_is_quoted_for_everything(load: Step) -> None:
@@ -71,7 +71,7 @@ def test_a_busy_generator_and_a_busy_machine_come_before_saturation(load: Step) 
     short = with_summary(load, achieved_rps=RATE_RPS * 0.7)
     busy = with_summary(short, elapsed_s=1.0, generator_cpu_s=0.95)
     assert cause(busy) is Cause.GENERATOR and withheld(busy) == {*NEITHER_CPU_NOR_LATENCY, Aspect.RATE}
-    assert cause(beside_other_work(short)) is Cause.DISTURBED
+    assert cause(during_other_work(short)) is Cause.DISTURBED
 
 
 def test_a_late_generator_keeps_what_lateness_does_not_touch(load: Step) -> None:
@@ -81,7 +81,7 @@ def test_a_late_generator_keeps_what_lateness_does_not_touch(load: Step) -> None
 
 
 def test_another_try_is_for_what_a_quiet_machine_would_change(load: Step) -> None:
-    busy = beside_other_work(load)
+    busy = during_other_work(load)
     assert worth_another_try(busy) and worth_another_try(with_summary(load, kept_up=False))
     assert worth_another_try(with_summary(busy, timeouts=500.0))
     assert not worth_another_try(with_summary(busy, non_2xx=9_000.0))

@@ -24,7 +24,7 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def test_each_round_has_a_fresh_start_of_each_and_the_pool_is_told_from_the_connections(bench: Bench) -> None:
+def test_each_round_has_a_fresh_start_of_each_and_the_pool_and_the_connections_are_apart(bench: Bench) -> None:
     bench.session().run(e03.closed_loops("published", 64))
     rounds = e03.LOOPS["published"].count
     assert [each.subject for each in bench.machine.launched] == ["selector-one", "blocking-one"] * rounds

@@ -159,7 +159,7 @@ def test_a_build_says_how_far_it_is_and_when_it_fails_what_is_no_progress(
         build.run_build("thing", command, tmp_path, dict(os.environ), "correct it", log, say, stage)
 
     if code:
-        with pytest.raises(ToolError, match=r"thing.log\):\nerror: it is wrong;"):
+        with pytest.raises(ToolError, match=r"thing.log\):\nerror: it is wrong\n;"):
             run()
     else:
         run()

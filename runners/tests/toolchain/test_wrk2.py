@@ -181,7 +181,7 @@ def test_a_long_build_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.M
     project = commit(tmp_path / "wrk2", monkeypatch, MAKEFILE.replace("\t@echo", "\t@sleep 1; echo", 1))
     said: list[str] = []
     build_wrk2(said.append, str(project))
-    assert sum(line.startswith("wrk2: ") for line in said) >= 1
+    assert sum("wrk2: " in line for line in said) >= 1
 
 
 def test_the_command_builds_and_prints_where_it_is(project: Path) -> None:
