@@ -50,6 +50,8 @@ SHORTER_JITTER = 0.1
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
 #: The first lies below what a closed loop reached by so much; after one that missed the next lies at this share of it.
 BELOW_CLOSED, LOWER = 0.95, 0.8
+#: A step that missed by more than this factor lies far above the knee; the next lies at this share of it.
+FAR, MUCH_LOWER = 3.0, 0.5
 NARROW = 0.03  # a knee between two longer steps so close is not looked for any further
 
 
@@ -285,11 +287,11 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
 
     The first goes just below the knee; after one that missed the next lies lower, until one meets. Then one goes just
     above, unless a closed loop bounds the knee already. The rates after them halve the interval. `tried`: rates and
-    outcomes of those before, in their order; one that the machine or the generator disturbed is offered once more, and
-    where that is disturbed too it counts as missed.
+    outcomes of those before, in their order; one that the machine disturbed is offered once more, and where that is
+    disturbed too, or the generator was late, it counts as missed.
     """
     aim, rates = search.aim, [rps for rps, _ in tried]
-    if tried and tried[-1][1] not in DECIDED and rates.count(rates[-1]) == 1:
+    if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
         return rates[-1]
     met = {rps for rps, outcome in tried if outcome == StepOutcome.MET}
     lost = {rps for rps, outcome in tried if outcome not in DECIDED} - met - {search.missed_rps}
@@ -298,7 +300,7 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     met_rps = max((step.rps for step in search.met if step.rps < top_rps), default=math.nan)
     if not write.known(met_rps):
         first_rps = min(_just_below(search.estimate, search.closed_loop_rps), BELOW_CLOSED * top_rps)
-        rps = LOWER ** len(missed) * min(missed) if missed else first_rps
+        rps = _lower(search, missed) * min(missed) if missed else first_rps
         return _rounded(rps) if aim.low_rps <= rps < math.inf else None
     if search.estimate.late or top_rps in lost:
         return None  # what lies above is not known
@@ -306,6 +308,14 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
         return _rounded(above_rps)
     known = top_rps / met_rps - 1 <= max(NARROW, min(aim.precision, 1.0))
     return None if known or search.knee.kind == Kind.ABOVE else _rounded(math.sqrt(met_rps * top_rps))
+
+
+def _lower(search: Search, missed: set[float]) -> float:
+    """Return at which share of the lowest rate that missed the next step lies: lower, the further it missed."""
+    refuting, objective = search.refuting, search.aim.objective
+    if refuting is not None and refuting.rps == min(missed) and refuting.bounds(objective)[0] > math.log(FAR):
+        return MUCH_LOWER
+    return LOWER ** len(missed)
 
 
 def _just_below(short: Knee, closed_loop_rps: float) -> float:

@@ -132,8 +132,8 @@ TEXTS = {
     ),
 }
 INTERVALS = (
-    "Intervals are over starts, with the variance of all treatments and Dunnett's bounds; the primary quantity "
-    "keeps its error rate; those of the others do not account for their number."
+    "Intervals are over starts, with the variance of all treatments and Dunnett's bounds; only that of the "
+    "primary quantity accounts for the number of comparisons, so of the others a few may differ by chance."
 )
 RESPONDING = (
     "Responding threads read, handle and write requests; what background threads take (compilers, collectors, flushes, "

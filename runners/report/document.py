@@ -75,8 +75,16 @@ class QuestionPart:
     @property
     def means(self) -> str:
         """What the answer means to somebody who runs such a server; empty where there is none."""
-        decided = self.answered.answer.verdict != Verdict.INCONCLUSIVE
-        return self.answered.question.means if decided else ""
+        return self.answered.question.means if self._decided else ""
+
+    @property
+    def overturned_by(self) -> str:
+        """What would change the answer; empty where there is none."""
+        return self.answered.question.overturned_by if self._decided else ""
+
+    @property
+    def _decided(self) -> bool:
+        return self.answered.answer.verdict != Verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,10 @@ LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 10
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
-UPPER_LIMIT = f"{UNRESOLVED} A server that does nothing shows about as much here: at most this, maybe less."
+UPPER_LIMIT = (
+    f"{UNRESOLVED} The machine and the generator alone give about as much, as a server that does nothing shows; the "
+    "server's own part lies between 0 and this."
+)
 PUBLISHED_NOTE = f"{UPPER_LIMIT} The published machine is not named."
 NOTE = f"Response time counts from the intended start of a request. {UPPER_LIMIT}"
 OF_QUEUES = (
@@ -143,7 +146,7 @@ def shares_section(results: Results) -> Section:
 
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, of a ladder cpu at
-    the lowest and at the highest rate; lock of the treatment whose threads are most often seen to wait.
+    the lowest and at the highest rate; lock of the first treatment whose threads are often seen to wait.
 
     `locks`: profiles of waiting, also those that are recordings of their own.
     """
@@ -159,7 +162,7 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
         alike = [step for step in locks if step.workload.partition("-")[0] == method]
         waits = [graph for step in alike for graph in flamegraphs(step) if graph.event == LOCK]
         waits = [graph for graph in waits if graph.samples >= FEWEST_SAMPLES]
-        chosen += [max(waits, key=lambda graph: graph.samples)] if waits else []
+        chosen += waits[:1]
     return tuple(chosen[:MOST_GRAPHS])
 
 

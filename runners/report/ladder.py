@@ -455,20 +455,22 @@ def against_published(ladder: Ladder) -> Table | None:
     """Return a row a published output, with the rate step of this run at its rate; None where nothing was published."""
     if ladder.base is None:
         return None
+    knee = ladder.knee
+    base_rps, base = (knee.quoted_rps, "knee") if knee and knee.known else (ladder.base.rps, base_words(ladder.base))
     rows = []
     for name, output in of_setting(ladder):
         rate = output.offered_rps
         if not rate:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
-        cells = (name, _rate(rate, output), *_there(output), tables.share(rate / ladder.base.rps), *_here(ladder, own))
+        cells = (name, _rate(rate, output), *_there(output), tables.share(rate / base_rps), *_here(ladder, own))
         rows.append((own is None, cells))
     if not rows:
         return None
     shown = [cells for alone, cells in rows if not alone]
     shown += [cells for alone, cells in rows if alone][-MOST_NOT_OFFERED:]
     there = ("published achieved", "published p50 or mean", "published p99")
-    here = (f"of the {base_words(ladder.base)} here", "achieved here", "p50 here", "p99 here")
+    here = (f"of the {base} here", "achieved here", "p50 here", "p99 here")
     note = (
         "A dash: not published, or not offered here, because it lies too far beyond the knee on this machine, or "
         "because this size has no time for it."

@@ -316,7 +316,8 @@ def timeline_title(step: Step, seen: Attribution | None) -> str:
         p99 = seconds_of(step)["p99_us"].to_numpy(float)
         if not np.isfinite(p99).any():
             return f"{name}: no latency by the second"
-        return f"{name}: p99 of a second {tables.latency(np.nanmedian(p99))}, worst {tables.latency(np.nanmax(p99))}"
+        usual, worst = tables.latency(np.nanmedian(p99)), tables.latency(np.nanmax(p99))
+        return f"{name}: p99 of the usual second {usual}, of the worst {worst}"
     if not seen.tail.spikes:
         return f"{name}: nothing stands out; median p99 {tables.latency(seen.tail.usual_us)}"
     named = [share for share in seen.named if share.share.value >= tail_attribution.LEAST_SHARE]

@@ -19,9 +19,23 @@ MOST_ANSWERS = 3
 
 #: What a treatment of the lab's own server is, where its name does not say it.
 TREATMENTS = {
+    "rocksdb": "RocksDB with its defaults, behind the lab's server",
+    "rocksdb-tuned": "RocksDB with larger buffers, a Bloom filter and a cache",
+    "lsm": "the lab's own LSM store, in Java",
+    "lsm-cold": "the same, just started and empty",
+    "lsm-cache": "the same with a cache of 32 MiB",
+    "leveldb": "LevelDB, in Java",
+    "files": "a file a key",
+    "memory": "a map on the heap, without durability",
+    "noop": "a server that stores nothing: what the machine, HTTP and the generator take",
+    "direct": "no avoidable copies",
+    "copied-values": "each value copied once more, as the original's code does",
+    "string-keys": "each key made a text first, as the original's code does",
+    "new-response": "a new response object a request, as the original's code does",
     "blocking-one": "one selector; it gives each request to a pool and waits for it (as published)",
     "blocking-many": "one selector a core; each gives a request to the pool and waits for it",
     "selector": "one selector a core; each handles its requests itself",
+    "selector-one": "one selector, which handles its requests itself",
     "pool": "one selector a core; requests wait in the queue of a pool, and the selector goes on",
     "virtual": "one selector a core; requests are handled on virtual threads, and the selector goes on",
     "queue-array-16": "pool with a queue of 16 places",
@@ -29,6 +43,8 @@ TREATMENTS = {
     "queue-lifo-1024": "pool with a queue of 1024 places, the newest request first",
     "queue-linked-1024": "pool with a linked list of 1024 places",
     "all-old": "three nodes as before the report's changes: a large pool, a lock around the HTTP client, Objects.hash",
+    "one-node": "one node that holds all keys and passes nothing on",
+    "fewer-objects": "all-old without the unused response objects alone",
     "fewer-threads": "all-old with the smaller pool alone",
     "no-lock": "all-old without the lock around the HTTP client alone",
     "murmur3": "all-old with murmur3 in place of Objects.hash alone",
@@ -86,8 +102,8 @@ def terms(results: Results) -> Iterator[str]:
         yield f"Knee: the highest rate that meets the objective ({objective})."
     if objective and any(comparison.primary == THROUGHPUT for comparison in results.comparisons):
         yield (
-            "Closed-loop rate: every connection sends its next request as soon as its response has come. Of servers "
-            "that are up side by side it ranks them; it is no knee, and another start may reach another rate."
+            "Closed-loop rate: every connection sends its next request as soon as its response has come. Compare it "
+            "only between servers that were measured side by side: it is no capacity."
         )
 
 

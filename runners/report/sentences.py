@@ -119,14 +119,15 @@ def _(ratio: KneeRatio) -> str:
     change = ratio.change
     text = f"{first} against {second}"
     if change is not None:
-        text = f"knee {changed(change.value, change.low, change.high)}: {text}"
+        open_ended = change.low <= -1 and change.high == math.inf
+        known = "" if open_ended else f" {changed(change.value, change.low, change.high)}"
+        text = f"only limits of the knees are known: {text}" if open_ended else f"knee{known}: {text}"
     pairs = list(zip(ratio.names, ratio.knees, strict=True))
     unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
-    text += f"; not confirmed by a longer step: {write.listed(unconfirmed)}" if unconfirmed else ""
-    for name, knee in pairs:
-        if write.known(knee.repeated_rps):
-            text += f"; repeated at {write.rate(knee.repeated_rps)}, below the interval of its search, {name} missed"
-    return text
+    text += f"; no longer load confirmed {write.listed(unconfirmed)}" if unconfirmed else ""
+    missed = [f"{name} at {write.rate(knee.repeated_rps)}" for name, knee in pairs if write.known(knee.repeated_rps)]
+    found_higher = "longer loads missed the objective at lower rates than the short steps of the search had found"
+    return f"{text}; {found_higher}: {write.listed(missed)}" if missed else text
 
 
 def knee_words(knee: Knee) -> str:

@@ -32,8 +32,8 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.CONTROL: ("a second process of the baseline differs from the first", "so may the treatments, by chance"),
     About.UTILISATION: ("the servers were near their limits while compared", "one server's requests delay the other's"),
     About.CARRY_OVER: ("a request's time depends on the one before it", "the order is balanced, so the ratios hold"),
-    About.PROBES: ("probes do not count, for the generator was late", "knees are lower limits"),
-    About.KNEE_AGAIN: ("repeated for longer, a rate below the interval of its search missed", "it bounds the knee"),
+    About.PROBES: ("probes were discarded, for the generator was late", "the knees may be higher"),
+    About.KNEE_AGAIN: ("a longer load missed the objective below the interval of its search", "the knee is at most that rate"),
     About.FASTER: ("loads are faster than a server that does nothing", "that is not the server's latency"),
     About.GENERATORS: ("generators were not found", "nothing is said of them"),
     About.JDK: ("no JDK 17 was found", "the published stages were not measured"),
@@ -58,7 +58,7 @@ def validity_line(checks: Sequence[Check]) -> str:
     passed = sum(bool(check.ok) for check in known)
     text = f"{write.count(passed)} of {write.several(len(known), 'check')} passed"
     unknown = list(dict.fromkeys(check.about.value for check in checks if check.ok is None))
-    missing = f"; {write.count(len(unknown))} could not be made ({', '.join(unknown)})" if unknown else ""
+    missing = f"; {write.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
     return write.sentence(text + missing)
 
 
