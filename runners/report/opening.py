@@ -27,7 +27,6 @@ TREATMENTS = {
     "leveldb": "LevelDB, in Java",
     "files": "a file a key",
     "memory": "a map on the heap, without durability",
-    "noop": "a server that stores nothing: what the machine, HTTP and the generator take",
     "direct": "no avoidable copies",
     "copied-values": "each value copied once more, as the original's code does",
     "string-keys": "each key made a text first, as the original's code does",

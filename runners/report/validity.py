@@ -33,7 +33,7 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.UTILISATION: ("the servers were near their limits while compared", "one server's requests delay the other's"),
     About.CARRY_OVER: ("a request's time depends on the one before it", "the order is balanced, so the ratios hold"),
     About.PROBES: ("probes were discarded, for the generator was late", "the knees may be higher"),
-    About.KNEE_AGAIN: ("a longer load missed the objective below the interval of its search", "the knee is at most that rate"),
+    About.KNEE_AGAIN: ("a longer load missed the objective below the interval of its search", "the knee is no higher"),
     About.FASTER: ("loads are faster than a server that does nothing", "that is not the server's latency"),
     About.GENERATORS: ("generators were not found", "nothing is said of them"),
     About.JDK: ("no JDK 17 was found", "the published stages were not measured"),
