@@ -105,7 +105,9 @@ def test_all_engines_and_the_floor_were_offered_the_same_rate(smoke: Smoke) -> N
     run = read_run(smoke[0])
     for workload in ("put", "get"):
         rates = {
-            step.record.offered_rps for kind in ("load", "floor") for step in run.find(kind=kind, workload=workload)
+            step.record.offered_rps
+            for kind in ("load", "floor")
+            for step in run.find(kind=kind, workload=workload, profiled=False)  # one that fell short is offered less
         }
         assert len(rates) == 1
 
