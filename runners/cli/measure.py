@@ -12,21 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from runners.cli import (
-    INCONCLUSIVE,
-    JSON,
-    PARAMETERS,
-    RESUME,
-    SIZE,
-    TARGET,
-    as_target,
-    command,
-    echo,
-    given_parameters,
-    measured,
-    print_json,
-    print_report,
-)
+from runners.cli import command, echo, options, print_json, print_report, progress_apart
 from runners.errors import Exit
 
 if TYPE_CHECKING:
@@ -58,8 +44,8 @@ def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
             raise click.UsageError("the server is given twice, as an argument and by --target: give it once")
         return command(target=server or target, **others)
 
-    called = click.option("--target", type=TARGET, help="The same as the argument.")(called)
-    return click.argument("server", metavar="[URL|TARGET.YAML]", required=False, type=TARGET)(called)
+    called = click.option("--target", type=options.TARGET, help="The same as the argument.")(called)
+    return click.argument("server", metavar="[URL|TARGET.YAML]", required=False, type=options.TARGET)(called)
 
 
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
@@ -95,10 +81,10 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     "lab run 05 --scheduler tls://10.0.0.1:8786 --tls ca.pem cert.pem key.pem",
 )
 @click.argument("experiment", shell_complete=lambda *_: _numbers())
-@SIZE
-@RESUME
-@PARAMETERS
-@JSON
+@options.SIZE
+@options.RESUME
+@options.PARAMETERS
+@options.JSON
 @_on_a_fleet
 def run(
     experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], fleet: Opens, as_json: bool
@@ -111,7 +97,7 @@ def run(
     from runners.execution.batch import run_notebook
     from runners.experiments.registry import experiment as plan_of
 
-    given = given_parameters(parameters, {})
+    given = options.given_parameters(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
         raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
     with fleet() if fleet else contextlib.nullcontext() as joined:
@@ -142,20 +128,20 @@ _LISTEN = click.option(
 @_WORKLOAD
 @_RATE
 @_DURATION
-@click.option("--connections", type=int)
+@options.CONNECTIONS
 @click.option("--threads", type=int)
-@SIZE
-@JSON
-@RESUME
+@options.SIZE
+@options.JSON
+@options.RESUME
 @click.option(
     "--fail-on", "limits", multiple=True, metavar="LIMIT",
     help='Exit 3 where the load does not keep it: "p99<=10ms", "achieved>=99%", "errors<=0.1%".',
 )  # fmt: skip
-@INCONCLUSIVE
+@options.INCONCLUSIVE
 @_GENERATORS
 @_LISTEN
 @_on_a_fleet
-@PARAMETERS
+@options.PARAMETERS
 def load(
     target: Path | None, as_json: bool, resume: Path | None, limits: tuple[str, ...], inconclusive: str,
     parameters: tuple[str, ...], fleet: Opens, **named: object,
@@ -170,44 +156,46 @@ def load(
     """
     from runners.design.objective import LoadLimit
 
-    kept = tuple(map(LoadLimit.parse, limits))
-    given = _of_target(target, given_parameters(parameters, named))
+    load_limits = tuple(map(LoadLimit.parse, limits))
+    given = _of_target(target, options.given_parameters(parameters, named))
     if fleet is None:
-        _load(given, resume, as_json, kept, inconclusive)
+        _load(given, resume, as_json, load_limits, inconclusive)
     if resume is not None:
         raise click.UsageError("--resume is for runs of this machine; a load on a fleet is begun again")
     from runners.cli.work import load_on_fleet
 
-    with fleet() as joined:
-        folder = measured(lambda: load_on_fleet(given, joined), as_json)
-    _end_of_load(folder, as_json, kept, inconclusive)
+    with fleet() as joined, progress_apart(as_json):
+        folder = load_on_fleet(given, joined)
+    _end_of_load(folder, as_json, load_limits, inconclusive)
 
 
 def _of_target(target: Path | None, given: dict[str, object]) -> dict[str, object]:
     """Return the parameters of a load with its target, where one is named."""
-    return given if target is None else {**given, "setting": as_target(target)}
+    return given if target is None else {**given, "setting": options.as_target(target)}
 
 
 def _load(
     given: Mapping[str, object], resume: Path | None, as_json: bool, limits: Sequence[LoadLimit] = (),
     inconclusive: str = "fail",
 ) -> NoReturn:  # fmt: skip
-    """Check a load, measure it, and end as it went."""
-    from runners.cli import asked
+    """Check a load, measure it, and exit with the code that limits and load give."""
+    from runners.cli import planned
 
-    load = asked.load(given, resume)
+    load = planned.load(given, resume)
     from runners.cli import work  # after the check: slow to import
 
-    _end_of_load(measured(lambda: work.measure(load), as_json), as_json, limits, inconclusive)
+    with progress_apart(as_json):
+        folder = work.measure(load)
+    _end_of_load(folder, as_json, limits, inconclusive)
 
 
 def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], inconclusive: str) -> NoReturn:
-    """Say how a load went and where its report lies, and exit with the code that limits and load give."""
+    """Print how a load went and where its report lies, and exit with the code that limits and load give."""
     from runners.cli import work
     from runners.report.load_summary import judged_load
     from runners.results.limits import exit_code
 
-    end = work.ended(folder, limits)
+    end = work.end_of_load(folder, limits)
     for judgement in end.judgements:
         echo(judged_load(judgement), err=as_json)
     if as_json:
@@ -225,11 +213,11 @@ def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], 
 @_WORKLOAD
 @_RATE
 @_DURATION
-@click.option("--connections", type=int)
-@SIZE
-@JSON
-@RESUME
-@PARAMETERS
+@options.CONNECTIONS
+@options.SIZE
+@options.JSON
+@options.RESUME
+@options.PARAMETERS
 def profile(
     target: Path | None, as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object
 ) -> None:
@@ -238,7 +226,7 @@ def profile(
     It is loaded at one rate, then again with a profiler, by what is there: async-profiler for a JVM, py-spy for Python,
     `pprof` of target.yaml for Go, else perf. Exit codes are those of `lab load`.
     """
-    _load({"profile": "cpu", **_of_target(target, given_parameters(parameters, named))}, resume, as_json)
+    _load({"profile": "cpu", **_of_target(target, options.given_parameters(parameters, named))}, resume, as_json)
 
 
 @command(
@@ -247,18 +235,18 @@ def profile(
     "lab knee --engine lsm --minutes 5",
 )
 @_on_a_target
-@JSON
+@options.JSON
 @click.option("--engine", "setting", help="One of the lab's own: an engine, or engine=lsm,--flag=value,-XX:flag.")
 @click.option(
     "--flag", "flags", multiple=True, metavar="--NAME=VALUE", help="A flag of the server; may be given again."
 )
 @_WORKLOAD
-@click.option("--connections", type=int)
+@options.CONNECTIONS
 @click.option("--objective", help="e.g. p99<=10ms,achieved>=99%,errors=0")
 @click.option("--minutes", type=float, help="Budget of the whole run, builds apart; 10 unless given.")
-@SIZE
-@RESUME
-@PARAMETERS
+@options.SIZE
+@options.RESUME
+@options.PARAMETERS
 def knee(
     target: Path | None,
     as_json: bool,
@@ -271,19 +259,19 @@ def knee(
 
     Exit codes: 0 the search came to its end; 1 it could not be measured; 2 wrong usage; 130 interrupted.
     """
-    from runners.cli import asked
+    from runners.cli import planned
 
-    given = given_parameters(parameters, named)
-    if target is not None:
-        if flags or "setting" in given:
-            raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
-        given["setting"] = as_target(target)
+    given = options.given_parameters(parameters, named)
+    if target is not None and (flags or "setting" in given):
+        raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
+    given = _of_target(target, given)
     if flags:
         given["setting"] = ",".join([str(given.get("setting") or "lsm"), *flags])
-    search = asked.knee(given, resume)
+    search = planned.knee(given, resume)
     from runners.cli import work  # after the check: slow to import
 
-    folder = measured(lambda: work.measure(search), as_json)
+    with progress_apart(as_json):
+        folder = work.measure(search)
     if as_json:
         print_json(work.as_json(folder))
     else:
@@ -297,7 +285,7 @@ def knee(
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show the plan with its order and its length, and measure nothing.")
-@JSON
+@options.JSON
 @_on_a_fleet
 def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
     """Measure many runs by a YAML file, in a randomised order.
@@ -314,9 +302,8 @@ def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
     try:
         with fleet() if fleet and not dry_run else contextlib.nullcontext() as joined:
             ended = measure_campaign(file, dry_run, out, joined)
-    except KeyboardInterrupt:
-        echo("what was measured is kept; the same command resumes the campaign", err=True)
-        raise
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt("what was measured is kept; the same command resumes the campaign") from interrupt
     if as_json:
         print_json({"measured": len(ended.outcomes), "failed": ended.failed, "left": len(ended.left)})
     elif ended.left:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from runners.cli import FILE, JSON, command, echo, lab, print_json, write_file
+from runners.cli import command, echo, lab, print_json, write_file
+from runners.cli.options import FILE, JSON
 from runners.errors import Exit, LabError
 
 
@@ -73,10 +74,10 @@ def experiments(titles: bool, as_json: bool) -> None:
 
     if as_json:
         fields = ("number", "title", "published", "notebook")
-        print_json([{field: getattr(one, field) for field in fields} for one in EXPERIMENTS.values()])
+        print_json([{field: getattr(plan, field) for field in fields} for plan in EXPERIMENTS.values()])
         return
-    for one in EXPERIMENTS.values():
-        echo(f"{one.number}  {one.title}" if titles else one.number)
+    for plan in EXPERIMENTS.values():
+        echo(f"{plan.number}  {plan.title}" if titles else plan.number)
 
 
 @command("lab questions", "lab questions --json")

@@ -36,7 +36,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
     The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
     Raises PlanError for parameters that can't be or a run that can't be resumed, NotebookError with the cell's
-    own error, Interrupted.
+    own error, Interrupted, KeyboardInterrupt where nothing was measured yet.
     """
     going_on = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(begun(going_on, plan.number, given) if going_on else given)
@@ -53,6 +53,8 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
         status = "complete"
     except KeyboardInterrupt as interrupt:
         status = "interrupted"
+        if not _is_begun(folder):
+            raise
         raise Interrupted(folder.path) from interrupt
     finally:
         if folder.manifest()["status"] == "running":
@@ -76,7 +78,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     from traitlets.config import Config
 
     try:
-        with tempfile.TemporaryDirectory(prefix="lab-") as sockets, _interrupts_for_the_kernel():
+        with tempfile.TemporaryDirectory(prefix="lab-") as sockets, _interrupts_for_the_kernel(folder):
             papermill.execute_notebook(
                 str(notebook),
                 str(folder.notebook),
@@ -100,10 +102,11 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 
 
 @contextlib.contextmanager
-def _interrupts_for_the_kernel() -> Iterator[None]:
-    """Hand the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
+def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
+    """Pass the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
 
-    nbclient would shut the kernel down in the middle of the cell, which then finds its sockets closed. Raises
+    nbclient would shut the kernel down in the middle of the cell, which then finds its sockets closed. A kernel that
+    has not begun or resumed the run is ended at once: interrupted in an import, it would print a traceback. Raises
     KeyboardInterrupt in place of what the body raises after a Ctrl-C.
     """
     interrupted = threading.Event()
@@ -114,7 +117,8 @@ def _interrupts_for_the_kernel() -> Iterator[None]:
         for child in psutil.Process().children():
             with contextlib.suppress(psutil.Error):
                 if any("ipykernel" in word for word in child.cmdline()):
-                    child.send_signal(signal.SIGINT)
+                    begun = child.pid == folder.manifest().get("pid")  # which `Lab.begin` writes
+                    child.send_signal(signal.SIGINT if begun else signal.SIGTERM)
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -128,6 +132,11 @@ def _interrupts_for_the_kernel() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _is_begun(folder: RunFolder) -> bool:
+    """Return whether a run has looked at its machine, which it does before it measures: then it can be resumed."""
+    return "machine" in folder.manifest()
 
 
 def _resuming(folder: RunFolder) -> str:

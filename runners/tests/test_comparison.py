@@ -11,7 +11,7 @@ import pytest
 
 import runners.lab
 from runners.cli import work
-from runners.cli.asked import COMPARED_MINUTES, comparison
+from runners.cli.planned import COMPARED_MINUTES, comparison
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
 from runners.design.experiment import validate
 from runners.design.load import SIZES, Shape

@@ -18,7 +18,7 @@ from runners.analysis.intervals import Direction
 from runners.analysis.quantities import QUANTITIES, resolution, welch
 from runners.analysis.runs import differing, pairs
 from runners.cli import lab, work
-from runners.cli.asked import Asked
+from runners.cli.planned import PlannedRun
 from runners.cli.work import compare_folders
 from runners.errors import PlanError
 from runners.readers.reading import read_run
@@ -137,8 +137,8 @@ def test_a_target_is_judged_against_a_folder_of_kept_runs(
     made(kept)  # a run of another kind is passed over
     loaded = []
 
-    def load(asked: Asked) -> RunFolder:
-        loaded.append(asked.parameters)
+    def load(run: PlannedRun) -> RunFolder:
+        loaded.append(run.parameters)
         return kept_load(tmp_path / "own", engine, target)
 
     monkeypatch.setattr(work, "measure", load)
