@@ -88,6 +88,14 @@ def print_json(value: object) -> None:
     echo(json.dumps(value, indent=1, allow_nan=False))
 
 
+def print_result(as_json: bool, document: object, text: str) -> None:
+    """Print a result, as JSON or in words."""
+    if as_json:
+        print_json(document)
+    else:
+        echo(text)
+
+
 def print_report(folder: RunFolder, as_json: bool) -> None:
     """Print where a run's report is, or the run's results as JSON."""
     if as_json:

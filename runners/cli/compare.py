@@ -188,13 +188,17 @@ class _Judging:
         """Write a run's comparison in the forms that were asked for, and exit with the code of the limits."""
         from runners.cli import work
         from runners.report.exports import FORMATS, comment
+        from runners.results.checks import of_comparison
+        from runners.results.limits import judge
 
-        judged = work.judged(folder, self.limits)
+        comparisons = work.comparisons_of(folder)
+        first, judgements = comparisons[0], judge(comparisons, self.limits)
         if self.markdown is not None:
-            write_file("--markdown", self.markdown, comment(judged.comparison, judged.judgements, judged.checks))
+            write_file("--markdown", self.markdown, comment(first, judgements, tuple(of_comparison(first))))
         if self.form is not None:
-            echo(FORMATS[self.form](judged.comparison, judged.benchmark))
-        self.end(judged.judgements, work.as_json(folder))
+            benchmark = f"{next(iter(first.treatments), 'treatment')} {first.workload}".strip()
+            echo(FORMATS[self.form](first, benchmark))
+        self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
         """Print each judgement, add them to the JSON `document` where there is one, and exit with their code."""

@@ -36,13 +36,17 @@ def _numbers() -> list[str]:
 
 
 def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
-    """Declare the argument and the option that name a server, of which one may be given; the command gets `target`."""
+    """Declare the argument and the option that name a server; the command gets it as the parameter `setting`."""
 
     @functools.wraps(command)
     def called(server: Path | None, target: Path | None, **others: object) -> object:
         if server is not None and target is not None:
             raise click.UsageError("the server is given twice, as an argument and by --target: give it once")
-        return command(target=server or target, **others)
+        if (path := server or target) is not None:
+            if others.get("setting") or others.get("flags"):
+                raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
+            others["setting"] = options.as_target(path)
+        return command(**others)
 
     called = click.option("--target", type=options.TARGET, help="The same as the argument.")(called)
     return click.argument("server", metavar="[URL|TARGET.YAML]", required=False, type=options.TARGET)(called)
@@ -143,7 +147,7 @@ _LISTEN = click.option(
 @_on_a_fleet
 @options.PARAMETERS
 def load(
-    target: Path | None, as_json: bool, resume: Path | None, limits: tuple[str, ...], inconclusive: str,
+    as_json: bool, resume: Path | None, limits: tuple[str, ...], inconclusive: str,
     parameters: tuple[str, ...], fleet: Opens, **named: object,
 ) -> None:  # fmt: skip
     """Load any server at one rate.
@@ -157,7 +161,7 @@ def load(
     from runners.design.objective import LoadLimit
 
     load_limits = tuple(map(LoadLimit.parse, limits))
-    given = _of_target(target, options.given_parameters(parameters, named))
+    given = options.given_parameters(parameters, named)
     if fleet is None:
         _load(given, resume, as_json, load_limits, inconclusive)
     if resume is not None:
@@ -169,9 +173,6 @@ def load(
     _end_of_load(folder, as_json, load_limits, inconclusive)
 
 
-def _of_target(target: Path | None, given: dict[str, object]) -> dict[str, object]:
-    """Return the parameters of a load with its target, where one is named."""
-    return given if target is None else {**given, "setting": options.as_target(target)}
 
 
 def _load(
@@ -192,20 +193,21 @@ def _load(
 def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], inconclusive: str) -> NoReturn:
     """Print how a load went and where its report lies, and exit with the code that limits and load give."""
     from runners.cli import work
-    from runners.report.load_summary import judged_load
-    from runners.results.limits import exit_code
+    from runners.report.load_summary import judged_load, load_lines
+    from runners.results.limits import exit_code, judge_load
 
-    end = work.end_of_load(folder, limits)
-    for judgement in end.judgements:
+    clean, shortfalls = work.loads_of(folder)
+    judgements = [judge_load(clean, limit) for limit in limits] if clean is not None else []
+    for judgement in judgements:
         echo(judged_load(judgement), err=as_json)
     if as_json:
-        print_json({**work.as_json(folder), "limits": [judgement.as_json() for judgement in end.judgements]})
+        print_json({**work.as_json(folder), "limits": [judgement.as_json() for judgement in judgements]})
     else:
-        echo("\n".join([*end.lines, f"report     {folder.report_html}"]))
-    for line in end.shortfalls:
+        echo("\n".join([*(load_lines(clean) if clean is not None else ()), f"report     {folder.report_html}"]))
+    for line in shortfalls:
         echo(f"lab: {line}", err=True)
-    code = exit_code(end.judgements, inconclusive_passes=inconclusive == "pass")
-    sys.exit(Exit.PROBLEM if end.shortfalls and code != Exit.LIMIT else code)
+    code = exit_code(judgements, inconclusive_passes=inconclusive == "pass")
+    sys.exit(Exit.PROBLEM if shortfalls and code != Exit.LIMIT else code)
 
 
 @command("lab profile target.yaml", "lab profile target.yaml --rate 2000 --duration 20 --json")
@@ -218,15 +220,13 @@ def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], 
 @options.JSON
 @options.RESUME
 @options.PARAMETERS
-def profile(
-    target: Path | None, as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object
-) -> None:
+def profile(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
     """Load a server while its stacks are sampled: a flame graph.
 
     It is loaded at one rate, then again with a profiler, by what is there: async-profiler for a JVM, py-spy for Python,
     `pprof` of target.yaml for Go, else perf. Exit codes are those of `lab load`.
     """
-    _load({"profile": "cpu", **_of_target(target, options.given_parameters(parameters, named))}, resume, as_json)
+    _load({"profile": "cpu", **options.given_parameters(parameters, named)}, resume, as_json)
 
 
 @command(
@@ -248,12 +248,7 @@ def profile(
 @options.RESUME
 @options.PARAMETERS
 def knee(
-    target: Path | None,
-    as_json: bool,
-    flags: tuple[str, ...],
-    resume: Path | None,
-    parameters: tuple[str, ...],
-    **named: object,
+    as_json: bool, flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...], **named: object
 ) -> None:
     """Find the highest rate that meets an objective.
 
@@ -262,9 +257,6 @@ def knee(
     from runners.cli import planned
 
     given = options.given_parameters(parameters, named)
-    if target is not None and (flags or "setting" in given):
-        raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
-    given = _of_target(target, given)
     if flags:
         given["setting"] = ",".join([str(given.get("setting") or "lsm"), *flags])
     search = planned.knee(given, resume)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runners.cli import command, echo, print_json, print_report, write_file
+from runners.cli import command, echo, print_report, print_result, write_file
 from runners.cli.options import FILE, FILE_OR_RUN, FOLDER, JSON
 from runners.errors import Exit
 
@@ -58,10 +58,9 @@ def keep(run_folder: Path, as_json: bool) -> None:
     before = readme.read_text(encoding="utf-8")
     after = with_part(before, readme_findings())
     readme.write_text(after, encoding="utf-8")
-    if as_json:
-        print_json({"kept": str(kept.path), "readme_changed": after != before})
-        return
-    echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
+    changed = after != before
+    text = f"kept in {kept.path}" + ("; the README's findings are of this run now" if changed else "")
+    print_result(as_json, {"kept": str(kept.path), "readme_changed": changed}, text)
 
 
 @command(
@@ -80,10 +79,8 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
 
     name, content = exported_profile(run_folder, form, event, step)
     write_file("--output", output, content)
-    if as_json:
-        print_json({"step": name, "event": event, "format": form, "written": str(output)})
-        return
-    echo(f"{name}, {event}: written to {output}")
+    document = {"step": name, "event": event, "format": form, "written": str(output)}
+    print_result(as_json, document, f"{name}, {event}: written to {output}")
 
 
 @command(
@@ -237,10 +234,8 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
         return
     written = write_dataset(folder, roots or (RUNS, REFERENCE))
     _passed_over(written.unreadable)
-    if as_json:
-        print_json({"folder": str(folder), "figures": written.figures, "runs": written.runs})
-        return
-    echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
+    document = {"folder": str(folder), "figures": written.figures, "runs": written.runs}
+    print_result(as_json, document, f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
 
 
 @command("lab prune --older-than 30 --keep 5", "lab prune --incomplete --yes")
@@ -267,11 +262,9 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
             remove_run(run)
     if yes:
         finish_removals(root)
-    if as_json:
-        print_json({"runs": [run.line for run in unwanted], "bytes": unwanted_bytes, "removed": yes})
-        return
-    whole = f"{len(unwanted)} runs, {unwanted_bytes / 1e6:,.1f} MB"
-    echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
+    document = {"runs": [run.line for run in unwanted], "bytes": unwanted_bytes, "removed": yes}
+    text = f"{len(unwanted)} runs, {unwanted_bytes / 1e6:,.1f} MB {'removed' if yes else 'would be removed by --yes'}"
+    print_result(as_json, document, text)
 
 
 @command("lab history", "lab history data/runs --within 10 --json")
@@ -303,11 +296,9 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     summary = (
         f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
     )
-    if as_json:
-        changes = [{"trend": trend.title, **typed_json(change)} for trend in series for change in trend.found]
-        worse = [trend.title for trend in alerts]
-        print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes})
-    else:
-        echo("\n".join([*trend_lines(series), summary]))
+    changes = [{"trend": trend.title, **typed_json(change)} for trend in series for change in trend.found]
+    worse = [trend.title for trend in alerts]
+    document = {"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes}
+    print_result(as_json, document, "\n".join([*trend_lines(series), summary]))
     if alerts:
         sys.exit(Exit.PROBLEM)

@@ -6,7 +6,6 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -37,7 +36,7 @@ from runners.audit.listing import plain
 from runners.cli import planned
 from runners.cli.planned import PlannedRun
 from runners.design.experiment import SHARES
-from runners.design.objective import ChangeLimit, LoadLimit
+from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
 from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
@@ -56,11 +55,9 @@ from runners.report.cpu_time import cpu_us
 from runners.report.flamegraph import stacks_of
 from runners.report.exports import comparison_page
 from runners.report.ladder import title
-from runners.report.load_summary import load_lines
 from runners.report.report import replace_file
-from runners.results.checks import Check, of_comparison
 from runners.results.ladders import Ladder
-from runners.results.limits import Judgement, LoadJudgement, judge, judge_load
+from runners.results.limits import Judgement, judge
 from runners.results.results import Results as RunResults
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
@@ -87,7 +84,7 @@ def measure(run: PlannedRun) -> RunFolder:
         raise Interrupted(lab.folder.path) from interrupt
     finally:
         lab.close()
-    if run.block == COMPARE_BLOCK:  # a load is summed up by `end_of_load`, a search by `knee_lines`
+    if run.block == COMPARE_BLOCK:  # `lab load` and `lab knee` print lines of their own
         print(repr(concluded))
     return lab.folder
 
@@ -161,24 +158,11 @@ def compare_with_runs(
     return judge(compare_runs(left, right, COMPARED_SEE), limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The comparison of a run, its judgements by limits, and its checks; other tools file it under `benchmark`."""
-
-    comparison: Comparison
-    judgements: tuple[Judgement, ...]
-    checks: tuple[Check, ...]
-    benchmark: str
-
-
-def judged(folder: RunFolder, limits: Sequence[ChangeLimit]) -> Judged:
-    """Judge a run's comparisons by limits. Raises PlanError for a run that holds none."""
-    of_run = comparisons(read_run(folder))
-    if not of_run:
+def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
+    """Return the comparisons of a run. Raises PlanError for a run that holds none."""
+    if not (of_run := comparisons(read_run(folder))):
         raise PlanError(str(folder.path), "it holds no comparison by one schedule", "see its report for why")
-    first = of_run[0]
-    name = next(iter(first.treatments), "treatment")
-    return Judged(first, judge(of_run, limits), tuple(of_comparison(first)), f"{name} {first.workload}".strip())
+    return of_run
 
 
 def exported_profile(path: Path, form: str, event: str, name: str | None) -> tuple[str, bytes]:
@@ -262,23 +246,11 @@ def _load_json(step: Step) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LoadEnd:
-    """How the loads of a run ended: summary lines, judgements by limits, and a line for each load that fell short."""
-
-    lines: tuple[str, ...]
-    judgements: tuple[LoadJudgement, ...]
-    shortfalls: tuple[str, ...]
-
-
-def end_of_load(folder: RunFolder, limits: Sequence[LoadLimit]) -> LoadEnd:
-    """Sum up the loads of a run of `lab load` or `lab profile`; the one without a profiler is judged."""
+def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
+    """Return the load without a profiler of a run of `lab load`, and a line for each load that fell short."""
     loads = read_run(folder).find()
-    short = [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
-    clean = next((step for step in loads if not step.profiled), None)
-    if clean is None:
-        return LoadEnd((), (), tuple(short))
-    return LoadEnd(tuple(load_lines(clean)), tuple(judge_load(clean, limit) for limit in limits), tuple(short))
+    shortfalls = [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
+    return next((step for step in loads if not step.profiled), None), shortfalls
 
 
 def compare_folders(
