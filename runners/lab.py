@@ -29,7 +29,7 @@ from runners.experiments import e08_history
 from runners.experiments.references import write_report
 from runners.experiments.registry import experiment, plan_of, questions_of_run
 from runners.fleet.shares import node_hosts, sending
-from runners.generators.load import Sender, run_load
+from runners.generators.load import Sender
 from runners.measured import Measured
 from runners.readers import write
 from runners.readers.history import History, open_history, sentinel_history
@@ -56,7 +56,7 @@ class Lab:
 
     def __init__(
         self, plan: Experiment, parameters: dict[str, Value], shop: Workshop, folder: RunFolder, bar: Progress,
-        send: Sender = run_load, opened: contextlib.ExitStack | None = None, hosts: Sequence[NodeHost] = (),
+        send: Sender, hosts: Sequence[NodeHost], opened: contextlib.ExitStack,
     ) -> None:  # fmt: skip
         self.experiment, self.parameters, self.folder = plan, parameters, folder
         self.blocks = {block.name: block for block in plan.blocks_of(parameters)}
@@ -67,7 +67,7 @@ class Lab:
         self._measurement = Measurement(
             shop, str(parameters.get("generator", TRUEPACE)), generator_cpus, size, folder, bar, send
         )
-        self._opened = opened or contextlib.ExitStack()
+        self._opened = opened
         self._targets: dict[Path, TargetFile] = {}
         self._executor = Executor(folder, self._measurement, self._launched, bar)
 
@@ -130,7 +130,7 @@ class Lab:
             folder.update_manifest(**manifest)
         else:
             folder = _new_folder(plan, checked, manifest)
-        lab = cls(plan, checked, shop, folder, bar, send, opened, hosts)
+        lab = cls(plan, checked, shop, folder, bar, send, hosts, opened)
         cls._current = lab
         atexit.register(lab.close)
         pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"

@@ -178,7 +178,9 @@ class Fixture:
         `target` is a URL, or flags with a script, a URL and the script's arguments.
         """
         out = self.folder / "load.json"
-        self.run(command(target, duration_s, connections, rate_rps, out, warmup_s), duration_s)
+        flags = ["-t1", f"-c{connections}", f"-d{duration_s:g}s", "--warmup", f"{warmup_s:g}s", "--json", str(out)]
+        rate = ["-R", str(rate_rps)] if rate_rps else []
+        self.run([str(TRUEPACE), *flags, *rate, *target], duration_s)
         result: Result = json.loads(out.read_text())
         return result
 
@@ -203,18 +205,6 @@ class Fixture:
         return 0
 
 
-def command(
-    target: Sequence[str],
-    duration_s: float,
-    connections: int,
-    rate_rps: int | None,
-    out: Path,
-    warmup_s: float = WARMUP_S,
-) -> list[str]:
-    """Return the generator's command line for one run."""
-    rate = ["-R", str(rate_rps)] if rate_rps else []
-    flags = ["-t1", f"-c{connections}", f"-d{duration_s:g}s", "--warmup", f"{warmup_s:g}s", *rate, "--json", str(out)]
-    return [str(TRUEPACE), *flags, *target]
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from runners.design.load import SCRIPTS
 from runners.design.session import in_random_order
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import StallLog, read_stall_log
+from runners.readers.console_report import ConsoleReport
 from runners.readers.wrk_console import read_console
 from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import find_wrk, find_wrk2
@@ -110,24 +111,19 @@ class Clients:
         command = [str(REFERENCE), "--kind", "script", "-s", str(SCRIPTS / script), "-d", f"{SCRIPT_S}s", self.url]
         return float(json.loads(self._printed(command, SCRIPT_S))["us_a_call"])
 
-    def wrk_rps(self, wrk: Path, connections: int) -> float:
-        """Return the requests per second that wrk prints after a closed loop."""
-        command = [str(wrk), "-t1", f"-c{connections}", f"-d{DURATION_S}s", self.url]
-        return read_console(self._printed(command, DURATION_S)).requests_per_s or float("nan")
 
-    def wrk2_p50_us(self, wrk2: Path, connections: int, rate_rps: int, duration_s: int) -> float:
-        """Return the median response time that wrk2 prints."""
-        command = [str(wrk2), "-t1", f"-c{connections}", f"-d{duration_s}s", "-R", str(rate_rps), "-L", self.url]
-        return read_console(self._printed(command, duration_s)).latencies.at(0.5) or float("nan")
+    def wrk(self, program: Path, connections: int, duration_s: int, *flags: str) -> ConsoleReport:
+        """Run wrk or wrk2 once; return what its console prints."""
+        command = [str(program), "-t1", f"-c{connections}", f"-d{duration_s}s", *flags, self.url]
+        return read_console(self._printed(command, duration_s))
 
     def wrk2_cpu_a_million(self, wrk2: Path, connections: int, rate_rps: int, duration_s: int) -> float:
         """Return the CPU seconds that wrk2 takes for a million requests, its calibration included."""
-        command = [str(wrk2), "-t1", f"-c{connections}", f"-d{duration_s}s", "-R", str(rate_rps), self.url]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        printed = self._printed(command, duration_s)
+        console = self.wrk(wrk2, connections, duration_s, "-R", str(rate_rps))
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return used_s * 1e6 / (read_console(printed).requests or math.nan)
+        return used_s * 1e6 / (console.requests or math.nan)
 
 
 def _latency(percentile: str) -> Callable[[Result], float]:
@@ -264,7 +260,9 @@ def _closed(clients: Clients) -> Iterator[Row]:
         print("wrk is not on this machine (Debian: apt-get install wrk); the closed-loop comparison is left out")
         return
     ours, peer = _interleave(
-        ROUNDS, lambda: float(clients.ours(64, None)["achieved_rps"]), lambda: clients.wrk_rps(wrk.path, 64)
+        ROUNDS,
+        lambda: float(clients.ours(64, None)["achieved_rps"]),
+        lambda: clients.wrk(wrk.path, 64, DURATION_S).requests_per_s or math.nan,
     )
     yield Row("loadgen/64conn/closed/rps-vs-wrk", "/s", tuple(ours), tuple(peer), ">=", 1.0)
 
@@ -278,7 +276,7 @@ def _wrk2(clients: Clients) -> Iterator[Row]:
     ours, peer = _interleave(
         WRK2_ROUNDS,
         lambda: _latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S, "user")),
-        lambda: clients.wrk2_p50_us(wrk2.path, 1, 5_000, WRK2_DURATION_S),
+        lambda: clients.wrk(wrk2.path, 1, WRK2_DURATION_S, "-R", "5000", "-L").latencies.at(0.5) or math.nan,
     )
     yield Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", tuple(ours), tuple(peer), "<=", 1.0)
 

@@ -106,13 +106,13 @@ def sent(work: str) -> Workload:
     return Workload(work, SCRIPTS / WORKS[work], arguments=(str(KEYS), "1"))
 
 
-def http_durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[float]:
+def http_durations_s() -> list[float]:
     """Return about how many seconds each kind of request takes; filling the store counts with the first."""
     durations_s = []
-    for work in works:
+    for work in WORKS:
         servers = dict.fromkeys((OURS, *PEERS[work]), NOOP)
         searched_s = knee.search_block(servers, sent(work), SEARCH_S).planned_s
-        durations_s.append(rounds * (len(servers) * (CLOSED_S + WARMUP_S) + searched_s))
+        durations_s.append(ROUNDS * (len(servers) * (CLOSED_S + WARMUP_S) + searched_s))
     durations_s[0] += random_gets(KEYS, VALUE_BYTES).fill_s()
     return durations_s
 
