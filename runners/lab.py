@@ -154,9 +154,9 @@ class Lab:
         rate = Rate(SENTINEL_RPS, "fixed")
         step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), self._idle(name))
         self._servers.stop()
-        seen = judge_sentinel(step, earlier)
-        self.folder.update_manifest(sentinel={**seen.as_json(), "generator": TRUEPACE})
-        print(seen.sentence)
+        sentinel = judge_sentinel(step, earlier)
+        self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})
+        print(sentinel.sentence)
 
 
     def _idle(self, name: str, keep_others: bool = False) -> Target:

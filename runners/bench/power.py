@@ -329,7 +329,7 @@ def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
     yield Row.within(f"power/aa-{name}/false-vs-limit", "findings", (float(false),), limit, kept.note)
 
 
-def _found(name: str, kept: Repeated, truths: Sequence[float]) -> Iterator[Row]:
+def _planted_rows(name: str, kept: Repeated, truths: Sequence[float]) -> Iterator[Row]:
     """Yield two rows: how often a planted change is found, and how far the median estimate is from the truth."""
     sign = Direction.HIGHER if truths[0] > 0 else Direction.LOWER
     hits = sum(comparison.effects[0].direction == sign for comparison in kept.by_design)
@@ -348,13 +348,13 @@ def _base(starts: Sequence[Mapping[str, Start]], quantity: str) -> float:
     return float(np.exp(logs[np.isfinite(logs)].mean()))
 
 
-def _planted(budget: Budget, quantity: str, **more: float) -> Design:
+def _planted_design(budget: Budget, quantity: str, **more: float) -> Design:
     return replace(Design(quantity, 6, 10.0 if budget.full else 1.5, 0.3), **more)  # type: ignore[arg-type]
 
 
 def planted_request(on: Fixture, budget: Budget) -> Iterator[Row]:
     """Plant 6 % more CPU time a request, and 5 us more in each response, both against one server."""
-    design = _planted(budget, CPU, rate_rps=4_500)
+    design = _planted_design(budget, CPU, rate_rps=4_500)
     with spinning(on, WORK_US) as first, spinning(on, WORK_US) as second:
         base_us = _base([shared(on, (first, second), design, "request", 1)], CPU)
     more_us = WORK_US + CPU_SHARE * base_us
@@ -362,8 +362,8 @@ def planted_request(on: Fixture, budget: Budget) -> Iterator[Row]:
         lambda: spinning(on, WORK_US), lambda: spinning(on, more_us), lambda: spinning(on, WORK_US + P50_US)
     ]  # fmt: skip
     cpu, p50 = repeated(on, "cpu and p50", sides, design, budget, (CPU, P50))
-    yield from _found("planted-cpu+6%", cpu, [(more_us - WORK_US) / _base(starts, CPU) for starts in cpu.starts])
-    yield from _found("planted-p50+5us", p50, [P50_US / _base(starts, P50) for starts in p50.starts])
+    yield from _planted_rows("planted-cpu+6%", cpu, [(more_us - WORK_US) / _base(starts, CPU) for starts in cpu.starts])
+    yield from _planted_rows("planted-p50+5us", p50, [P50_US / _base(starts, P50) for starts in p50.starts])
 
 
 def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
@@ -373,8 +373,8 @@ def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
         request_us = 1e6 / statistics.median(closed_rps(on, server) for _ in range(PROBES))
     more_us = WORK_US + request_us * (1 / (1 + THROUGHPUT_SHARE) - 1)
     sides: list[Side] = [lambda: spinning(on, WORK_US), lambda: spinning(on, more_us)]
-    (kept,) = repeated(on, "throughput", sides, _planted(budget, THROUGHPUT), budget)
-    yield from _found("planted-throughput-10%", kept, [THROUGHPUT_SHARE] * len(kept.starts))
+    (kept,) = repeated(on, "throughput", sides, _planted_design(budget, THROUGHPUT), budget)
+    yield from _planted_rows("planted-throughput-10%", kept, [THROUGHPUT_SHARE] * len(kept.starts))
 
 
 def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row]:
@@ -382,7 +382,7 @@ def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row]:
     late = [0] * (TAIL_EACH - 1) + [TAIL_US]
     took_us: tuple[list[float], list[float]] = [], []
     sides: list[Side] = [lambda: delaying(on, [0], took_us[0]), lambda: delaying(on, late, took_us[1])]
-    design = _planted(budget, P99, rate_rps=2_000, connections=8)
+    design = _planted_design(budget, P99, rate_rps=2_000, connections=8)
     try:
         (kept,) = repeated(on, "tail", sides, design, budget)
     except KeyError:
@@ -391,7 +391,7 @@ def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row]:
     delayed_us = [response_us for response_us in took_us[1] if response_us >= TAIL_US]
     more_us = float(np.quantile(delayed_us, 2 / 3)) - statistics.median(took_us[0])
     truths = [(more_us + _base(starts, P67)) / _base(starts, P99) - 1 for starts in kept.starts]
-    yield from _found("planted-3%+2ms", kept, truths)
+    yield from _planted_rows("planted-3%+2ms", kept, truths)
 
 
 def _smallest(full: bool) -> Design:
@@ -448,7 +448,7 @@ ROWS = {
 }
 
 
-def _made(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixture, budget: Budget) -> Iterator[Row]:
+def _rows_of(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixture, budget: Budget) -> Iterator[Row]:
     if budget.whole_s <= 0:
         yield NoFigure(f"power/{name}", ">=", 1.0, "no time was left for it: give more minutes, or ROWS of it alone")
         return
@@ -474,7 +474,7 @@ def main() -> int:
             for name in given.rows:
                 own_s = min(ends_s - time.monotonic(), all_s * ROWS[name].lengths_s[given.full] / whole_s)
                 budget = Budget(own_s, 20 if given.full else 5, given.full)
-                yield from _made(name, ROWS[name].make, on, budget)
+                yield from _rows_of(name, ROWS[name].make, on, budget)
                 say(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.whole_s:.0f} s")
 
         return on.keep("power", measured())
