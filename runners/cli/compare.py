@@ -155,6 +155,10 @@ def _any_given(*values: object) -> bool:
 def _compare_folders(
     sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, judging: _Judging
 ) -> NoReturn:
+    from runners.storage.run_folder import RunFolder
+
+    for path in (*sides[0], *sides[1]):
+        RunFolder.open(path)  # before what is slow to import
     from runners.cli.work import compare_folders, compared_text
     from runners.report.exports import runs_json
     from runners.results.limits import judge

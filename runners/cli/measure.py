@@ -288,12 +288,15 @@ def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
 
     Exit codes: 0 all is measured, or as much as the budget allows; 1 a run failed; 2 wrong usage; 130 interrupted.
     """
+    from runners.experiments.campaign import read_campaign
+
+    campaign = read_campaign(file)  # before what is slow to import
     from runners.cli.work import measure_campaign
 
     out = sys.stderr if as_json else sys.stdout
     try:
         with fleet() if fleet and not dry_run else contextlib.nullcontext() as joined:
-            ended = measure_campaign(file, dry_run, out, joined)
+            ended = measure_campaign(campaign, dry_run, out, joined)
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt("what was measured is kept; the same command resumes the campaign") from interrupt
     if as_json:

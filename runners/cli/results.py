@@ -31,7 +31,7 @@ def report(run_folder: Path, as_json: bool) -> None:
     """
     from runners.storage.run_folder import RunFolder
 
-    folder = RunFolder.open(run_folder)  # what is no run folder is refused before what takes seconds to import
+    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.experiments.references import write_report
     from runners.experiments.registry import questions_of_run
 
@@ -47,12 +47,13 @@ def keep(run_folder: Path, as_json: bool) -> None:
 
     It goes to data/reference, and its findings into the README.
     """
+    from runners.storage.run_folder import RunFolder
+
+    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.experiments.references import keep_reference, readme_findings, with_part
     from runners.experiments.registry import questions_of_run
-    from runners.storage.run_folder import RunFolder
     from runners.toolchain.tools import ROOT
 
-    folder = RunFolder.open(run_folder)
     kept = keep_reference(folder, questions_of_run(folder.manifest()))
     readme = ROOT / "README.md"
     before = readme.read_text(encoding="utf-8")
@@ -75,9 +76,12 @@ def keep(run_folder: Path, as_json: bool) -> None:
 @JSON
 def export(run_folder: Path, form: str, output: Path, event: str, step: str | None, as_json: bool) -> None:
     """Write a profile of a run as speedscope or pprof reads it."""
+    from runners.storage.run_folder import RunFolder
+
+    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.cli.work import exported_profile
 
-    name, content = exported_profile(run_folder, form, event, step)
+    name, content = exported_profile(folder, form, event, step)
     write_file("--output", output, content)
     document = {"step": name, "event": event, "format": form, "written": str(output)}
     print_result(as_json, document, f"{name}, {event}: written to {output}")

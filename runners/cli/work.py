@@ -40,7 +40,7 @@ from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
 from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
-from runners.experiments.campaign import read_campaign
+from runners.experiments.campaign import CampaignFile
 from runners.experiments.commands import LOAD
 from runners.experiments.e09_compare import COMPARE_BLOCK
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
@@ -165,16 +165,16 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
     return of_run
 
 
-def exported_profile(path: Path, form: str, event: str, name: str | None) -> tuple[str, bytes]:
+def exported_profile(folder: RunFolder, form: str, event: str, name: str | None) -> tuple[str, bytes]:
     """Return the name of a profiled step, the first unless named, and its profile as speedscope or pprof reads it.
 
     Raises PlanError where there is no such profile.
     """
-    run = read_run(RunFolder.open(path))
+    run = read_run(folder)
     profiles = {step.name: stacks for step in run.steps if not (stacks := stacks_of(step, event)).empty}
     chosen = name or next(iter(profiles), "")
     if chosen not in profiles:
-        thing = f"step {name}" if name else str(path)
+        thing = f"step {name}" if name else str(folder.path)
         raise PlanError(thing, f"it has no {event} profile", f"one of {', '.join(profiles) or 'none: run lab profile'}")
     counts = {str(stack): int(count) for stack, count in profiles[chosen].groupby("stack", sort=False)["count"].sum().items()}
     if form == "pprof":
@@ -343,12 +343,12 @@ def compared_text(compared: Sequence[Comparison]) -> str:
     )
 
 
-def measure_campaign(path: Path, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
+def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
     """Print the plan of a campaign and, unless `dry_run`, measure what has no result yet. Raises LabError.
 
     It is measured on the hosts of a fleet where one is given, else on this machine.
     """
-    file, results = read_campaign(path), Results(RUNS)
+    results = Results(RUNS)
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, results, minutes, ordered=dry_run):
         print(line, file=out, flush=True)
