@@ -180,10 +180,10 @@ def rows(on: Fixture) -> Iterator[Row]:
             f"{min(lengths_ms):.0f} to {max(lengths_ms):.0f} ms each"
         )
         if name == MACHINE:
-            ours, wanted, what = counts.left_out, int(np.ceil(FOUND_SHARE * counts.events)), "left-out-vs-wanted"
+            ours, wanted, figure = counts.left_out, int(np.ceil(FOUND_SHARE * counts.events)), "left-out-vs-wanted"
         else:
-            ours, wanted, what = counts.events - counts.left_out, counts.kept_at_least, "kept-vs-wanted"
-        yield Row(f"{row}/{what}", "events", (float(ours),), (float(wanted),), ">=", 1.0, note)
+            ours, wanted, figure = counts.events - counts.left_out, counts.kept_at_least, "kept-vs-wanted"
+        yield Row(f"{row}/{figure}", "events", (float(ours),), (float(wanted),), ">=", 1.0, note)
 
 
 if __name__ == "__main__":

@@ -282,9 +282,9 @@ def knee(
 def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
     """Measure many runs by a YAML file, in a randomised order.
 
-    It names experiments or targets, settings and repeats. Shows the plan and its length, then how far it is. A result
-    is named by its content: what is there is not measured again, so a campaign that was ended, by whatever, goes on by
-    the same command. See runners/docs/campaigns.md.
+    The file names experiments or targets, settings and repeats. The plan and its length are printed, then the progress.
+    A result is named by its content: a run that has one is not measured again, so the same command resumes a campaign
+    that ended early. See runners/docs/campaigns.md.
 
     Exit codes: 0 all is measured, or as much as the budget allows; 1 a run failed; 2 wrong usage; 130 interrupted.
     """
