@@ -180,5 +180,6 @@ SLOW = {"numpy", "pandas", "matplotlib", "scipy", "httpx", "papermill", "pyarrow
 def test_a_refusal_imports_nothing_slow(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within half a second of processor time: numpy alone would take half of it."""
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
-    code = f"from runners.cli import lab\ntry: lab({words!r}, standalone_mode=False)\nexcept Exception: pass"
+    imports = "from click import ClickException\nfrom runners.cli import lab\nfrom runners.errors import LabError"
+    code = f"{imports}\ntry: lab({words!r}, standalone_mode=False)\nexcept (ClickException, LabError): pass"
     assert not SLOW & imported(code)
