@@ -61,8 +61,7 @@ PLACES: dict[str, dict[str, str]] = {
 }
 SERVER_DOCS = "server-java/docs"
 RULE_INDEX = "rules/index.md"
-#: The lab's own files below `assets/`: a worker that the theme would load from a network, and what it lacks for keys and
-#: screen readers.
+#: Files below `assets/`: a worker that the theme would load from a network, and help for keys and screen readers.
 ASSETS = ("iframe-worker.js", "accessibility.js", "accessibility.css")
 IMAGES = (".png", ".svg")
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
@@ -182,7 +181,12 @@ def experiments() -> Iterator[str]:
     for plan in EXPERIMENTS.values():
         yield from (f"## {plan.number} {plan.title}", "", f"`lab run {plan.number}`, notebook `{plan.notebook}`.", "")
         rows = [
-            [f"`{parameter.name}`", f"`{parameter.default}`" if parameter.default != "" else "", parameter.meaning, parameter.range_text]
+            [
+                f"`{parameter.name}`",
+                f"`{parameter.default}`" if parameter.default != "" else "",
+                parameter.meaning,
+                parameter.range_text,
+            ]
             for parameter in plan.parameters
         ]
         yield from table(["parameter", "default", "meaning", "values"], rows)

@@ -82,7 +82,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return the text of a raw file. Bytes that are no UTF-8 are replaced, or an error if `strict`. Raises ReadError."""
+    """Return the text of a raw file. Bytes that are no UTF-8 are replaced, with `strict` an error. Raises ReadError."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:

@@ -36,8 +36,6 @@ from runners.toolchain.tools import CHECKOUT, SERVER_JAVA, TRUEPACE, find_wrk, f
 from runners.trial import machine
 
 
-
-
 class Appraisal:
     """Returns a job's content address and planned seconds; looks at machine, targets and tools once."""
 

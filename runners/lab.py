@@ -158,7 +158,6 @@ class Lab:
         self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})
         print(sentinel.sentence)
 
-
     def _idle(self, name: str, keep_others: bool = False) -> Target:
         """Start a server that does nothing: the lab's, or truepace's in a run that needs none of the lab's servers."""
         if self._servers.has_own:
@@ -199,7 +198,7 @@ class Lab:
     def run(self, name: str) -> Measured:
         """Measure a block, or all blocks that match a pattern such as `put-*`, and return what was measured.
 
-        A pattern may match none, in a size that has no time for them. Raises PlanError for a name that no block has; the
+        A pattern may match none, in a size that has no time for them. Raises PlanError for an unknown name; the
         text of a KeyboardInterrupt says how to resume the run.
         """
         blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
@@ -270,8 +269,6 @@ def _new_folder(plan: Experiment, checked: dict[str, Value], manifest: dict[str,
         folder.update_manifest(**manifest)
         return folder
     return RunFolder.create(RUNS, plan.number, plan.size_of(checked), manifest)
-
-
 
 
 def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, object]:

@@ -205,8 +205,6 @@ class Fixture:
         return 0
 
 
-
-
 @contextmanager
 def scratch(parent: Path | None = None) -> Iterator[Path]:
     """Make a folder for stores, by default where temporary ones lie, and remove it, whatever the body ends with."""

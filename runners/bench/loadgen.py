@@ -111,7 +111,6 @@ class Clients:
         command = [str(REFERENCE), "--kind", "script", "-s", str(SCRIPTS / script), "-d", f"{SCRIPT_S}s", self.url]
         return float(json.loads(self._printed(command, SCRIPT_S))["us_a_call"])
 
-
     def wrk(self, program: Path, connections: int, duration_s: int, *flags: str) -> ConsoleReport:
         """Run wrk or wrk2 once; return what its console prints."""
         command = [str(program), "-t1", f"-c{connections}", f"-d{duration_s}s", *flags, self.url]

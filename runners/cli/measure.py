@@ -173,8 +173,6 @@ def load(
     _end_of_load(folder, as_json, load_limits, inconclusive)
 
 
-
-
 def _load(
     given: Mapping[str, object], resume: Path | None, as_json: bool, limits: Sequence[LoadLimit] = (),
     inconclusive: str = "fail",

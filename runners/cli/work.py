@@ -52,8 +52,8 @@ from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.comparison import heading, lines
 from runners.report.cpu_time import cpu_us
-from runners.report.flamegraph import stacks_of
 from runners.report.exports import comparison_page
+from runners.report.flamegraph import stacks_of
 from runners.report.ladder import title
 from runners.report.report import replace_file
 from runners.results.ladders import Ladder
@@ -176,7 +176,9 @@ def exported_profile(folder: RunFolder, form: str, event: str, name: str | None)
     if chosen not in profiles:
         thing = f"step {name}" if name else str(folder.path)
         raise PlanError(thing, f"it has no {event} profile", f"one of {', '.join(profiles) or 'none: run lab profile'}")
-    counts = {str(stack): int(count) for stack, count in profiles[chosen].groupby("stack", sort=False)["count"].sum().items()}
+    counts = {
+        str(stack): int(count) for stack, count in profiles[chosen].groupby("stack", sort=False)["count"].sum().items()
+    }
     if form == "pprof":
         return chosen, encoded(counts, event)
     return chosen, json.dumps(speedscope(counts, event, chosen)).encode()

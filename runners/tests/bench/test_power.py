@@ -39,9 +39,7 @@ def test_what_is_planted_is_found_by_the_interval_and_its_estimate_is_held_again
     clear, starts = comparison(0.06, 0.002)
     vague, more = comparison(0.0, 0.02)
     hits, off = _planted_rows("cpu", Repeated([clear, clear], [vague, vague], [starts, more]), [0.06, 0.06])
-    assert (
-        hits.ours == (2.0,) and hits.met and off.met and "2 of 2 found" in hits.note and "0 of 2 found" in hits.note
-    )
+    assert hits.ours == (2.0,) and hits.met and off.met and "2 of 2 found" in hits.note and "0 of 2 found" in hits.note
     hits, off = _planted_rows("cpu", Repeated([vague, vague], [vague, vague], [more, more]), [0.06, 0.06])
     assert hits.ours == (0.0,) and not hits.met and not off.met
 

@@ -46,5 +46,8 @@ def test_a_goal_within_the_interval_is_neither_surely_met_nor_surely_missed(
     ours: tuple[float, ...], verdict: str
 ) -> None:
     ones = (1.0,) * 7
-    for row in (Row("a", "us", ours, ones, "<=", 1.0), Row("a", "us", tuple(1 / value for value in ours), ones, ">=", 1.0)):
+    for row in (
+        Row("a", "us", ours, ones, "<=", 1.0),
+        Row("a", "us", tuple(1 / value for value in ours), ones, ">=", 1.0),
+    ):
         assert f" {verdict} (rounds=7" in row.line()

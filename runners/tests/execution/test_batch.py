@@ -171,6 +171,7 @@ def test_an_interrupted_notebook_names_the_run_that_resumes_it_if_it_was_begun(
 
     monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(batch, "execute", interrupted)
+    monkeypatch.setattr(os, "environ", dict(os.environ))  # the variables of a run are of this test alone
     monkeypatch.setattr(sys, "argv", ["lab", "run", "01", "--size", "smoke"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
