@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -52,7 +52,7 @@ class Seen:
 
     output: Output
     text: str
-    evidence: dict[str, Value] = field(default_factory=dict)
+    evidence: Mapping[str, Value] = field(default_factory=dict)
     severity: Severity | None = None
     size: float = 0.0
 
@@ -193,9 +193,8 @@ def opening_s(output: Output) -> float:
 def failed_share(output: Output) -> float:
     """Return the share of the requests that had no good response, as far as the output counts them."""
     report, errors = output.report, output.report.socket_errors
-    lost = sum((errors.connect, errors.read, errors.write, errors.timeout)) if errors else 0
-    share = (report.errors + lost) / report.requests if report.requests else float(bool(report.errors + lost))
-    return min(1.0, max(share, report.error_share or 0.0))
+    bad = report.errors + (errors.total if errors else 0)
+    return min(1.0, bad / report.requests) if report.requests else float(bad > 0)
 
 
 def fell_short(output: Output) -> bool:

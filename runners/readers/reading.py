@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -127,9 +127,9 @@ class _Reader:
         self.record = record
         self.unreadable = unreadable
 
-    def tried(self, read: Callable[[], _T], default: _T) -> _T:
+    def tried(self, read: Callable[..., _T], default: _T, *arguments: Any) -> _T:
         try:
-            return read()
+            return read(*arguments)
         except ReadError as error:
             self.unreadable.append(str(error))
         except Exception as error:  # a raw file that is broken in a way nobody thought of must not cost the run
@@ -145,30 +145,26 @@ class _Reader:
         tool = self.record.generator.tool
         own = tool == "truepace"
         if own or self.folder.load_json.exists():
-            load = self.tried(lambda: read_load_json(self.folder.load_json), None)
+            load = self.tried(read_load_json, None, self.folder.load_json)
         elif tool in REFERENCES:
-            load = self.tried(lambda: read_load_json(self.folder.console), None)
+            load = self.tried(read_load_json, None, self.folder.console)
         if own or self.folder.hlog.exists():
-            log = self.tried(lambda: read_hdr_log(self.folder.hlog), None)
+            log = self.tried(read_hdr_log, None, self.folder.hlog)
         if log and log.torn:
             self.unreadable.append(f"{self.folder.hlog.name}: {log.torn}")
         frames = self._latency(load, log)
         start_us, elapsed_s = self._window(load, frames["summary"])
-        frames |= self._fine(start_us, elapsed_s)
+        frames |= self._during(start_us, elapsed_s)
         frames |= self._profile(frames.get("samples"))
-        if self.folder.gc_log.exists():
-            frames["pauses"] = self.tried(lambda: read_pauses(self.folder.gc_log, start_us, elapsed_s), frame("pauses"))
-        if self.folder.telemetry.exists():
-            frames["telemetry"] = self.tried(
-                lambda: read_telemetry(self.folder.telemetry, start_us, elapsed_s), frame("telemetry")
-            )
         return complete(frames)
 
-    def _fine(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
-        """Return what is known by tenths of a second or finer; a step may have none of it."""
+    def _during(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
+        """Return the frames of what happened during the load; a step may have none of them."""
         sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
+            "pauses": (self.folder.gc_log, lambda path: read_pauses(path, start_us, elapsed_s)),
+            "telemetry": (self.folder.telemetry, lambda path: read_telemetry(path, start_us, elapsed_s)),
             "stalls": (self.folder.stalls, lambda path: read_stall_log(path).frame(start_us, elapsed_s)),
             "requests": (self.folder.requests, requests_frame),
             "rate_steps": (self.folder.requests, lambda path: self._rate_steps(path, start_us, elapsed_s)),
@@ -176,7 +172,7 @@ class _Reader:
         }
         sources.pop("rate_steps" if self.record.sweep is None else "requests")
         return {
-            name: self.tried(lambda read=read, path=path: read(path), frame(name))  # type: ignore[misc]
+            name: self.tried(read, frame(name), path)
             for name, (path, read) in sources.items()
             if path.exists()
         }
@@ -229,7 +225,7 @@ class _Reader:
         for event in EVENTS:
             path = self.folder.collapsed(event)
             if path.exists() or event in wanted:
-                parts.append(self.tried(lambda path=path, event=event: read_collapsed(path, event), frame("stacks")))  # type: ignore[misc]
+                parts.append(self.tried(read_collapsed, frame("stacks"), path, event))
         if not parts:
             return {}
         stacks = pd.concat(parts, ignore_index=True)

@@ -46,14 +46,12 @@ class RequestsLog:
     window), `target`, `predecessor` (missing where the order does not go by request), `operation` (missing without a
     name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left; NaN where the log does not
     tell), `written_bytes`, `read_bytes`, `status` and `fate`.
-    `block_slots`: slots in a block of the order of targets. `torn`: the last block was cut short and is left out.
+    `torn`: the last block was cut short and is left out.
     """
 
     frame: pd.DataFrame
     targets: tuple[str, ...]
     start_unix_us: int
-    receive_clock: str
-    block_slots: int | None
     torn: bool
 
 
@@ -63,14 +61,8 @@ def read_requests_log(path: Path) -> RequestsLog:
     targets = tuple(str(name) for name in description["targets"])
     if len(rows) and int(rows["target"].max()) >= len(targets):
         raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
-    return RequestsLog(
-        _frame(rows, targets, description["tags"]),
-        targets,
-        int(description["start_unix_us"]),
-        str(description["receive_clock"]),
-        description["block_slots"],
-        torn,
-    )
+    frame = _frame(rows, targets, description["tags"])
+    return RequestsLog(frame, targets, int(description["start_unix_us"]), torn)
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:

@@ -2,21 +2,16 @@
 
 Which category a stack belongs to is data: see categories.toml, which also says how a stack is classified.
 
-The intervals are Wilson's score intervals (E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22). Where
-the recording tells when each sample was taken, they rest on how shares vary over time (below). Else they treat
-samples as independent: long stretches of one kind of work (a compaction, a collection) make the truth less certain.
+cpu stacks are weighted by samples, alloc stacks by bytes and lock stacks by nanoseconds, so their share is a share of
+the weight. Intervals are Wilson's score intervals (E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22) on
+an *effective* number of samples, which keeps bounds within 0 and 1 and honest for small shares (E. L. Korn and B. I.
+Graubard, 1998, Survey Methodology 24). It is never more than the samples that were recorded.
 
-cpu stacks are weighted by samples. alloc stacks are weighted by bytes and lock stacks by nanoseconds, so their share
-is a share of the weight, and the interval rests on the *effective* number of samples: what the recording counted
-where that is known, else Kish's (sum of weights)^2 / (sum of squared weights) over the distinct stacks, a low guess.
-
-**Batches.** Samples of a profile come in bursts: a compaction, a collection, a stretch of slow requests. Bounds that
-treat them as independent draws are then too narrow. So the recording is cut into batches of equal length, long against
-most bursts, and the variance of the share is that over batches (`readers.batch_means`). It is turned into an effective
-number of samples and put into Wilson's interval in place of the number of samples (E. L. Korn and B. I. Graubard, 1998,
-Survey Methodology 24), which keeps bounds within 0 and 1 and honest for small shares. It is never taken to be more than
-the samples that were recorded. Weights (bytes, nanoseconds) need no further care: that a few large ones carry a share
-shows in how it varies from batch to batch.
+Samples come in bursts: a compaction, a collection, a stretch of slow requests. Bounds that treat them as independent
+draws are too narrow, so a recording that tells when each sample was taken is cut into batches of equal length, long
+against most bursts, and the effective number is that of independent samples which would vary as the share does over
+the batches (`readers.batch_means`). Without times it is what the recording counted, where that is known, else Kish's
+(sum of weights)^2 / (sum of squared weights) over the distinct stacks, a low guess.
 """
 
 from __future__ import annotations
@@ -153,15 +148,15 @@ def read_collapsed(path: Path, event: str) -> pd.DataFrame:
 UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
 
 
-def wilson(share: float, samples: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Bound a proportion seen as `share` in `samples` trials by Wilson's score; NaN without trials.
+def wilson(share: float, samples: float) -> tuple[float, float]:
+    """Return the 95 % bounds of a proportion seen as `share` in `samples` trials by Wilson's score; NaN without trials.
 
     scipy's `binomtest(...).proportion_ci(method="wilson")` was looked at: it takes whole trials only, and an effective
     number of samples is none.
     """
     if samples <= 0 or math.isnan(share):
         return math.nan, math.nan
-    z = float(ndtri(0.5 + confidence / 2))  # norm.ppf takes a hundred times as long
+    z = float(ndtri(0.975))  # norm.ppf takes a hundred times as long
     middle = share + z * z / (2 * samples)
     spread = z * math.sqrt(share * (1 - share) / samples + z * z / (4 * samples * samples))
     scale = 1 + z * z / samples

@@ -234,12 +234,7 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
         f"a second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and mean and high "
         "percentiles hold them"
     )
-    evidence: dict[str, words.Value] = {
-        "connections": connections,
-        "mean_us": mean,
-        "reckoned_rps": round(reckoned, 2),
-        "requests_per_s": rate,
-    }
+    evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
     yield Seen(output, text, evidence)
 
 

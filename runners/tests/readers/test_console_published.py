@@ -46,7 +46,6 @@ def test_published_put_is_read_to_the_last_figure() -> None:
     assert (report.non_2xx, report.socket_errors) == (None, None)
     assert report.requests_per_s == 24_999.93
     assert report.bytes_per_s == pytest.approx(1.60 * 1024**2)
-    assert report.complete
     assert report.diagnostics == ()
     assert not report.uncorrected
 
