@@ -16,9 +16,7 @@ from runners.readers.output import FileOutputs, Output
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 RULES: dict[str, Rule] = {
-    rule.code: rule
-    for module in (timing, rates, responses, conduct, quantity, arithmetic)
-    for rule in module.RULES
+    rule.code: rule for module in (timing, rates, responses, conduct, quantity, arithmetic) for rule in module.RULES
 }
 
 

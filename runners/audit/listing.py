@@ -178,12 +178,8 @@ def _output(output: Output) -> dict[str, Any]:
     count, counted = samples(output)
     return {
         **_place(output),
-        "tool": output.tool,
+        **{name: getattr(output, name) for name in ("tool", "threads", "connections", "duration_s", "offered_rps")},
         "command": output.command.text if output.command else None,
-        "threads": output.threads,
-        "connections": output.connections,
-        "duration_s": output.duration_s,
-        "offered_rps": output.offered_rps,
         "offered_by": output.offered_by or None,
         "achieved_rps": achieved_rps(output),
         "requests": output.report.requests,

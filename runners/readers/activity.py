@@ -260,7 +260,7 @@ class StallLog:
         return unix
 
     def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Give the `stalls` frame: those within the window."""
+        """Return the `stalls` frame, of the late wake-ups within the window."""
         t_s = (self.unix_ns(self.woke_ns - self.late_ns) - start_unix_us * 1000) / 1e9
         rows = [
             {"cpu": cpu, "t_s": begin, "duration_ms": late / 1e6}

@@ -180,7 +180,7 @@ class ConsoleReport:
 
     def percentiles_frame(self) -> pd.DataFrame:
         """Return the `percentiles` frame; no bounds, for a console shows no samples."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
             values = {level: latencies.at(level) for level in LEVELS}
             if values[1.0] is None and kind == RESPONSE:
@@ -268,8 +268,8 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
     table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
     if table_only and report.duration_s is None:
         return ("everything but the percentiles: no settings, no number of requests, no rate",)
-    asked = report.command
-    complete = asked is not None and asked.threads and asked.connections and asked.duration_s
+    command = report.command
+    complete = command is not None and command.threads and command.connections and command.duration_s
     if report.duration_s is None and report.threads is None and not complete:
         lacks.append("its head (Running ...)")
     elif report.threads is None and not complete:
@@ -293,7 +293,7 @@ _EPSILON = 1e-9  # a rank of 99.00000001 is 99: fractions such as 0.99 are not e
 
 
 def rank(count: int, percentile: float) -> int:
-    """1-based rank of the sample that is the `percentile` (0..1) of `count` samples."""
+    """Return the 1-based rank of the sample that is the `percentile` (0..1) of `count` samples."""
     return min(count, max(1, math.ceil(percentile * count - _EPSILON)))
 
 

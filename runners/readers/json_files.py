@@ -219,13 +219,13 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
     """Read our own generator's report: response times from the intended start, in a closed loop service times."""
     closed, latencies = content.get("mode") == "closed", _part(content, "latency_us")
     kind = "service" if closed else "response"
-    own = {
+    content_of_kind = {
         **content,
         "latency_us": {"response": latencies.get(kind)},
         "offered_rps": None if closed else content.get("offered_rps"),
     }
     errors, censored = _part(content, "errors"), count(_part(content, "requests").get("censored"))
-    for run in _SUMMARIES[-1].read(own):
+    for run in _SUMMARIES[-1].read(content_of_kind):
         yield replace(
             run,
             latencies=replace(run.latencies, footer=Footer(total_count=count(_part(latencies, kind).get("count")))),

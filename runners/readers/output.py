@@ -90,7 +90,7 @@ class Output:
 
     @property
     def script(self) -> str:
-        """Name of the script, or of the script that called the generator; empty where neither is known."""
+        """The name of the script, or of the script that called the generator; empty where neither is known."""
         if script := self._commanded("script"):
             return Path(script).name
         call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))

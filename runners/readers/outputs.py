@@ -87,7 +87,7 @@ def _outputs(
     above: tuple[Line, ...] = ()
     stated, command = None, None
     for position, column, report in placed:
-        cell, columns = lines[position].cell, column.of if column else 1
+        cell, columns = lines[position].cell, column.width if column else 1
         last = where[cell, report.last_line]
         if column is None or column.index == 0:  # all columns of a table have the same text above them
             above = lines[max(end, position - context.REACH_LINES) : position]
@@ -146,11 +146,11 @@ def _stated(
     """Return the offered rate in the text above, else in a file's name that the output does not contradict."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
-    asked = report.command.duration_s if report.command else None
+    duration_s = report.duration_s or (report.command.duration_s if report.command else None)
     achieved = report.requests_per_s
-    said = context.stated(above, columns, report.duration_s or asked, None if columns > 1 else achieved, trail)
-    if said or columns > 1:
-        return said
+    by_text = context.stated(above, columns, duration_s, None if columns > 1 else achieved, trail)
+    if by_text or columns > 1:
+        return by_text
     named = context.named(path, achieved, report.url)
     return named if named and not _contradicts(report, named.rates_rps[0]) else None
 
@@ -171,8 +171,8 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
     wrk added samples that it did not take.
     """
     rate, mean = report.requests_per_s, report.latency.mean if report.latency else None
-    asked = report.command.connections if report.command else None
-    connections, per_thread = report.connections or asked, report.requests_per_thread
+    commanded = report.command.connections if report.command else None
+    connections, per_thread = report.connections or commanded, report.requests_per_thread
     if report.tool is not None or rate is None or mean is None or not math.isfinite(mean):
         return report.tool
     if per_thread and per_thread.mean is not None and math.isnan(per_thread.mean):

@@ -34,16 +34,16 @@ _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table as an output, and its number among how many."""
+    """One column of a table of `width` columns as an output."""
 
     report: ConsoleReport
     index: int
-    of: int
+    width: int
     cell: int | None = None
 
     @property
     def label(self) -> str:
-        return f"column {self.index + 1} of {self.of}"
+        return f"column {self.index + 1} of {self.width}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def archived_content(step: Step) -> Content:
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """Give the intervals of a log with what it doesn't have: the errors, and the completed requests, of each second."""
+    """Return the intervals of a log with the errors and the completed requests of each second, which no log has."""
     # a second has few rows: pandas would take ten milliseconds to join them
     counted = {
         (t_s, kind): (errors, completed)
@@ -171,11 +171,7 @@ class _Reader:
             "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
         }
         sources.pop("rate_steps" if self.record.sweep is None else "requests")
-        return {
-            name: self.tried(read, frame(name), path)
-            for name, (path, read) in sources.items()
-            if path.exists()
-        }
+        return {name: self.tried(read, frame(name), path) for name, (path, read) in sources.items() if path.exists()}
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
         """Return the figures of each short step, from its requests and from what the witness saw."""
@@ -237,9 +233,8 @@ class _Reader:
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
-        """Start and length of the recorded window. Without load.json it is the step's own start, warm-up included."""
+        """Return start and length of the recorded window; without load.json those of the step with its warm-up."""
         if load is not None and load.start_unix_us is not None:
             return load.start_unix_us, load.elapsed_s
-        elapsed = summary["elapsed_s"].iloc[0] if len(summary) else None
-        known = elapsed is not None and not pd.isna(elapsed)
-        return self.record.started_unix_us, float(elapsed) if known and elapsed is not None else None
+        elapsed_s = summary["elapsed_s"].iloc[0] if len(summary) else math.nan
+        return self.record.started_unix_us, None if pd.isna(elapsed_s) else float(elapsed_s)

@@ -76,15 +76,11 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
         raise ReadError(path, "is no log of requests, or of a version that this lab does not read", _REMEDY)
     description: dict[str, Any] = {}
     blocks: list[Any] = []
-    at, torn = len(MAGIC), False
-    while at < len(data):
-        if at + _HEAD.size > len(data):
-            torn = True
-            break
+    at = len(MAGIC)
+    while at + _HEAD.size <= len(data):
         kind, length = _HEAD.unpack_from(data, at)
         body = memoryview(data)[at + _HEAD.size : at + _HEAD.size + length]
         if len(body) < length:
-            torn = True
             break
         if kind == _DESCRIPTION:
             description = json.loads(bytes(body))
@@ -95,7 +91,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
         at += _HEAD.size + length
     if not description:
         raise ReadError(path, "has no description", _REMEDY)
-    return description, np.concatenate(blocks) if blocks else np.empty(0, row), torn
+    return description, np.concatenate(blocks) if blocks else np.empty(0, row), at < len(data)
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
@@ -121,7 +117,7 @@ def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
 
 
 def requests_frame(path: Path) -> pd.DataFrame:
-    """Give the `requests` frame of a step. Raises ReadError as `read_requests_log` does."""
+    """Return the `requests` frame of a step. Raises ReadError as `read_requests_log` does."""
     columns = COLUMNS["requests"]
     return read_requests_log(path).frame[list(columns)].astype(columns)
 
@@ -161,7 +157,7 @@ _REFUSED = 400  # from this status on
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepRecord) -> pd.DataFrame:
-    """Give the `rate_steps` frame. The rests between the steps are left out.
+    """Return the `rate_steps` frame. The rests between the steps are left out.
 
     `requests`: a row a request (see RequestsLog); `stalls`: what the witness saw, with `t_s` and `duration_ms`, by the
     same clock. A request without a response took longer than any with one.

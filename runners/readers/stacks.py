@@ -62,16 +62,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Ordered rules; the verdict on each frame is kept, for stacks share most of their frames."""
+    """Ordered rules; the category of each frame is kept, for stacks share most of their frames."""
 
     rules: tuple[Rule, ...]
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
-    def frame(self, name: str) -> str | None:
-        """Return the category of one frame, None when it has none of its own."""
-        return self._of(name, anywhere=False)
-
-    def _of(self, name: str, anywhere: bool) -> str | None:
+    def _category(self, name: str, anywhere: bool) -> str | None:
+        """Return the category that a frame has by the rules of one kind; None where it has none."""
         key = (name, anywhere)
         if key not in self._known:
             rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
@@ -79,13 +76,14 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return the category of a stack, root first: that of a job it is part of, else of its deepest frame that
-        has one.
-        """
-        for name in frames:
-            if whole := self._of(name, anywhere=True):
-                return whole
-        return next((category for name in reversed(frames) if (category := self.frame(name))), OTHER)
+        """Return a stack's category, root first: that of a job it is part of, else of its deepest frame with one."""
+        by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
+        by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
+        return next(by_job, None) or next(by_frame, OTHER)
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{text})" for text in patterns))
 
 
 def load_rules(path: Path = RULES) -> Classifier:
@@ -99,8 +97,7 @@ def load_rules(path: Path = RULES) -> Classifier:
             )
         try:
             patterns = entry.get("anywhere") or entry["frames"]
-            whole = re.compile("|".join(f"(?:{text})" for text in patterns))
-            rules.append(Rule(entry["category"], whole, "anywhere" in entry))
+            rules.append(Rule(entry["category"], _any_of(patterns), "anywhere" in entry))
         except re.error as error:
             raise ReadError(path, f"{entry['category']}: {error}", "correct the pattern") from error
     return Classifier(tuple(rules))
@@ -116,12 +113,12 @@ def classifier_of(server: ServerRecord) -> Classifier:
     """Return the lab's rules, after those that the description of a server names for its own frames."""
     if not server.categories:
         return classifier()
-    own = (Rule(name, re.compile("|".join(f"(?:{text})" for text in of))) for name, of in server.categories.items())
+    own = (Rule(name, _any_of(patterns)) for name, patterns in server.categories.items())
     return Classifier((*own, *classifier().rules))
 
 
 def parse(lines: Iterable[str], path: Path | str = "stacks") -> Iterator[tuple[str, int]]:
-    """Stack and weight of each line. A cut last line is left out; any other bad line raises ReadError."""
+    """Yield the stack and the weight of each line. A cut last line is left out; any other bad line raises ReadError."""
     bad: int | None = None
     for number, line in enumerate(lines, start=1):
         if bad is not None:
@@ -166,7 +163,7 @@ def wilson(share: float, samples: float) -> tuple[float, float]:
 
 
 def effective_samples(stacks: pd.DataFrame, event: str, recorded: int | None) -> float:
-    """Give the number of samples on which shares of `event` rest; `recorded` is the recording's own count, if known."""
+    """Return the number of samples that shares of `event` rest on; `recorded` is the recording's count, if known."""
     weights = stacks["count"]
     total = float(weights.sum())
     if event in UNIT_WEIGHT_EVENTS:
@@ -221,7 +218,7 @@ def _shares(
 
 def _added_up(by_batch: Batches, names: Callable[[list[str]], Iterable[str]]) -> dict[str, Floats]:
     parts: dict[str, Floats] = {}
-    for stack, weights in by_batch.of.items():
+    for stack, weights in by_batch.by_stack.items():
         for name in names(stack.split(";")):
             if name in parts:
                 parts[name] += weights
@@ -300,22 +297,23 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One event's weights by batch: `whole` is all of it, `of` maps each stack to its own; `samples` in all."""
+    """One event's weights by batch, in all and of each stack, and the number of samples that they rest on."""
 
     whole: Floats
-    of: dict[str, Floats]
+    by_stack: dict[str, Floats]
     samples: float
 
     def effective(self, part: Floats) -> float:
         """Return how many independent samples would vary as the share of `part` does from batch to batch."""
-        total = float(self.whole.sum())
-        share = float(part.sum()) / total
-        return effective(part, self.whole, self.samples) if 0 < share < 1 else self.samples
+        return effective(part, self.whole, self.samples) if 0 < self._share(part) < 1 else self.samples
 
     def variance(self, part: Floats) -> float:
-        """Variance of the share of `part`, at least that of independent samples."""
-        share = float(part.sum()) / float(self.whole.sum())
+        """Return the variance of the share of `part`, at least that of independent samples."""
+        share = self._share(part)
         return share * (1 - share) / self.effective(part)
+
+    def _share(self, part: Floats) -> float:
+        return float(part.sum()) / float(self.whole.sum())
 
 
 def batches(samples: pd.DataFrame, event: str, weighted: bool) -> Batches | None:
@@ -330,11 +328,11 @@ def batches(samples: pd.DataFrame, event: str, weighted: bool) -> Batches | None
         return None
     index = np.minimum((rows["t_s"].to_numpy(float) / length * count).astype(int), count - 1)
     weight = rows["weight" if weighted else "samples"].to_numpy(float)
-    of: dict[str, Floats] = {}
+    by_stack: dict[str, Floats] = {}
     for stack, batch, value in zip(rows["stack"], index, weight, strict=True):
-        of.setdefault(str(stack), np.zeros(count))[batch] += value
+        by_stack.setdefault(str(stack), np.zeros(count))[batch] += value
     whole = np.bincount(index, weight, count).astype(float)
-    return Batches(whole, of, float(rows["samples"].sum())) if whole.sum() > 0 else None
+    return Batches(whole, by_stack, float(rows["samples"].sum())) if whole.sum() > 0 else None
 
 
 def effective(part: Floats, whole: Floats, samples: float) -> float:

@@ -20,8 +20,8 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 class SampleTable:
     """A tool's requests, a row each, by the columns of their figures; columns that it does not have are empty.
 
-    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. There is one output for each `label`. Rows count
-    whose column `only[0]` says `only[1]`.
+    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Each `label` is an output of its own. Only rows
+    whose column `only[0]` says `only[1]` count.
     """
 
     tool: str

@@ -14,7 +14,7 @@ from runners.readers.tools import facts, is_like_wrk
 AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up
 JUST_OVER = 1.001  # by which a timer may be late
 WHOLE_RUN = 0.9
-ASKED_FOR = 0.99
+WANTED = 0.99
 JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
 MEDIAN = 0.5  # rests on half of the samples, however few they are
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
@@ -31,12 +31,12 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     if not thin:
         return
     listed = words.listed(f"{few} beyond {words.level(level)}" for level, few in thin.items())
-    of = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
-    text = f"{of}, {listed}: that is an anecdote, not a percentile"
+    known = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
+    text = f"{known}, {listed}: that is an anecdote, not a percentile"
     evidence = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
-    asked = output.columns > 1 or max(thin) <= ASKED_FOR  # the higher ones a tool prints whether one wants them or not
-    yield Seen(output, text, evidence, None if asked else Severity.NOTE, -min(thin))
+    wanted = output.columns > 1 or max(thin) <= WANTED  # a tool prints the higher ones whether they are wanted or not
+    yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
 
 
 def _just_misses(count: int, level: float) -> bool:
@@ -86,8 +86,8 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     longest = largest if largest is not None else highest
     if longest is None or longest <= 0 or fell_short(output) or has_queue(output) or is_of_no_run(output):
         return  # of a queue the length says all
-    asked = output.command.timeout_s if output.command else None
-    timeout_s = asked or facts(output.tool).timeout_s
+    commanded_s = output.command.timeout_s if output.command else None
+    timeout_s = commanded_s or facts(output.tool).timeout_s
     if timeout_s and facts(output.tool).timeout_s and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
         named = "the maximum" if largest is not None else "a percentile"
         text = (

@@ -29,7 +29,6 @@ from runners.audit.rule import (
     rate_after_warm_up,
     rate_in_warm_up,
     rule,
-    rule_of_group,
 )
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2
@@ -77,8 +76,8 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
 
 def _dropped(output: Output) -> int:
     """Return the number of iterations that a tool left out of its schedule; 0 where they are few."""
-    said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
-    dropped, known = int(said), output.report.requests or 0
+    printed = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
+    dropped, known = int(printed), output.report.requests or 0
     return dropped if is_open_loop(output) and dropped > (1 - LEAST_ACHIEVED) * (known + dropped) else 0
 
 
@@ -301,11 +300,12 @@ def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
         yield from pairwise(sorted(outputs, key=lambda output: output.offered_rps or 0.0))
 
 
-@rule_of_group(
+@rule(
     "RAT005",
     "latency-falls",
     Severity.NOTE,
     "repeat both rates with the same build, interleaved, with a handler that does nothing",
+    of_group=True,
 )
 def _latency_falls(group: Group) -> Iterator[Seen]:
     """The median falls while the rate rises."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners import words
-from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, Severity, dead_connections, finite, rule, rule_of_group
+from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, Severity, dead_connections, finite, rule
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
@@ -60,10 +60,10 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
         text += f"; {late}"
     elif errors.timeout and output.tool == WRK2:
         dead, connections = dead_connections(output), output.connections
-        of = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
+        waiting = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
         text += (
-            f"; wrk2 counts a connection that waits at each check, {CHECK_S:g} s apart: about {of} had no response for "
-            "that long, and no percentile holds their wait"
+            f"; wrk2 counts a connection that waits at each check, {CHECK_S:g} s apart: about {waiting} had no "
+            "response for that long, and no percentile holds their wait"
         )
     yield Seen(output, text, {**counts, **of_late}, size=errors.total / requests if requests else float(errors.total))
 
@@ -120,11 +120,12 @@ def _scripts(group: Group) -> Iterator[_Script]:
             yield _Script(output, kinds, size / requests)
 
 
-@rule_of_group(
+@rule(
     "ERR005",
     "mixed-load-is-one-kind",
     Severity.ERROR,
     "choose the method in request(), not once when the script is loaded, and count requests by kind",
+    of_group=True,
 )
 def _one_kind(group: Group) -> Iterator[Seen]:
     """A mixed load whose responses have the size of one kind alone.

@@ -160,7 +160,9 @@ def test_the_last_table_of_locust_stands() -> None:
 
 
 def test_where_no_request_had_a_response_there_is_no_latency() -> None:
-    text = "Bombarding http://h for 5s using 40 connection(s)\n  Reqs/sec  100.00\n  Latency  {0}  0us  {0}\n  99%  {0}\n"
+    text = (
+        "Bombarding http://h for 5s using 40 connection(s)\n  Reqs/sec  100.00\n  Latency  {0}  0us  {0}\n  99%  {0}\n"
+    )
     assert "RAT004" in {remark.code for remark in examine([one_of(text.format("5ms"))])}
     assert "RAT004" not in {remark.code for remark in examine([one_of(text.format("0us"))])}
 
@@ -342,5 +344,3 @@ def test_a_list_that_an_author_made_of_abs_lines_is_read() -> None:
     (output,) = outputs_of(text_document(listed)).outputs
     assert output.report.latencies == read("ab-2.4.71").report.latencies
     assert output.report.non_2xx == read("ab-2.4.71").report.non_2xx
-
-

@@ -164,11 +164,7 @@ _JSON = st.recursive(
 )
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from(["latencies", "throughput", "requests", "metrics", "spec", "result"]), _JSON
-    )
-)
+@given(st.dictionaries(st.sampled_from(["latencies", "throughput", "requests", "metrics", "spec", "result"]), _JSON))
 def test_no_json_is_an_error(content: dict[str, object]) -> None:
     audit([outputs_of(text_document(json.dumps(content)))])
 
@@ -225,5 +221,3 @@ def test_bombardier_1_2_6_hey_0_1_5_and_vegeta_12_13_are_read() -> None:
     assert hey.report.latencies.at(0.99) == pytest.approx(21_400)
     (vegeta,) = outputs("vegeta-12.13.0.txt")
     assert (vegeta.offered_rps, vegeta.report.requests, vegeta.report.non_2xx) == (300.23, 1_200, 120)
-
-
