@@ -40,7 +40,7 @@ TIMER_LEVEL = 0.9  # up to here a generator's timer shapes the percentiles
 RESPONSE_TIME = "response time from the intended start"
 SERVICE_TIME = "service time from the actual send"
 #: Half of the last digit that a tool prints, in microseconds; of the others a thousandth of the value.
-DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5, "redis-benchmark": 0.5}
+DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5}
 DIGIT = 0.001
 COARSE = 0.05
 _AVERAGED = re.compile(

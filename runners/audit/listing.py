@@ -1,4 +1,4 @@
-"""An audit as text (one line a theme and document, as compilers print them), JSON, SARIF and GitHub annotations."""
+"""An audit as text (one line a theme and document, as compilers print them), JSON and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from runners import words
 from runners.audit.audit import Audit, Digest, groups, theme
@@ -27,7 +26,6 @@ from runners.readers.output import Output
 from runners.words import Value
 
 SCHEMA = "audit/1"
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
@@ -107,7 +105,7 @@ def as_json(audit: Audit) -> str:
     document = {
         "schema": SCHEMA,
         "summary": {
-            "text": audit.summary.translate(_SPACES),
+            "text": plain(audit.summary),
             "files": len(audit.files),
             "runs": len(audit.outputs),
             "failed": audit.failed,
@@ -180,12 +178,8 @@ def _output(output: Output) -> dict[str, Any]:
     count, counted = samples(output)
     return {
         **_place(output),
-        "tool": output.tool,
+        **{name: getattr(output, name) for name in ("tool", "threads", "connections", "duration_s", "offered_rps")},
         "command": output.command.text if output.command else None,
-        "threads": output.threads,
-        "connections": output.connections,
-        "duration_s": output.duration_s,
-        "offered_rps": output.offered_rps,
         "offered_by": output.offered_by or None,
         "achieved_rps": achieved_rps(output),
         "requests": output.report.requests,
@@ -205,7 +199,7 @@ def _remark(remark: Remark) -> dict[str, Any]:
         "code": remark.code,
         "name": remark.rule.name,
         "severity": remark.severity.value,
-        "text": remark.seen.text.translate(_SPACES),
+        "text": plain(remark.seen.text),
         "evidence": dict(remark.seen.evidence),
         "remedy": remark.remedy,
     }
@@ -218,42 +212,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def as_sarif(audit: Audit) -> str:
-    """Return the findings as SARIF, with the rules that found something."""
-    rules = [rule for rule, _, _ in audit.counts]
-    place = {rule.code: index for index, rule in enumerate(rules)}
-    driver = {
-        "name": "lab audit",
-        "rules": [
-            {
-                "id": rule.code,
-                "name": rule.name,
-                "shortDescription": {"text": rule.reason},
-                "help": {"text": rule.remedy},
-                "defaultConfiguration": {"level": rule.severity.value},
-            }
-            for rule in rules
-        ],
-    }
-    results = [_result(remark, place[remark.code]) for remark in audit.remarks]
-    document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _result(remark: Remark, rule: int) -> dict[str, Any]:
-    output = remark.output
-    where: dict[str, Any] = {"artifactLocation": {"uri": quote(output.path.as_posix())}}
-    if output.cell is None:  # a line of a notebook's cell is none of the file
-        where["region"] = {"startLine": max(1, output.line)}
-    return {
-        "ruleId": remark.code,
-        "ruleIndex": rule,
-        "level": remark.severity.value,
-        "message": {"text": f"{plain(remark.seen.text)} - {remark.remedy}"},
-        "locations": [{"physicalLocation": where}],
-    }
 
 
 def as_github(audit: Audit) -> str:

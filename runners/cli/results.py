@@ -89,13 +89,13 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
 
 @command(
     "lab audit report.md",
-    "lab audit docs --format sarif --output audit.sarif",
+    "lab audit docs --format html --output audit.html",
     "lab audit --tools",
     "lab audit --explain TIM001",
 )
 @click.argument("paths", nargs=-1, type=FILE_OR_RUN)
 @click.option(
-    "--format", "form", type=click.Choice(("text", "json", "html", "sarif", "github")), default="text",
+    "--format", "form", type=click.Choice(("text", "json", "html", "github")), default="text",
     show_default=True,
 )  # fmt: skip
 @_AS_FORMAT
@@ -118,8 +118,7 @@ def audit(
 
     Finds them in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the
     files that they write; `--tools` lists them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio,
-    Gatling, ghz, go-wrk, h2load, hey, JMeter, k6, loadtest, Locust, memtier_benchmark, nighthawk, oha, redis-benchmark,
-    rewrk, siege, vegeta, HdrHistogram logs.
+    Gatling, ghz, h2load, hey, JMeter, k6, Locust, nighthawk, oha, vegeta, HdrHistogram logs.
 
     \b
     Exit status:

@@ -18,12 +18,12 @@ from runners.audit.rule import (
     has_queue,
     is_of_no_run,
     largest_us,
+    left_out,
     mean_us,
     opened,
     rule,
-    rule_of_group,
 )
-from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
+from runners.audit.rules.conduct import WARM_UP_SLACK, left_out_by_warm_up
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
 from runners.readers.summary_tools import NEGATIVE
@@ -58,8 +58,7 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
     if output.tool == "hey" and requests == MOST_OF_HEY and rate > reckoned:
         return  # the rate is of all
     slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
-    last_digit = 0.5 if output.tool == "loadtest" else 0.01
-    if abs(reckoned - rate) <= slack * reckoned + last_digit:
+    if abs(reckoned - rate) <= slack * reckoned + 0.01:
         return
     text = (
         f"{words.count(requests)} requests in {words.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
@@ -234,12 +233,7 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
         f"a second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and mean and high "
         "percentiles hold them"
     )
-    evidence: dict[str, words.Value] = {
-        "connections": connections,
-        "mean_us": mean,
-        "reckoned_rps": round(reckoned, 2),
-        "requests_per_s": rate,
-    }
+    evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
     yield Seen(output, text, evidence)
 
 
@@ -248,22 +242,23 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
 )
 def _no_run(output: Output) -> Iterator[Seen]:
     """The elapsed time can't be that of the run."""
-    elapsed, asked, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
-    if not is_of_no_run(output) or elapsed is None or asked is None:
+    elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
+    if not is_of_no_run(output) or elapsed_s is None or planned_s is None:
         return
     text = (
-        f"{words.several(output.report.requests or 0, 'request')} in {words.seconds(elapsed)} of a run of "
-        f"{words.seconds(asked)}"
+        f"{words.several(output.report.requests or 0, 'request')} in {words.seconds(elapsed_s)} of a run of "
+        f"{words.seconds(planned_s)}"
         + (f", with responses of {words.latency(largest)}" if (largest := largest_us(output)) else "")
     )
-    yield Seen(output, f"{text}: its rate is of no run", {"elapsed_s": elapsed, "duration_s": asked, "rate": rate})
+    evidence = {"elapsed_s": elapsed_s, "duration_s": planned_s, "rate": rate}
+    yield Seen(output, f"{text}: its rate is of no run", evidence)
 
 
 def _rows(output: Output) -> tuple[tuple[float, float], ...]:
     return output.report.latencies.rows
 
 
-@rule_of_group("DOC003", "one-output-twice", Severity.ERROR, "put the second run's own output in its place")
+@rule("DOC003", "one-output-twice", Severity.ERROR, "put the second run's own output in its place", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
     """One output is given for two different loads."""
     alike: dict[object, list[Output]] = {}
@@ -272,13 +267,13 @@ def _same_output(group: Group) -> Iterator[Seen]:
             alike.setdefault(_rows(output), []).append(output)
     for outputs in alike.values():
         for first, second in combinations(outputs[:MOST_COMPARED], 2):
-            for say, before, now in (
+            for written, before, now in (
                 (words.rate, first.offered_rps, second.offered_rps),
                 (lambda count: words.several(count, "connection"), first.connections, second.connections),
             ):
                 if before and now and before != now:
-                    said = f"given there for {say(before)} and here for {say(now)}"
-                    yield Seen(second, f"it is the output of {first.place} once more, {said}", {"first": first.place})
+                    loads = f"given there for {written(before)} and here for {written(now)}"
+                    yield Seen(second, f"it is the output of {first.place} once more, {loads}", {"first": first.place})
                     break
     yield from _given_twice(group)
 

@@ -14,6 +14,7 @@ from runners.audit.rule import (
     achieved_rps,
     finite,
     is_of_no_run,
+    left_out,
     more_percentiles,
     opened,
     opening_s,
@@ -71,8 +72,8 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
     """Connections are lost because they do not divide among the threads."""
     threads, connections, whole = output.threads, output.connections, opened(output)
     if threads and connections != whole:
-        given = f"{words.count(connections)} connections over {words.count(threads)} threads"
-        text = f"{given}: the generator rounds down and opens {words.count(whole)}"
+        setting = f"{words.count(connections)} connections over {words.count(threads)} threads"
+        text = f"{setting}: the generator rounds down and opens {words.count(whole)}"
         yield Seen(output, text, {"connections": connections, "threads": threads, "opened": whole})
 
 
@@ -86,14 +87,6 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
     shown = [line[:SHOWN_CHARACTERS] for line in (*lines, *late)[:SHOWN_LINES]]
     text = f"between the lines of the output stands: {words.listed(repr(line) for line in shown)}"
     yield Seen(output, text, {"lines": len(lines) + len(late)})
-
-
-def left_out(output: Output) -> int | None:
-    """Return the number of requests that had a response and are not in wrk2's histogram."""
-    recorded, requests = output.report.latencies.count, output.report.requests
-    if output.tool != WRK2 or recorded is None or requests is None:
-        return None
-    return requests - recorded
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
@@ -140,11 +133,13 @@ def _cut(output: Output) -> Iterator[Seen]:
 @rule("RUN007", "stopped-early", Severity.WARNING, "let the run go on to its end, or say for how long it ran")
 def _stopped(output: Output) -> Iterator[Seen]:
     """The run ended before its time, as one that is stopped by ^C."""
-    elapsed, asked = finite(output.report.elapsed_s), finite(output.report.duration_s)
-    early = elapsed is not None and asked is not None and elapsed < ENDED_EARLY * asked and not is_of_no_run(output)
-    if (early or output.report.interrupted) and elapsed is not None and asked is not None:
-        text = f"it ran for {words.seconds(elapsed)} of {words.seconds(asked)}"
-        yield Seen(output, text, {"elapsed_s": elapsed, "duration_s": asked}, size=1 - elapsed / asked)
+    elapsed_s, planned_s = finite(output.report.elapsed_s), finite(output.report.duration_s)
+    if elapsed_s is None or not planned_s:
+        return
+    early = elapsed_s < ENDED_EARLY * planned_s and not is_of_no_run(output)
+    if early or output.report.interrupted:
+        text = f"it ran for {words.seconds(elapsed_s)} of {words.seconds(planned_s)}"
+        yield Seen(output, text, {"elapsed_s": elapsed_s, "duration_s": planned_s}, size=1 - elapsed_s / planned_s)
 
 
 @rule(
@@ -168,10 +163,11 @@ def _slow_to_open(output: Output) -> Iterator[Seen]:
 @rule("RUN009", "another-commands-output", Severity.WARNING, "give the command that this output is of")
 def _other_command(output: Output) -> Iterator[Seen]:
     """The command says another duration than the output."""
-    asked, ran = output.report.command.duration_s if output.report.command else None, output.report.duration_s
-    if asked and ran and abs(asked / ran - 1) > SAME_DURATION and is_like_wrk(output.tool):
-        text = f"the command runs for {words.seconds(asked)}, and the output for {words.seconds(ran)}"
-        yield Seen(output, text, {"asked_s": asked, "ran_s": ran}, size=abs(asked - ran))
+    command, printed_s = output.report.command, output.report.duration_s
+    commanded_s = command.duration_s if command else None
+    if commanded_s and printed_s and abs(commanded_s / printed_s - 1) > SAME_DURATION and is_like_wrk(output.tool):
+        text = f"the command runs for {words.seconds(commanded_s)}, and the output for {words.seconds(printed_s)}"
+        yield Seen(output, text, {"asked_s": commanded_s, "ran_s": printed_s}, size=abs(commanded_s - printed_s))
 
 
 RULES = (_too_short, _other_command, _stopped, _slow_to_open, _lost_connections, _diagnostics, _cut, _warm_up)

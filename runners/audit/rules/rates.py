@@ -29,17 +29,13 @@ from runners.audit.rule import (
     rate_after_warm_up,
     rate_in_warm_up,
     rule,
-    rule_of_group,
 )
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
 IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
-RATE_STEP = 1.1
-LATENCY_STEP = 0.9
-
-
+RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
 BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stalled
 BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
@@ -74,14 +70,14 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
         f"{words.rate(achieved)} of {words.rate(offered)} was achieved, {words.percent(share)}"
         f" (offered: {output.offered_by}){why}"
     )
-    evidence: dict[str, words.Value] = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
+    evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
     yield Seen(output, text, evidence, size=1 - share)
 
 
 def _dropped(output: Output) -> int:
     """Return the number of iterations that a tool left out of its schedule; 0 where they are few."""
-    said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
-    dropped, known = int(said), output.report.requests or 0
+    printed = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
+    dropped, known = int(printed), output.report.requests or 0
     return dropped if is_open_loop(output) and dropped > (1 - LEAST_ACHIEVED) * (known + dropped) else 0
 
 
@@ -99,8 +95,7 @@ def _achieved_above_offered(output: Output) -> Iterator[Seen]:
         return
     if achieved > BEYOND * offered:
         text = f"{words.rate(achieved)} was achieved of {words.rate(offered)} (offered: {output.offered_by})"
-        evidence: dict[str, words.Value] = {"offered_rps": offered, "achieved_rps": achieved}
-        yield Seen(output, text, evidence, size=achieved / offered)
+        yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved}, size=achieved / offered)
 
 
 @rule(
@@ -142,14 +137,14 @@ def _never_offered(output: Output) -> Iterator[Seen]:
             f"{words.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
         )
         share = round(achieved / offered, 4)
-        evidence: dict[str, words.Value] = {"offered_rps": offered, "achieved_rps": achieved, "share": share}
-        yield Seen(output, text, {**evidence, "max_us": largest}, size=1 - share)
+        evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": share, "max_us": largest}
+        yield Seen(output, text, evidence, size=1 - share)
     elif output.tool == WRK2 and errors and errors.connect and errors.timeout and output.connections:
         live = max(0, output.connections - dead_connections(output))
         text = (
             f"latency is of {words.count(live)} of {words.count(output.connections)} connections: the others are dead"
         )
-        counts: dict[str, words.Value] = {"connections": output.connections, "live": live, "timeout": errors.timeout}
+        counts = {"connections": output.connections, "live": live, "timeout": errors.timeout}
         yield Seen(output, text, counts, size=1 - live / output.connections)
 
 
@@ -175,7 +170,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
         f"the latency is the length of a queue, not the time of a response: {named} {words.latency(value)} of at most "
         f"{words.latency(largest)}; it grows with the length of the run"
     )
-    evidence: dict[str, words.Value] = {f"{named}_us": value, "max_us": largest}
+    evidence = {f"{named}_us": value, "max_us": largest}
     if duration := finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
     yield Seen(output, text, evidence, size=value)
@@ -275,17 +270,16 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
 )
 def _closed_loop(output: Output) -> Iterator[Seen]:
     """A closed loop's latency is read as latency under load."""
-    if is_open_loop(output) or not has_latency(output) or (not achieved_rps(output) and output.connections is None):
+    connections, largest, rate = output.connections, largest_us(output), achieved_rps(output)
+    if is_open_loop(output) or not has_latency(output) or (not rate and connections is None):
         return
-    connections, largest = output.connections, largest_us(output)
     if connections == 1:
-        each_waits = "the connection sends its next request only after a response"
+        wait = "the connection sends its next request only after a response"
     else:
-        several = words.count(connections) + " connections" if connections else "connections"
-        each_waits = f"each of the {several} sends its next request only after a response"
-    text = f"closed loop: {each_waits}, so no latency under a given load can be read from it"
-    evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": achieved_rps(output)}
-    rate = achieved_rps(output)
+        several = f"{words.count(connections)} connections" if connections else "connections"
+        wait = f"each of the {several} sends its next request only after a response"
+    text = f"closed loop: {wait}, so no latency under a given load can be read from it"
+    evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
     if largest and rate and connections:
         unsent = max(0, round(rate / connections * largest / 1e6) - 1)
         evidence["requests_not_sent_in_the_longest_wait"] = unsent
@@ -306,11 +300,12 @@ def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
         yield from pairwise(sorted(outputs, key=lambda output: output.offered_rps or 0.0))
 
 
-@rule_of_group(
+@rule(
     "RAT005",
     "latency-falls",
     Severity.NOTE,
     "repeat both rates with the same build, interleaved, with a handler that does nothing",
+    of_group=True,
 )
 def _latency_falls(group: Group) -> Iterator[Seen]:
     """The median falls while the rate rises."""
@@ -325,12 +320,7 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
                 f"{words.rate(slow)} to {words.rate(fast)}: something else than the load changed, or the generator's "
                 "own waiting is measured"
             )
-            evidence: dict[str, words.Value] = {
-                "rate_rps_before": slow,
-                "rate_rps": fast,
-                "p50_us_before": before,
-                "p50_us": after,
-            }
+            evidence = {"rate_rps_before": slow, "rate_rps": fast, "p50_us_before": before, "p50_us": after}
             yield Seen(second, text, evidence)
 
 

@@ -121,7 +121,7 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
         f"the median of {words.latency(median)} is {whose}: up to p90 the latency grows evenly over "
         f"{words.latency(line.width_us)}"
     )
-    evidence: dict[str, words.Value] = {
+    evidence = {
         "p50_us": round(median, 1),
         "width_us": round(line.width_us, 1),
         "r_squared": round(line.r_squared, 5),
@@ -157,7 +157,7 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
         text = f"{output.tool} prints whole milliseconds, and the {which} is {words.latency(middle_us)}"
     else:
         return
-    evidence: dict[str, words.Value] = {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US}
+    evidence = {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US}
     yield Seen(output, f"{text}: how much of it is the server's can't be known", evidence, size=-middle_us)
 
 
@@ -187,8 +187,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
         f"the median of {words.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
         "the server writes a response in two parts, and Nagle's algorithm keeps the second one"
     )
-    evidence: dict[str, words.Value] = {"p50_us": round(median, 1)}
-    evidence["p75_us"] = round(upper, 1)
+    evidence = {"p50_us": round(median, 1), "p75_us": round(upper, 1)}
     if output.report.requests_per_s and output.connections:
         evidence["requests_per_s_and_connection"] = round(output.report.requests_per_s / output.connections, 2)
     yield Seen(output, text, evidence)

@@ -267,7 +267,7 @@ def test_completion_gives_commands_options_and_values(monkeypatch: pytest.Monkey
 
     assert "plain,compare" in completed("lab comp")
     assert "plain,--despite" in completed("lab compare --d")
-    assert "plain,sarif" in completed("lab audit --format s")
+    assert "plain,github" in completed("lab audit --format g")
     assert "plain,04" in completed("lab run 0")
 
 
