@@ -19,7 +19,7 @@ from typing import Any
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.luajit import integers
+from runners.audit.rules.draws import integers
 from runners.readers.run import Run, Step
 
 KIND = "loop"

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from runners import words
 from runners.audit.rule import Group, Remark, Rule, Severity
-from runners.audit.rules import arithmetic, conduct, quantity, rates, responses, timing
+from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
 from runners.errors import Exit, LabError
 from runners.readers.documents import Problem
 from runners.readers.output import FileOutputs, Output
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 RULES: dict[str, Rule] = {
-    rule.code: rule for module in (timing, rates, responses, conduct, quantity, arithmetic) for rule in module.RULES
+    rule.code: rule
+    for module in (timing, rates, responses, draws, conduct, quantity, arithmetic)
+    for rule in module.RULES
 }
 
 

@@ -47,6 +47,11 @@ def test_connections_lost_to_division_are_counted() -> None:
     assert "one-selector-get-15000-1conn" not in {remark.output.path.stem for remark in seen("report-3", "RUN002")}
 
 
+def test_one_number_of_writes_explains_all_reads_of_a_store() -> None:
+    explained = {remark.seen.evidence["outputs_explained"] for remark in seen("report-3", "ERR003")}
+    assert explained == {3, 4}
+
+
 def test_a_tail_of_fewer_than_ten_samples_is_counted() -> None:
     (remark,) = [each for each in seen("report-5", "SMP001") if each.output.path.stem == "get-ladder"][:1]
     assert remark.seen.evidence["beyond_p99.999"] == 1

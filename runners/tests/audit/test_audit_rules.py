@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from runners.audit.audit import PAGES, RULES, UnknownRuleError, chosen, examine, page
+from runners.audit.audit import PAGES, RULES, UnknownRuleError, audit, chosen, examine, page
 from runners.audit.rule import Severity
 from runners.readers.documents import text_document
-from runners.readers.outputs import outputs_of
+from runners.readers.outputs import find_in, outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
 
 CASES = TOOLS / "cases"
@@ -100,6 +102,12 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
     "RAT004": (CLOSED, OF_CLOSED),
     "RAT005": (f"RPS 1 000 -> 2 000\n {TABLE}", {"SMP002", "TIM002"}),
     "ERR001": (replaced(CLOSED, ("Requests/sec", "  Non-2xx or 3xx responses: 700\nRequests/sec")), OF_CLOSED),
+    "ERR002": (
+        replaced(CLOSED, ("-t2 -c2", "-t1 -c1"), ("2 threads and 2", "1 threads and 1"))
+        .replace("12000 requests in 1.00m", "1335 requests in 6.68s")
+        .replace("Requests/sec:    200.00", "  Non-2xx or 3xx responses: 1188\nRequests/sec:    200.00"),
+        OF_CLOSED | {"ERR001", "SUM004", "RUN007"},
+    ),
     "ERR004": (
         replaced(CLOSED, ("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 3\nRequests/sec")),
         OF_CLOSED,
@@ -163,6 +171,23 @@ def test_of_many_samples_the_value_next_to_it_is_a_contradiction() -> None:
     assert "SUM003" in codes(of_few("4.75", many))
 
 
+def test_an_error_count_that_no_unseeded_draw_gives_is_only_errors() -> None:
+    text, _ = PLANTED["ERR002"]
+    assert "ERR002" not in codes(text.replace("1188", "1189"))
+
+
+def script_with_it(folder: Path, script: str) -> set[str]:
+    (folder / "get.lua").write_text(script, encoding="utf-8")
+    (folder / "report.md").write_text(PLANTED["ERR002"][0], encoding="utf-8")
+    return {remark.code for remark in audit(find_in(folder / "report.md")).remarks}
+
+
+def test_a_script_with_the_report_is_believed(tmp_path: Path) -> None:
+    assert "ERR002" in script_with_it(tmp_path, "return math.random(1, 10000)")
+    assert "ERR002" not in script_with_it(tmp_path, "math.randomseed(7) return math.random(1, 10000)")
+    assert "ERR002" not in script_with_it(tmp_path, "return math.random(1, 5000)")
+
+
 def mixed(size_of_mixed: int) -> str:
     def run(script: str, size: int) -> str:
         text = CLOSED.replace("get.lua", script).replace("980.46KB", f"{12_000 * size / 1024:.2f}KB")
@@ -196,7 +221,7 @@ def test_every_rule_has_its_page_and_is_planted_somewhere(code: str) -> None:
     for part in ("What it sees", "Why it matters", "Cure", "Source"):
         assert f"**{part}.**" in text
     assert text.startswith(f"# {code}: ")
-    assert code in PLANTED or code in {"ERR005", "RUN004"}
+    assert code in PLANTED or code in {"ERR003", "ERR005", "RUN004"}
 
 
 def test_there_is_no_page_without_a_rule() -> None:

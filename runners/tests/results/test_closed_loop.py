@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from runners.analysis import loops
-from runners.analysis.luajit import integers
+from runners.audit.rules.draws import integers
 from runners.experiments.e02_closed_loop_jdk import GET_FEW, PUT, STAGES
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
