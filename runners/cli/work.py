@@ -212,7 +212,7 @@ def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
     ends = {
         "rps": knee.rps, "low_rps": knee.low_rps, "high_rps": knee.high_rps, "closed_loop_rps": knee.closed_loop_rps,
     }  # fmt: skip
-    finite = {end: write.finite(value) for end, value in ends.items()}
+    finite = {end: words.finite(value) for end, value in ends.items()}
     return {"name": name, **finite, "kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
 
 
@@ -239,7 +239,7 @@ def _load_json(step: Step) -> dict[str, Any]:
         "closed_idle": words.finite(number(step, "closed_idle")),
         "status": by_status(step),
         "response_us": {
-            write.level(level): {name: write.finite(getattr(bounded, name)) for name in ("value", "low", "high")}
+            words.level(level): {name: words.finite(getattr(bounded, name)) for name in ("value", "low", "high")}
             for level, bounded in percentiles.items()
             if bounded is not None
         },
