@@ -167,22 +167,18 @@ class FaultInjection:
 
     @property
     def role(self) -> str:
-        """The role of its trials, by the fault."""
         return OUTAGE if any(isinstance(fault, KillNode) for fault in self.faults) else STALL
 
     def warm_up(self) -> Session:
-        """Return the closed loop that warms the server and shows what it reaches."""
         return Session(self.treatment, (self._warming,), warm_up=self._warming)
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
-        """Return the load of each generator with all faults."""
         return tuple(
             Session(self.treatment, (self._load(generator, rate),), warm_up=self._warming)
             for generator in self.generators
         )
 
     def rate(self, reached_rps: float) -> Rate:
-        """Return the rate of the loads, from what the warm-up reached."""
         if self.rate_rps > 0:
             return Rate(self.rate_rps, "fixed")
         return Rate(float(f"{self.share * reached_rps:.2g}"), f"{self.share:.0%} of what a closed loop reached")

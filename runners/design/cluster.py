@@ -56,13 +56,14 @@ def alone(cores: int) -> Setting:
 def replicated(name: str, cores: int) -> Setting:
     """Return one of REPLICATED: the same three nodes with a copy of each key on all of them."""
     client, _, acks = name.partition("-")
+    ack, _, copies = acks.partition("of")
     pool = threads(cores)[1]
     between = ("--client=one-nio", f"--peer-threads={pool}") if client == "blocking" else ("--client=pipelined",)
-    return Setting(name, ENGINE, (*_node(pool), *_acks(acks), *between), nodes=NODES, all_cores=True)
+    flags = (*_node(pool), f"--replication-from={copies}", f"--replication-ack={ack}", *between)
+    return Setting(name, ENGINE, flags, nodes=NODES, all_cores=True)
 
 
 def setting(name: str, cores: int) -> Setting:
-    """Return the setting of three nodes in one JVM by its name."""
     return replicated(name, cores) if name in REPLICATED else sharded(name, cores)
 
 
@@ -81,8 +82,3 @@ def _node(pool: int) -> tuple[str, ...]:
     queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
     store = (f"{flag}={OLD_LSM[flag]}" for flag in (WAL, FLUSH))
     return (f"--nodes={NODES}", "--selectors=1", *queue, *store)
-
-
-def _acks(acks: str) -> tuple[str, ...]:
-    ack, _, of = acks.partition("of")
-    return (f"--replication-from={of}", f"--replication-ack={ack}")

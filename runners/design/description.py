@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -170,18 +170,26 @@ _REMEDIES = {
 }
 
 
+NO_ADDRESS = "it has no host, or no port that there can be"
+
+
+def address_of(url: str) -> SplitResult | None:
+    """Split a URL; None without a host, or with a port that there can't be."""
+    try:
+        address = urlsplit(url)
+        return address if address.hostname and address.port != 0 else None
+    except ValueError:
+        return None
+
+
 def _contradictions(target: Target) -> Iterator[Fault]:
     """Yield the contradictions between parts of a file: keys, cause and remedy."""
-    try:
-        address = urlsplit(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
-        fine = bool(address.hostname) and address.port != 0
-    except ValueError:
-        fine = False
+    address = address_of(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
     if target.url.startswith(UNIX):
         if target.pprof:
             yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
-    elif not fine:
-        yield ("url",), "it has no host, or no port that there can be", _REMEDIES["url"]
+    elif address is None:
+        yield ("url",), NO_ADDRESS, _REMEDIES["url"]
     elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
         yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
     if target.command is not None and not target.command:

@@ -49,17 +49,14 @@ class Parameter:
 
     @classmethod
     def profile(cls, events: str) -> Parameter:
-        """Return the parameter that says what is profiled, with its default."""
         return cls("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
 
     @classmethod
     def heap(cls, default: int, meaning: str = "the server's heap") -> Parameter:
-        """Return the parameter that says how large a JVM's heap is, with its default."""
         return cls("heap_mb", default, meaning, "MiB", low=16, high=65_536)
 
     @classmethod
     def connections(cls, default: int, meaning: str) -> Parameter:
-        """Return the parameter that says over how many connections a load is sent, with its default."""
         return cls("connections", default, meaning, "connections", low=1, high=10_000)
 
     @property
@@ -144,13 +141,11 @@ GENERATORS = ("truepace", "wrk2")
 
 
 def common(*names: str) -> tuple[Parameter, ...]:
-    """Return the common parameters of these names."""
     known = {parameter.name: parameter for parameter in COMMON}
     return tuple(known[name] for name in names)
 
 
 def without(parameters: Sequence[Parameter], *names: str) -> tuple[Parameter, ...]:
-    """Return the parameters without those of these names."""
     return tuple(parameter for parameter in parameters if parameter.name not in names)
 
 
@@ -323,7 +318,6 @@ class Experiment:
         return validate(self.parameters, given)
 
     def changed(self, parameters: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the parameters that are not at their defaults."""
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
         return {name: value for name, value in parameters.items() if value != defaults[name]}
 

@@ -156,7 +156,6 @@ class KneeSearch:
 
     @property
     def servers(self) -> tuple[WarmServer, ...]:
-        """All servers, the first one first."""
         return (self.server, *self.others)
 
     def started(self, start: int) -> tuple[WarmServer, ...]:
@@ -352,7 +351,6 @@ class AroundTheKnee:
     questions: tuple[str, ...] = ()
 
     def shape(self, connections: int) -> Shape:
-        """Return the load of one rate step."""
         return Shape(connections, 1, self.step_s, self.probe_warmup_s)
 
     def block(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:

@@ -205,7 +205,6 @@ class Size:
 
 
 def by_size(*sizes: Size) -> dict[str, Size]:
-    """Return sizes by their names."""
     return {size.name: size for size in sizes}
 
 

@@ -246,7 +246,6 @@ class SharedSession:
 
     @property
     def compared(self) -> tuple[Member, ...]:
-        """The members without the one that does nothing."""
         return tuple(member for member in self.members if member.name != self.reference)
 
     @property
@@ -266,7 +265,6 @@ class SharedSession:
 
     @property
     def specification(self) -> str:
-        """A hash of the whole start, as that of a session."""
         return _hash(self)
 
 
@@ -276,7 +274,6 @@ def _hash(session: Session | SharedSession) -> str:
 
 
 def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
-    """Return the sum of the planned seconds of sessions."""
     return sum(session.planned_s for session in sessions)
 
 

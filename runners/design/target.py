@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlunsplit
 
 import msgspec
 
@@ -27,12 +27,14 @@ from runners.design.description import (
     FORM,
     HOST,
     LOOPBACK,
+    NO_ADDRESS,
     PORT,
     SOCKET,
     UNIX,
     FromEnvironment,
     Target,
     TargetWorkload,
+    address_of,
 )
 from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
@@ -94,13 +96,9 @@ def of_url(url: str) -> tuple[str, str]:
 
     Raises PlanError for a URL without a host, or with a password, which must not stand in a file.
     """
-    try:
-        address = urlsplit(url)
-        fine = bool(address.hostname) and address.port != 0
-    except ValueError:
-        fine = False
-    if not fine or address.username is not None:
-        cause = "a user in it would stand in files" if fine else "it has no host, or no port that there can be"
+    address = address_of(url)
+    if address is None or address.username is not None:
+        cause = "a user in it would stand in files" if address else NO_ADDRESS
         raise PlanError("--target", cause, "write it as http://127.0.0.1:8080/path; headers stand in a target.yaml")
     name = re.sub(r"[^a-z0-9.]+", "-", f"{address.netloc}{address.path}".lower()).strip("-.")[:40]
     path = urlunsplit(("", "", address.path or "/", address.query, ""))
@@ -172,12 +170,10 @@ class TargetFile:
 
     @property
     def setting(self) -> Setting:
-        """The setting that stands for the target in blocks."""
         return Setting(self.name, EXTERNAL, target=self.path)
 
     @property
     def directory(self) -> Path:
-        """The working directory of the server."""
         return (self.path.parent / self.target.directory).resolve()
 
     @property

@@ -35,15 +35,12 @@ class TwoGenerators:
     name: str = NAME
 
     def warm_up(self) -> Session:
-        """Return the closed loop that warms the server and shows what it reaches."""
         return self._session(self._warming)
 
     def rate(self, reached_rps: float) -> Rate:
-        """Return the rate of all loads, from what the warm-up reached."""
         return Rate(float(f"{SHARE * reached_rps:.2g}"), f"{SHARE:.0%} of what a closed loop reached")
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
-        """Return a session a round: the load of each generator."""
         return tuple(self._round(number, rate) for number in range(1, self.rounds + 1))
 
     def _round(self, number: int, rate: Rate) -> Session:

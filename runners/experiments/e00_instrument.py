@@ -94,7 +94,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the generators, with the functions that answer them."""
     from runners.results.generators import OURS, counts_a_stall, generator_adds, generator_costs
 
     reported = {"wrk2-adds": "medians of 0.6 to 1.1 ms, taken for the server's"}

@@ -103,7 +103,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the report and the stores, with the functions that answer them."""
     from runners.analysis.intervals import Direction
     from runners.results import comparisons, loads, profiles, published, tails
 

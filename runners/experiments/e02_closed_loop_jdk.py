@@ -152,7 +152,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the report, with the functions that answer them."""
     from runners.analysis.intervals import Direction
     from runners.results import closed_loop
     from runners.results.comparisons import differs

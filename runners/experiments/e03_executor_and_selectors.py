@@ -214,7 +214,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the report and its ways to run a request, with the functions that answer them."""
     from runners.results import comparisons, knees, profiles, published
     from runners.results.connections import Loop, more_than
 

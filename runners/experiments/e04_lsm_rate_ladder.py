@@ -132,7 +132,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the report, with the functions that answer them."""
     from runners.results import comparisons, knees, profiles, published, tails
 
     return answered_by("04", {

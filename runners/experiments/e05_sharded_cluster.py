@@ -197,7 +197,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the report, copies and an outage, with the functions that answer them."""
     from runners.analysis.intervals import Direction
     from runners.results import cluster, comparisons, faults, published
 

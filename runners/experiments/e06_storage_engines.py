@@ -103,7 +103,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the stores, with the functions that answer them."""
     from runners.results import comparisons
     from runners.results.answer import Unit
     from runners.results.knees import knees_apart

@@ -156,7 +156,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the questions about the switches, with the functions that answer them."""
     from runners.analysis.intervals import Direction
     from runners.results import comparisons, faults
 

@@ -128,7 +128,6 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         return [(next(step for step in run.steps if step.name == name), run) for name, run in runs]
 
     def spectra(self) -> str:
-        """Return the spectra of the loads over each other."""
         return as_html(report.overlay(self._chosen(1, 8, "spectra")))
 
     def compared(self) -> str:
@@ -142,12 +141,10 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         return framed(comparison_page(pairs, first, second, differing(first, second)), "Two runs compared")
 
     def flame_graph(self) -> str:
-        """Return the flame graph of a load."""
         ((step, _),) = self._chosen(1, 1, "flame graph")
         return as_html(report.flamegraph(step, self.event.value))
 
     def difference(self) -> str:
-        """Return the differential flame graph of two profiles."""
         baseline, treatment = as_treatments(self._chosen(2, 2, "difference"))
         return as_html(report.differential(baseline, treatment, self.event.value))
 

@@ -6,7 +6,7 @@ A question counts as unanswered if no experiment asks it, or if its experiment h
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -56,8 +56,13 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @property
     def decides(self) -> Criterion:
-        """The criterion alone, without the question."""
         return Criterion(self.quantity, self.margin, self.width, self.design)
+
+    def question(self, key: str) -> Question:
+        return Question(
+            key, self.text, self.claim, self.line, self.cores, self.yes, self.no, self.means, self.overturned_by,
+            self.claimed, self.changes,
+        )  # fmt: skip
 
 
 @cache
@@ -71,15 +76,8 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
     """Return the questions of an experiment from the table, with the functions that answer them, in their order."""
-    own = criteria()[number]
-    return tuple(Asked(_question(key, own[key]), answer) for key, answer in answering.items())
-
-
-def _question(key: str, row: Criterion) -> Question:
-    return Question(
-        key, row.text, row.claim, row.line, row.cores, row.yes, row.no, row.means, row.overturned_by, row.claimed,
-        row.changes,
-    )  # fmt: skip
+    rows = criteria()[number]
+    return tuple(Asked(rows[key].question(key), answer) for key, answer in answering.items())
 
 
 NOT_ASKED, NOT_MEASURED = "not asked", "not measured"
@@ -112,13 +110,6 @@ def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRo
             verdict, effect = answers.get(key, (NOT_MEASURED, "")) if key in texts else (NOT_ASKED, "")
             rows.append(TableRow(f"{experiment}.{key}", texts.get(key, key), criterion.decides, verdict, effect))
     return tuple(rows)
-
-
-def answered_share(rows: Sequence[TableRow]) -> float:
-    """Return the share of questions that are answered with yes or no. Raises ValueError without rows."""
-    if not rows:
-        raise ValueError("a table without questions has no share of answers")
-    return sum(row.answered for row in rows) / len(rows)
 
 
 def _answers(conclusions: Path) -> dict[str, tuple[str, str]]:

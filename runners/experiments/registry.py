@@ -52,5 +52,4 @@ def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tupl
 
 
 def questions_of_run(manifest: Mapping[str, Any]) -> tuple[Asked, ...]:
-    """Return the questions of a run, by its manifest."""
     return questions_of(str(manifest["experiment"]), manifest.get("parameters"))

@@ -119,7 +119,6 @@ def _name(pid: int) -> str:
 
 
 def role(name: str) -> str:
-    """Return the role of a thread of this name."""
     return next((role for role, pattern in ROLES if pattern.match(name)), OTHER)
 
 
@@ -186,7 +185,6 @@ class IdleThread:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="idle-work", daemon=True)
 
     def __enter__(self) -> IdleThread:
-        """Start the thread."""
         self._thread.start()
         return self
 

@@ -63,7 +63,6 @@ def quiet_share() -> dict[str, float]:
 
 
 def facts() -> dict[str, Any]:
-    """Return the facts for a manifest."""
     library, library_version = platform.libc_ver()
     governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     return {
@@ -129,7 +128,6 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Return every finding, in the order in which a run needs them."""
     return [*_toolchain(), *_machine(), *_transport()]
 
 

@@ -69,7 +69,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
         return _of_jvm(profiler, jvms[0])
     if any(program.startswith("python") for program in processes.values()):
         py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
-        return PySpySampler(py_spy, server.pids[0], profiler)
+        return PySpySampler(py_spy, tuple(server.pids), profiler)
     perf = _tool("perf", "install it (Debian: apt-get install linux-perf), or profile a Go server by `pprof`")
     return PerfSampler(perf, tuple(processes), profiler)
 
@@ -153,29 +153,48 @@ class JvmSampler:
 
 
 @dataclass(slots=True)
-class PerfSampler:
-    """Linux perf on all processes of a server, by the processor clock: hardware counters are not needed."""
+class _ProgramSampler:
+    """A program that samples processes from outside until it is interrupted."""
 
-    perf: Path
+    program: Path
     pids: tuple[int, ...]
     profiler: Profiler | None
     _child: Child | None = None
+
+    def _begin(self, folder: StepFolder, *arguments: str) -> None:
+        with _raw(folder, "sampler.log").open("wb") as log:
+            try:
+                child = start([str(self.program), *arguments], stdout=log, stderr=log, stop_signal="SIGINT")
+            except ToolError as error:
+                raise MeasureError(str(self.program), error.cause, error.remedy) from error
+        if child.wait_up_to(1.0):
+            child.stop()
+            raise MeasureError(self.program.name, f"it ended at once ({_log_tail(folder)})", "see `lab doctor`")
+        self._child = child
+
+    def stop(self, folder: StepFolder) -> None:
+        if self._child is not None:
+            self._child.interrupt()
+            self._child.wait_up_to(_END_S)
+            self._child.stop()
+
+
+@dataclass(slots=True)
+class PerfSampler(_ProgramSampler):
+    """Linux perf on all processes of a server, by the processor clock: hardware counters are not needed."""
+
     _unix_less_monotonic_ns: int = 0
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        command = [
-            str(self.perf), "record", "--quiet", "-e", "cpu-clock", "-F", str(_hz(spec)), "-g", "-k", "CLOCK_MONOTONIC",
-            "-p", ",".join(map(str, self.pids)), "-o", str(_raw(folder, "perf.data").resolve()),
-        ]  # fmt: skip
         self._unix_less_monotonic_ns = time.time_ns() - time.monotonic_ns()
-        self._child = _started(command, folder)
-
-    def stop(self, folder: StepFolder) -> None:
-        _ended(self._child)
+        self._begin(
+            folder, "record", "--quiet", "-e", "cpu-clock", "-F", str(_hz(spec)), "-g", "-k", "CLOCK_MONOTONIC",
+            "-p", ",".join(map(str, self.pids)), "-o", str(_raw(folder, "perf.data").resolve()),
+        )  # fmt: skip
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         data = _raw(folder, "perf.data")
-        command = [str(self.perf), "script", "-i", str(data), "-F", "comm,tid,time,ip,sym", "--ns"]
+        command = [str(self.program), "script", "-i", str(data), "-F", "comm,tid,time,ip,sym", "--ns"]
         done = finished(command, _TIMEOUT_S)
         if done.returncode != 0:
             raise MeasureError("perf script", done.stderr.strip()[-300:], "see perf's own log")
@@ -192,27 +211,18 @@ class PerfSampler:
                 samples += 1
         collapse(folder.timed_stacks, CPU, folder.collapsed(CPU))
         data.unlink(missing_ok=True)  # megabytes, and all that is used of it stands in the stacks
-        return _record(self.profiler, "perf cpu-clock", _version(self.perf), spec, folder, samples)
+        return _record(self.profiler, "perf cpu-clock", _version(self.program), spec, folder, samples)
 
 
 @dataclass(slots=True)
-class PySpySampler:
-    """py-spy on a Python server and its children, from outside: threads that run, by the wall clock."""
-
-    py_spy: Path
-    pid: int
-    profiler: Profiler | None
-    _child: Child | None = None
+class PySpySampler(_ProgramSampler):
+    """py-spy on the first process, of a Python server, and its children: threads that run, by the wall clock."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        command = [
-            str(self.py_spy), "record", "--pid", str(self.pid), "--subprocesses", "--format", "raw", "--rate",
+        self._begin(
+            folder, "record", "--pid", str(self.pids[0]), "--subprocesses", "--format", "raw", "--rate",
             str(min(200, _hz(spec))), "--duration", "unlimited", "--output", str(_raw(folder, "py-spy.raw").resolve()),
-        ]  # fmt: skip
-        self._child = _started(command, folder)
-
-    def stop(self, folder: StepFolder) -> None:
-        _ended(self._child)
+        )  # fmt: skip
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         raw = _raw(folder, "py-spy.raw")
@@ -224,7 +234,7 @@ class PySpySampler:
             if stack and count.isdigit():
                 counts[joined(stack.split(";"))] += int(count)
         raw.unlink()
-        return _counted(counts, self.profiler, "py-spy", _version(self.py_spy), spec, folder)
+        return _counted(counts, self.profiler, "py-spy", _version(self.program), spec, folder)
 
 
 @dataclass(slots=True)
@@ -293,25 +303,6 @@ def _hz(spec: ProfileSpec) -> int:
 
 def _raw(folder: StepFolder, name: str) -> Path:
     return folder.recording.with_name(name)
-
-
-def _started(command: Sequence[str], folder: StepFolder) -> Child:
-    with _raw(folder, "sampler.log").open("wb") as log:
-        try:
-            child = start(command, stdout=log, stderr=log, stop_signal="SIGINT")
-        except ToolError as error:
-            raise MeasureError(command[0], error.cause, error.remedy) from error
-    if child.wait_up_to(1.0):
-        child.stop()
-        raise MeasureError(Path(command[0]).name, f"it ended at once ({_log_tail(folder)})", "see `lab doctor`")
-    return child
-
-
-def _ended(child: Child | None) -> None:
-    if child is not None:
-        child.interrupt()
-        child.wait_up_to(_END_S)
-        child.stop()
 
 
 def _log_tail(folder: StepFolder) -> str:

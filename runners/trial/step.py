@@ -221,7 +221,6 @@ def statistics(server: Target) -> dict[str, Any]:
 
 
 def store_status(status: Mapping[str, Any]) -> StoreStatus:
-    """Return the store's part of a server's status."""
     return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 

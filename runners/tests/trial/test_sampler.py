@@ -112,7 +112,7 @@ def test_py_spy_names_the_functions_of_a_python_process(folder: StepFolder, busy
     py_spy = Path(sys.executable).with_name("py-spy")
     if not py_spy.exists():
         pytest.skip("py-spy is not on this machine")
-    assert recorded(PySpySampler(py_spy, busy, no_graph()), folder, 2.0) > 0
+    assert recorded(PySpySampler(py_spy, (busy,), no_graph()), folder, 2.0) > 0
     stacks = read_collapsed(folder.collapsed("cpu"), "cpu")
     assert any("outer" in stack and "inner" in stack for stack in stacks["stack"])
 
