@@ -16,7 +16,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 from urllib.parse import quote, urlunsplit
 
@@ -55,40 +57,13 @@ def foreign(parameters: Mapping[str, object]) -> bool:
 
 def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
     """Return the text of a `target.yaml`, with comments on further keys. An empty command: the server runs already."""
-
-    def plain(value: object) -> str:
-        return json.dumps(value, ensure_ascii=False)  # JSON is YAML
-
-    started = f"command: {plain(list(command))}" if command else '# command: [python3, server.py, "8080"]'
-    return f"""\
-# A server under test; see runners/docs/any-server.md. `lab schema target` prints a schema for editors.
-name: {plain(name)}  # what reports call it
-# Program and arguments, one each. Without it the server must run already, and its processor time is not known.
-# {{port}} here and in url is a free port of each start: only so can the lab compare two versions with a control.
-# A Unix socket: url: unix:app.sock, or unix:{{socket}} with {{socket}} in the command.
-{started}
-url: {plain(url)}
-# build: [make]              # once a run, before the first start
-# directory: .               # working directory, relative to this file
-# environment:
-#   MODE: fast
-#   PASSWORD: {{from: NAME}}   # of the lab's own environment; never written down
-# ready: {{url: /health, status: 200}}   # or {{port: 8080}}, {{line: "listening"}}; unless given, the port of the url
-# stop_signal: SIGTERM
-# cpus: [0]
-# categories: {{storage: ["^sqlite", "^app/db"]}}   # patterns of frames, for the shares of a profile
-# pprof: /debug/pprof/profile   # of a Go server; others are sampled from outside
-# data: store                # below directory; EMPTIED before each start
-# fill: {{workload: put, keys: 1000}}   # after each start, each key once; or {{command: [./load.sh, "{{port}}"]}}
-# headers:
-#   Authorization: {{from: NAME, prefix: "Bearer "}}
-workloads:
-  get: {{method: GET, path: {plain(path)}}}
-  # put: {{method: PUT, path: "/items/{{counter}}", body_bytes: 120}}
-  # post: {{method: POST, path: /items, json: {{id: "{{counter}}"}}}}   # or body: text, body_file: order.json
-  # random: {{path: "/items/{{key}}", keys: 1000}}
-  # own: {{script: requests.lua}}
-"""
+    texts = {"name": name, "url": url, "path": path}
+    written = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}  # JSON is YAML
+    started = f"command: {json.dumps(list(command), ensure_ascii=False)}"
+    template = resources.files("runners.design").joinpath("new_target.yaml").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        written, command=started if command else '# command: [python3, server.py, "8080"]'
+    )
 
 
 def of_url(url: str) -> tuple[str, str]:

@@ -97,7 +97,7 @@ def compared(
     )  # fmt: skip
 
 
-def one_node(one: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
+def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
     """Return one node against three on the same cores, PUT and GET: by slices, and by request after the changes.
 
     The few keys of a short size do, for the cost of passing a request on.
@@ -110,12 +110,12 @@ def one_node(one: Setting, before: Setting, after: Setting, size: str, connectio
         method = workload.label
         blocks.append(compared(
             f"one-node-{workload.name}", f"{method}: one node, and three before and after the changes",
-            (one, before, after), size, connections, ("one-node",), workload if workload.filled_keys else None,
+            (single, before, after), size, connections, ("one-node",), workload if workload.filled_keys else None,
         ))  # fmt: skip
         blocks.append(Interleaved(
-            f"passed-on-{workload.name}", f"{method}: one node and three, request by request", (one, after), one.name,
-            workload, plan, plan.shape(few), plan.starts, primary=CPU, margin=MARGIN, solo=False, loops=False,
-            questions=("passed-on",),
+            f"passed-on-{workload.name}", f"{method}: one node and three, request by request", (single, after),
+            single.name, workload, plan, plan.shape(few), plan.starts, primary=CPU, margin=MARGIN, solo=False,
+            loops=False, questions=("passed-on",),
         ))  # fmt: skip
     return tuple(blocks)
 
@@ -169,7 +169,7 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
         [settings[name] for name in CHANGES if size in PRICE or name != FEWER_OBJECTS],
         size, connections, ("three-changes", "lock", "threads", "objects", "hash"),
     )  # fmt: skip
-    one = one_node(cluster.alone(cores), *ends, size, connections)
+    single = one_node(cluster.alone(cores), *ends, size, connections)
     copies = [
         compared(
             f"replication-{acks}", f"a client that waits and one that does not, {acks.replace('of', ' of ')} copies",
@@ -180,7 +180,7 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
     ]  # fmt: skip
     deaths = [death(name, size, connections, cores) for name in OUTAGES[size]]
     by_wrk2 = by_two_generators(settings[NEW], put(), size, connections, ("medians",))
-    return (*puts, *gets, in_depth, changes, *one, *copies, *deaths, by_wrk2)
+    return (*puts, *gets, in_depth, changes, *single, *copies, *deaths, by_wrk2)
 
 
 EXPERIMENT = Experiment(

@@ -208,7 +208,7 @@ def _try_profiler(profiler: Profiler, server: RunningServer, recording: Path) ->
         profiler.start(server.pid, ProfileSpec.for_load(("cpu",), 1_000, 1.0), recording)
         server.status()
         profiler.stop(server.pid)
-        about = profiler.read_back(recording, ("cpu",))
+        record = profiler.read_back(recording, ("cpu",))
     except LabError as error:
         return None, str(error)
-    return f"{about['version']}, engine {about['engine']}", ""
+    return f"{record.version}, engine {record.engine}", ""

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
+from runners.storage.schema import ProfileRecord
 from runners.toolchain.tools import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
@@ -204,7 +205,7 @@ class Profiler:
                         raise
         return classes
 
-    def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
+    def read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
         """Return the recording's own settings (engine, version, interval) and its number of events of each kind."""
         jfr = str(self.jdk.tool("jfr"))
         settings: dict[str, str] = {}
@@ -215,11 +216,9 @@ class Profiler:
             values = event["values"]
             settings.setdefault(str(values.get("name")), str(values.get("value")))
         counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", summary, re.M))
-        return {
-            "engine": settings.get("engine", "unknown"), "version": settings.get("version", "unknown"),
-            "events": {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events},
-            "settings": settings,
-        }  # fmt: skip
+        samples = {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events}
+        engine, version = (settings.get(name, "unknown") for name in ("engine", "version"))
+        return ProfileRecord(engine=engine, version=version, samples=samples, settings=settings)
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:

@@ -22,6 +22,7 @@ from typing import Protocol
 from urllib.request import urlopen
 
 import psutil
+from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError, ToolError
 from runners.process.supervisor import Child, finished, start, tree
@@ -111,11 +112,8 @@ class JvmSampler:
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         """Write flame graphs, a heat map and stacks of the recording, and return its own record."""
-        about = self.profiler.read_back(folder.recording, spec.events)
-        counts, settings = about["events"], about["settings"]
-        assert isinstance(counts, dict)
-        assert isinstance(settings, dict)
-        recorded = [event for event in spec.events if counts[event]]
+        record = self.profiler.read_back(folder.recording, spec.events)
+        recorded = [event for event in spec.events if record.samples[event]]
 
         def stacks() -> None:
             for event in spec.events:
@@ -141,15 +139,9 @@ class JvmSampler:
             collapsing, mapping = pool.submit(stacks), pool.submit(heat_map) if CPU in recorded else None
             list(pool.map(graph, recorded))
             collapsing.result()
-        return ProfileRecord(
-            engine=str(about["engine"] or ""),
-            version=str(about["version"] or ""),
-            interval_ns=spec.cpu_interval_ns,
-            alloc_interval_bytes=spec.alloc_interval_bytes,
-            samples=counts,
-            settings=settings,
-            note=mapping.result() if mapping is not None else "",
-        )
+        note = mapping.result() if mapping is not None else ""
+        interval_ns, alloc_interval_bytes = spec.cpu_interval_ns, spec.alloc_interval_bytes
+        return replace(record, interval_ns=interval_ns, alloc_interval_bytes=alloc_interval_bytes, note=note)
 
 
 @dataclass(slots=True)
