@@ -66,7 +66,7 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
     )
 
 
-def of_url(url: str) -> tuple[str, str]:
+def describe_url(url: str) -> tuple[str, str]:
     """Describe a server that runs already by one URL: return a file's name, and the text of a `target.yaml` with a GET.
 
     Raises PlanError for a URL without a host, or with a password, which must not stand in a file.

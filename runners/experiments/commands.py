@@ -50,7 +50,7 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return (replace(search, minutes=max(minutes - around_s / 60, search.least_minutes)),)
 
 
-def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+def _with_target_workloads(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Return the parameters for targets, whose descriptions name the workloads."""
     workload = Parameter("workload", "", "a workload of the target; empty: its first")
     return tuple(workload if parameter.name == workload.name else parameter for parameter in parameters)
@@ -75,14 +75,14 @@ KNEE = Experiment(
     ),
     knee,
 )  # fmt: skip
-TARGET_KNEE = replace(KNEE, parameters=_of_targets(KNEE.parameters))
+TARGET_KNEE = replace(KNEE, parameters=_with_target_workloads(KNEE.parameters))
 TARGET_COMPARE = replace(
-    COMPARE, number="compare", notebook="", parameters=(*_of_targets(COMPARE.parameters), SHARES, LISTEN)
+    COMPARE, number="compare", notebook="", parameters=(*_with_target_workloads(COMPARE.parameters), SHARES, LISTEN)
 )
 LOAD = Experiment(
     "load", "", "One load: a constant rate on one server", "",
     (
-        *_of_targets(ONE_LOAD),
+        *_with_target_workloads(ONE_LOAD),
         Parameter("setting", "", "the server: target=FILE", read=setting_of, kept=whole_path),
         Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),

@@ -56,7 +56,7 @@ class Sampler(Protocol):
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
     """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError naming a missing tool."""
     if isinstance(server, Jvm):
-        return _of_jvm(profiler, server.pid)
+        return _jvm_sampler(profiler, server.pid)
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url, profiler)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
@@ -67,7 +67,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
         cause = "it is several JVMs, and one is profiled"
         raise MeasureError(f"profile of {server.subject}", cause, "profile one alone")
     if jvms:
-        return _of_jvm(profiler, jvms[0])
+        return _jvm_sampler(profiler, jvms[0])
     if any(program.startswith("python") for program in processes.values()):
         py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
         return PySpySampler(py_spy, tuple(server.pids), profiler)
@@ -75,7 +75,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
     return PerfSampler(perf, tuple(processes), profiler)
 
 
-def _of_jvm(profiler: Profiler | None, pid: int) -> JvmSampler:
+def _jvm_sampler(profiler: Profiler | None, pid: int) -> JvmSampler:
     if profiler is None:
         raise MeasureError("async-profiler", "it needs a JDK and its own files, fetched by Maven", "see `lab doctor`")
     return JvmSampler(profiler, pid)
