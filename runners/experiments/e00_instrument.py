@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runners import words
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import ROUND, Freeze, Session, Trial, in_random_order
 from runners.design.setting import Setting
-from runners.readers import write
 from runners.results.answer import Asked, Question
 
 #: Named as their drivers are; the simplest clients first.
