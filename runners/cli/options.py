@@ -43,10 +43,10 @@ class _Target(click.Path):
                 cause = f"{value!r}: the file is not there"
                 self.fail(f"{cause}; `lab init` writes one, or give {url} of a server that runs already", param, ctx)
             return super().convert(value, param, ctx)
-        from runners.design.target import of_url
+        from runners.design.target import describe_url
         from runners.storage.run_folder import RUNS
 
-        name, text = of_url(value)
+        name, text = describe_url(value)
         path = RUNS / "targets" / f"{name}.yaml"
         if not path.exists():  # one that was written before may have been edited since
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -76,7 +76,7 @@ def questions(as_json: bool) -> None:
     """List the reports' questions, each with its answer."""
     import msgspec
 
-    from runners.experiments.question_table import answered_share, table
+    from runners.experiments.question_table import table
 
     rows = table()
     if as_json:
@@ -86,7 +86,7 @@ def questions(as_json: bool) -> None:
     for row in rows:
         echo(f"{row.id:{width}}  {row.verdict:12}  {row.question} [{row.criterion.quantity}]")
     answered = sum(row.answered for row in rows)
-    echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
+    echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered / len(rows):.0%})")
 
 
 @command("lab init", 'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x')

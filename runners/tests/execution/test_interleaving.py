@@ -13,7 +13,7 @@ from runners.analysis.comparison import Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
-from runners.design.load import GET, PUT, SIZES, Rate, Shape, Starts
+from runners.design.load import GET, PUT, SIZES, Rate, Shape, Size
 from runners.design.objective import CPU, THROUGHPUT
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
@@ -252,7 +252,7 @@ def test_the_interval_of_a_block_that_may_end_early_is_wider_than_that_of_a_fixe
 
 def test_a_comparison_like_a_block_at_one_rate_takes_its_rate_from_that_blocks_closed_loops() -> None:
     fixed = FixedRate("put", "PUT", (Setting.of("lsm"), Setting.of("rocksdb")), PUT, SIZES["smoke"])
-    plan = Starts(FEWEST_STARTS, 0.1, 0.5, 0.3)
+    plan = Size("smoke", 0.1, 0.5, 0.3, starts=FEWEST_STARTS)
     found = fixed.compared("put-compared", plan, 0.03, ())
     rate = found.rate({"lsm": 10_000.0, "rocksdb": 8_000.0})
     assert rate is not None and not found.probes()
