@@ -6,8 +6,7 @@
 //! looking longer than a sleep would cost is Karlin's rule: at most twice the cost of the best choice (Karlin, Li,
 //! Manasse, Owicki, "Empirical studies of competitive spinning", SOSP 1991).
 
-use crate::clock::monotonic_ns;
-use std::io;
+use crate::clock::{monotonic_ns, sleep_until};
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
 
@@ -64,31 +63,6 @@ fn measure() -> rustix::io::Result<u64> {
     }
     costs.sort_unstable();
     Ok(costs[SAMPLES / 2])
-}
-
-/// Sleeps until the monotonic clock shows `moment_ns`; a moment that is over is no sleep.
-///
-/// # Errors
-/// When a signal ends the sleep early.
-#[cfg(target_os = "linux")]
-pub(crate) fn sleep_until(moment_ns: u64) -> io::Result<()> {
-    use crate::clock::NS_PER_S;
-    use rustix::thread::{ClockId, clock_nanosleep_absolute};
-    if moment_ns <= monotonic_ns() {
-        return Ok(());
-    }
-    let moment = rustix::time::Timespec { tv_sec: (moment_ns / NS_PER_S) as i64, tv_nsec: (moment_ns % NS_PER_S) as _ };
-    Ok(clock_nanosleep_absolute(ClockId::Monotonic, &moment)?)
-}
-
-/// Sleeps until the monotonic clock shows `moment_ns`; a moment that is over is no sleep.
-///
-/// # Errors
-/// None here.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn sleep_until(moment_ns: u64) -> io::Result<()> {
-    std::thread::sleep(std::time::Duration::from_nanos(moment_ns.saturating_sub(monotonic_ns())));
-    Ok(())
 }
 
 /// Wakes on time: a sleep ends late by what waking a processor takes, which is tens of microseconds on a virtual one, so
