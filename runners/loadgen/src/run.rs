@@ -170,7 +170,7 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
         interface: ends
             .first()
             .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface),
-        interrupted: interrupt.came(),
+        interrupted: interrupt.is_set(),
         stopped: ends.iter().any(|end| end.stopped),
         stalled_s: ends.iter().map(|end| end.stalls.total_ns).max().unwrap_or(0) as f64 / 1e9,
         longest_stall_s: ends.iter().map(|end| end.stalls.longest_ns).max().unwrap_or(0) as f64 / 1e9,
@@ -224,7 +224,7 @@ fn begin_at(config: &Config) -> Result<u64> {
     let Some(instant) = config.start_at_unix_ns else { return Ok(monotonic_ns() + START_DELAY_NS) };
     moment_of(instant).map_err(|late_ns| {
         Error::CouldNotRun(format!(
-            "the instant of --start-at had passed {} before all connections stood; agree on a later one",
+            "the instant of --start-at had passed {} before all connections were made; agree on a later one",
             format_us(late_ns as f64 / 1e3)
         ))
     })
@@ -237,7 +237,7 @@ fn exit_code(config: &Config, run: &Run) -> Result<u8> {
         let counts = &outcome.collected.total.counts;
         if !interrupted && counts.connects == 0 && counts.errors.connect > 0 {
             return Err(Error::CouldNotRun(format!(
-                "no connection to {} ever stood ({} attempts failed), so nothing was measured; \
+                "no connection to {} was ever made ({} attempts failed), so nothing was measured; \
                  see whether the server still runs and takes as many connections",
                 target.target.url, counts.errors.connect
             )));
@@ -348,7 +348,7 @@ fn live_line(config: &Config) -> Box<dyn FnMut(&Summary) + Send> {
     })
 }
 
-/// Makes room for the report where the live line stood.
+/// Clears the live line, so that the report begins there.
 fn end_live_line() {
     if std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr(), "{CLEAR_LINE}");

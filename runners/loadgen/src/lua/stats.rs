@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::record::{Errors, Histogram};
 use mlua::{MetaMethod, UserData, UserDataMethods, Value, Variadic};
 
-/// What a run came to, for `summary`.
+/// The totals of a run, for `summary`.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Microseconds.

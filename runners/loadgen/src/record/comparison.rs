@@ -115,7 +115,7 @@ impl Comparison {
         }
     }
 
-    /// Takes a request. One that came to nothing counts with the time it had waited.
+    /// Takes a request. One without a response counts with the time it had waited.
     pub fn take(&mut self, request: &Request) {
         let mut index = (request.intended_ns / self.group_ns) as usize;
         while index >= MOST_GROUPS {

@@ -139,10 +139,10 @@ pub struct Counts {
     /// Requests held back so that they leave with the next.
     pub held: u64,
     /// Responses left unread for a while on purpose, because the kernel stamps their arrival.
-    pub rested: u64,
+    pub deferred_reads: u64,
     /// Responses without the kernel's stamp although the kernel's clock was asked for.
     pub unstamped: u64,
-    /// Connections that stood.
+    /// Connections that were made at some time.
     pub connects: u64,
     /// Connections made after the first of each.
     pub reconnects: u64,
@@ -179,7 +179,7 @@ impl Counts {
         self.warmup_completed += other.warmup_completed;
         self.warmup_unsent += other.warmup_unsent;
         self.held += other.held;
-        self.rested += other.rested;
+        self.deferred_reads += other.deferred_reads;
         self.unstamped += other.unstamped;
         self.connects += other.connects;
         self.reconnects += other.reconnects;
@@ -309,7 +309,7 @@ impl Interval {
         *most = lag_ns.max(*most);
     }
 
-    /// Records requests that came to nothing, of which each had waited at least so long; from the send on where it was
+    /// Records requests without a response, of which each had waited at least so long; from the send on where it was
     /// sent.
     pub fn record_waiting(&mut self, count: u64, response_ns: u64, service_ns: Option<u64>) {
         let waiting = some(&mut self.waiting);

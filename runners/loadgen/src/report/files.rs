@@ -70,7 +70,7 @@ pub fn begin(logs: &mut Logs, config: &Config, start_unix_us: u64) -> Result<()>
     }
 }
 
-/// Removes the files in which nothing stands, of a run that came to nothing.
+/// Removes the empty files of a run that has no report.
 pub fn remove_empty(config: &Config) {
     let single = [&config.json, &config.hlog, &config.requests_log].into_iter().flatten().cloned();
     let pairs = tables(config).into_iter().flat_map(|path| [hgrm::service(&path), path]);
