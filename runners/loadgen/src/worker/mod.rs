@@ -107,7 +107,7 @@ impl Worker {
             connections.extend(schedules.into_iter().map(|arrivals| Connection::new(target, share.capture, arrivals)));
             targets.push(share);
         }
-        let plain = crate::io::open(plan.io, plan.receive_clock, connections.len())?;
+        let plain = crate::io::open(plan.io, !open_loop, plan.receive_clock, connections.len())?;
         let io = if hosts.iter().any(Option::is_some) { Box::new(Tls::new(plain, &hosts)?) } else { plain };
         let intervals = shared.pool.take(0).ok_or_else(|| Error::CouldNotRun("no room for a first second".into()))?;
         Ok(Worker {
