@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::handover;
 use crate::io::{Interface, ReceiveClock};
 use crate::launch::{Schedule, launch, prepare_sources, prepare_workers};
-use crate::lua::{Script, done, ended};
+use crate::lua::{Script, Totals, done};
 use crate::output::complain;
 use crate::record::{Chunks, Collector, Comparison, Logs, Pool, Summary, Times};
 use crate::report::files::{self, Files};
@@ -292,9 +292,13 @@ fn report(config: &Config, measured: &Measured, files: Files) -> Result<u8> {
 
 fn call_done(config: &Config, outcome: &Outcome, script: &Script) -> Result<()> {
     let counts = &outcome.collected.total.counts;
-    let duration_us = (outcome.conditions.elapsed_s * 1e6) as u64;
-    let summary = ended(duration_us, counts.completed, counts.bytes_read, counts.errors);
-    done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
+    let totals = Totals {
+        duration_us: (outcome.conditions.elapsed_s * 1e6) as u64,
+        requests: counts.completed,
+        bytes: counts.bytes_read,
+        errors: counts.errors,
+    };
+    done(script, &totals, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
 }
 
 /// The addresses of the host at which a server listens: for a script all of them (`wrk.addrs`), otherwise the first.

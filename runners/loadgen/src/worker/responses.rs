@@ -55,7 +55,7 @@ impl Worker {
                 let outstanding = connection.outstanding();
                 let mut rest = data;
                 loop {
-                    match connection.parser.feed_next(rest) {
+                    match connection.parser.feed(rest) {
                         Ok((taken, parsed)) => {
                             rest = &rest[taken..];
                             let Some(response) = parsed else { break Meaning::Read { surplus: None, failed: None } };
