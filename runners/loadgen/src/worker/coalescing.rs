@@ -1,11 +1,12 @@
 //! Fewer sleeps: sends that are due close together leave together (interrupt coalescing, as network cards do it).
 //!
-//! Being woken costs more processor time than sending a request. A worker that spends more than half a core on waking for
-//! each intended start sleeps now and then until the last of those that lie within the slack of `--coalesce` of the
-//! first, and sends them all: as often as it takes to spend half a core, so that there is no rate at which anything
-//! jumps; where the slack was asked for, at each sleep of a dense schedule. None leaves before its intended start, none is held back for longer than the slack, and each still counts from
-//! its own intended start. A start that is so near that the worker would not sleep for it is not held back: that would
-//! save nothing.
+//! Being woken costs more processor time than sending a request. A worker that would spend more than half a core on
+//! waking for each intended start prolongs some of its sleeps: it then sleeps until the last start that lies within the
+//! slack of `--coalesce` of the first, and sends all of them. It does so as often as it takes to spend half a core, so
+//! there is no rate at which anything jumps; where the slack was asked for, at each sleep of a dense schedule.
+//!
+//! No request leaves before its intended start or is held back for longer than the slack, and each counts from its own
+//! intended start. A start so near that the worker would not sleep for it is not held back: that would save nothing.
 
 use super::Worker;
 use super::connection::State;

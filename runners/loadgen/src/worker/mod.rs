@@ -2,9 +2,9 @@
 //!
 //! The loop sleeps until the next intended start or the next response, whichever comes first; it looks again without a
 //! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when responses came, it
-//! may look for them a little later (see `deferred_reads`), and where sends are due close together, they may leave together (see
-//! `coalescing`). What is due is sent at once; a request that finds its connection busy is sent the moment
-//! the connection is free, and is measured from its intended start all the same.
+//! may look for them a little later (see `deferred_reads`), and sends that are due close together may leave together
+//! (see `coalescing`). What is due is sent at once; a request that finds its connection busy is sent the moment the
+//! connection is free, and is measured from its intended start all the same.
 
 mod coalescing;
 mod connecting;
