@@ -149,33 +149,8 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
     drop(outbox);
     let mut collector = join(collecting)?;
 
-    let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
-    let now_ns = monotonic_ns();
-    let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(now_ns);
-    let window_end_ns = ends
-        .iter()
-        .map(|end| end.window.scheduled_until_ns(end.finished_ns))
-        .max()
-        .unwrap_or(now_ns.min(started_ns + seconds_to_ns(config.duration_s)));
-    let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
-    let window_s = window_end_ns.saturating_sub(started_ns) as f64 / 1e9;
-    let busiest_s = ends.iter().map(|end| end.cpu.total_s()).fold(0.0, f64::max);
-    let conditions = Conditions {
-        elapsed_s,
-        window_s,
-        start_unix_us,
-        threads: config.threads,
-        cpu: ends.iter().fold(Cpu::default(), |sum, end| sum.and(end.cpu)),
-        busiest: busiest_s / elapsed_s.max(1e-9),
-        interface: ends
-            .first()
-            .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface),
-        interrupted: interrupt.is_set(),
-        stopped: ends.iter().any(|end| end.stopped),
-        stalled_s: ends.iter().map(|end| end.stalls.total_ns).max().unwrap_or(0) as f64 / 1e9,
-        longest_stall_s: ends.iter().map(|end| end.stalls.longest_ns).max().unwrap_or(0) as f64 / 1e9,
-        threads_left_behind: left_behind.len(),
-    };
+    let conditions = conditions(config, &ends, origin_ns, start_unix_us, interrupt.is_set(), left_behind.len());
+    let Conditions { elapsed_s, window_s, .. } = conditions;
     let loaded = |target: usize| match (&schedule.interleave, schedule.slices()) {
         (_, Some(slices)) => {
             let warmup_ns = seconds_to_ns(config.warmup_s);
@@ -193,6 +168,42 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
     let run = Run::new(config, collection, conditions, loaded, tags.names(), calibrations_us, failure);
     let sources = ends.into_iter().flat_map(|end| end.sources).collect();
     Ok(Measured { run, mains, _sources: sources, interrupt })
+}
+
+/// What is the same for all targets, by what the workers say at their end.
+fn conditions(
+    config: &Config,
+    ends: &[Ended],
+    origin_ns: u64,
+    start_unix_us: u64,
+    interrupted: bool,
+    threads_left_behind: usize,
+) -> Conditions {
+    let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
+    let now_ns = monotonic_ns();
+    let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(now_ns);
+    let window_end_ns = ends
+        .iter()
+        .map(|end| end.window.scheduled_until_ns(end.finished_ns))
+        .max()
+        .unwrap_or(now_ns.min(started_ns + seconds_to_ns(config.duration_s)));
+    let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
+    let busiest_s = ends.iter().map(|end| end.cpu.total_s()).fold(0.0, f64::max);
+    let no_interface = Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 };
+    Conditions {
+        elapsed_s,
+        window_s: window_end_ns.saturating_sub(started_ns) as f64 / 1e9,
+        start_unix_us,
+        threads: config.threads,
+        cpu: ends.iter().fold(Cpu::default(), |sum, end| sum.and(end.cpu)),
+        busiest: busiest_s / elapsed_s.max(1e-9),
+        interface: ends.first().map_or(no_interface, |end| end.interface),
+        interrupted,
+        stopped: ends.iter().any(|end| end.stopped),
+        stalled_s: ends.iter().map(|end| end.stalls.total_ns).max().unwrap_or(0) as f64 / 1e9,
+        longest_stall_s: ends.iter().map(|end| end.stalls.longest_ns).max().unwrap_or(0) as f64 / 1e9,
+        threads_left_behind,
+    }
 }
 
 /// Waits until all workers have ended. Returns those that have not, although a signal came a while ago: their script
