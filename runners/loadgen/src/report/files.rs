@@ -84,6 +84,7 @@ pub fn remove_empty(config: &Config) {
 fn tables(config: &Config) -> Vec<PathBuf> {
     let Some(path) = &config.hgrm else { return Vec::new() };
     let several = config.has_several() && hgrm::has_siblings(path);
-    let targets = config.targets.iter().filter(|_| several).map(|target| hgrm::sibling(path, &format!(".{}", target.name)));
+    let targets =
+        config.targets.iter().filter(|_| several).map(|target| hgrm::sibling(path, &format!(".{}", target.name)));
     std::iter::once(path.clone()).chain(targets).collect()
 }

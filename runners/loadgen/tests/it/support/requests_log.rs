@@ -84,7 +84,10 @@ pub fn assert_percentiles(run: &Run, rows: &[Row]) {
         for (kind, time_ns) in kinds {
             let logged_us = percentile(rows.iter().map(|row| time_ns(row) as f64 / 1e3), percent);
             let reported_us = run.number(&format!("/latency_us/{kind}/{name}"));
-            assert!((reported_us / logged_us - 1.0).abs() <= 0.002, "{kind} {name}: {logged_us} us as {reported_us} us");
+            assert!(
+                (reported_us / logged_us - 1.0).abs() <= 0.002,
+                "{kind} {name}: {logged_us} us as {reported_us} us"
+            );
         }
     }
 }
