@@ -169,10 +169,12 @@ def _against_client(
 
 
 def _both_clocks(results: list[Result]) -> str:
-    """Return the median by each clock and the CPU time a request of the last run, in words."""
+    """Say what the last of some runs has by each clock and what a request cost, and the runs' median lateness."""
     clocks = results[-1]["latency_us_by_clock"]
     medians = [f"{clock} clock p50 {times['response']['p50']:.1f} us" for clock, times in clocks.items()]
-    return ", ".join([*medians, f"{_cpu_a_million(results[-1]):.2f} us of CPU a request"])
+    lateness_us = statistics.median(float(result["generator"]["lag_us"]["p50"]) for result in results)
+    cost = f"{_cpu_a_million(results[-1]):.2f} us of CPU a request"
+    return ", ".join([*medians, cost, f"lateness p50 {lateness_us:.1f} us"])
 
 
 def _one(clients: Clients) -> Iterator[Row]:

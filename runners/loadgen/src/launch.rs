@@ -126,7 +126,7 @@ pub fn prepare_workers(
     let threads = config.threads as u64;
     let mut prepared = Vec::new();
     for (thread, (sources, &count)) in workers.into_iter().zip(&config.connections).enumerate() {
-        let lanes = sources.into_iter().zip(&config.targets).enumerate().map(|(target, ((source, control), of))| {
+        let targets = sources.into_iter().zip(&config.targets).enumerate().map(|(target, ((source, control), of))| {
             let by_connection = config.queue == QueueKind::Connection;
             let share = |index| schedule.share(config, Place { target, index, of: total }).filter(|_| by_connection);
             let queue = schedule.share(config, Place { target, index: thread, of: config.threads });
@@ -143,7 +143,7 @@ pub fn prepare_workers(
         // A run that is shorter ends before wrk2 throws anything away.
         let calibrates = config.wrk_compat && config.rate.is_some() && config.duration_s > calibration_s;
         let plan = Plan {
-            lanes: lanes.collect(),
+            targets: targets.collect(),
             profile: schedule.profile.clone(),
             slices: schedule.slices().filter(|_| schedule.profile.is_none()),
             warmup_ns: seconds_to_ns(config.warmup_s),

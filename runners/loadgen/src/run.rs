@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::handover;
 use crate::io::{Interface, ReceiveClock};
 use crate::launch::{Schedule, launch, prepare_sources, prepare_workers};
-use crate::lua::{Script, done, ended};
+use crate::lua::{Script, Totals, done};
 use crate::output::complain;
 use crate::record::{Chunks, Collector, Comparison, Logs, Pool, Summary, Times};
 use crate::report::files::{self, Files};
@@ -149,33 +149,8 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
     drop(outbox);
     let mut collector = join(collecting)?;
 
-    let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
-    let now_ns = monotonic_ns();
-    let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(now_ns);
-    let window_end_ns = ends
-        .iter()
-        .map(|end| end.window.scheduled_until_ns(end.finished_ns))
-        .max()
-        .unwrap_or(now_ns.min(started_ns + seconds_to_ns(config.duration_s)));
-    let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
-    let window_s = window_end_ns.saturating_sub(started_ns) as f64 / 1e9;
-    let busiest_s = ends.iter().map(|end| end.cpu.total_s()).fold(0.0, f64::max);
-    let conditions = Conditions {
-        elapsed_s,
-        window_s,
-        start_unix_us,
-        threads: config.threads,
-        cpu: ends.iter().fold(Cpu::default(), |sum, end| sum.and(end.cpu)),
-        busiest: busiest_s / elapsed_s.max(1e-9),
-        interface: ends
-            .first()
-            .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface),
-        interrupted: interrupt.came(),
-        stopped: ends.iter().any(|end| end.stopped),
-        stalled_s: ends.iter().map(|end| end.stalls.total_ns).max().unwrap_or(0) as f64 / 1e9,
-        longest_stall_s: ends.iter().map(|end| end.stalls.longest_ns).max().unwrap_or(0) as f64 / 1e9,
-        threads_left_behind: left_behind.len(),
-    };
+    let conditions = conditions(config, &ends, origin_ns, start_unix_us, interrupt.is_set(), left_behind.len());
+    let Conditions { elapsed_s, window_s, .. } = conditions;
     let loaded = |target: usize| match (&schedule.interleave, schedule.slices()) {
         (_, Some(slices)) => {
             let warmup_ns = seconds_to_ns(config.warmup_s);
@@ -193,6 +168,42 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
     let run = Run::new(config, collection, conditions, loaded, tags.names(), calibrations_us, failure);
     let sources = ends.into_iter().flat_map(|end| end.sources).collect();
     Ok(Measured { run, mains, _sources: sources, interrupt })
+}
+
+/// What is the same for all targets, by what the workers say at their end.
+fn conditions(
+    config: &Config,
+    ends: &[Ended],
+    origin_ns: u64,
+    start_unix_us: u64,
+    interrupted: bool,
+    threads_left_behind: usize,
+) -> Conditions {
+    let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
+    let now_ns = monotonic_ns();
+    let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(now_ns);
+    let window_end_ns = ends
+        .iter()
+        .map(|end| end.window.scheduled_until_ns(end.finished_ns))
+        .max()
+        .unwrap_or(now_ns.min(started_ns + seconds_to_ns(config.duration_s)));
+    let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
+    let busiest_s = ends.iter().map(|end| end.cpu.total_s()).fold(0.0, f64::max);
+    let no_interface = Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 };
+    Conditions {
+        elapsed_s,
+        window_s: window_end_ns.saturating_sub(started_ns) as f64 / 1e9,
+        start_unix_us,
+        threads: config.threads,
+        cpu: ends.iter().fold(Cpu::default(), |sum, end| sum.and(end.cpu)),
+        busiest: busiest_s / elapsed_s.max(1e-9),
+        interface: ends.first().map_or(no_interface, |end| end.interface),
+        interrupted,
+        stopped: ends.iter().any(|end| end.stopped),
+        stalled_s: ends.iter().map(|end| end.stalls.total_ns).max().unwrap_or(0) as f64 / 1e9,
+        longest_stall_s: ends.iter().map(|end| end.stalls.longest_ns).max().unwrap_or(0) as f64 / 1e9,
+        threads_left_behind,
+    }
 }
 
 /// Waits until all workers have ended. Returns those that have not, although a signal came a while ago: their script
@@ -224,7 +235,7 @@ fn begin_at(config: &Config) -> Result<u64> {
     let Some(instant) = config.start_at_unix_ns else { return Ok(monotonic_ns() + START_DELAY_NS) };
     moment_of(instant).map_err(|late_ns| {
         Error::CouldNotRun(format!(
-            "the instant of --start-at had passed {} before all connections stood; agree on a later one",
+            "the instant of --start-at had passed {} before all connections were made; agree on a later one",
             format_us(late_ns as f64 / 1e3)
         ))
     })
@@ -237,7 +248,7 @@ fn exit_code(config: &Config, run: &Run) -> Result<u8> {
         let counts = &outcome.collected.total.counts;
         if !interrupted && counts.connects == 0 && counts.errors.connect > 0 {
             return Err(Error::CouldNotRun(format!(
-                "no connection to {} ever stood ({} attempts failed), so nothing was measured; \
+                "no connection to {} was ever made ({} attempts failed), so nothing was measured; \
                  see whether the server still runs and takes as many connections",
                 target.target.url, counts.errors.connect
             )));
@@ -292,9 +303,13 @@ fn report(config: &Config, measured: &Measured, files: Files) -> Result<u8> {
 
 fn call_done(config: &Config, outcome: &Outcome, script: &Script) -> Result<()> {
     let counts = &outcome.collected.total.counts;
-    let duration_us = (outcome.conditions.elapsed_s * 1e6) as u64;
-    let summary = ended(duration_us, counts.completed, counts.bytes_read, counts.errors);
-    done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
+    let totals = Totals {
+        duration_us: (outcome.conditions.elapsed_s * 1e6) as u64,
+        requests: counts.completed,
+        bytes: counts.bytes_read,
+        errors: counts.errors,
+    };
+    done(script, &totals, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
 }
 
 /// The addresses of the host at which a server listens: for a script all of them (`wrk.addrs`), otherwise the first.
@@ -348,7 +363,7 @@ fn live_line(config: &Config) -> Box<dyn FnMut(&Summary) + Send> {
     })
 }
 
-/// Makes room for the report where the live line stood.
+/// Clears the live line, so that the report begins there.
 fn end_live_line() {
     if std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr(), "{CLEAR_LINE}");

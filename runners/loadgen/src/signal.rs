@@ -14,7 +14,7 @@ pub const EXIT_INTERRUPTED: u8 = 130;
 /// The signal that ends the process, counted from the first.
 const LAST_SIGNAL: u32 = 3;
 
-/// How many signals came.
+/// How many signals there were.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     count: Arc<AtomicU32>,
@@ -47,12 +47,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether a signal came.
-    pub fn came(&self) -> bool {
+    /// Whether there was a signal.
+    pub fn is_set(&self) -> bool {
         self.count() > 0
     }
 
-    /// How many signals came.
+    /// How many signals there were.
     pub fn count(&self) -> u32 {
         self.count.load(Ordering::Relaxed)
     }

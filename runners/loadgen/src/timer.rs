@@ -6,8 +6,7 @@
 //! looking longer than a sleep would cost is Karlin's rule: at most twice the cost of the best choice (Karlin, Li,
 //! Manasse, Owicki, "Empirical studies of competitive spinning", SOSP 1991).
 
-use crate::clock::monotonic_ns;
-use std::io;
+use crate::clock::{monotonic_ns, sleep_until};
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
 
@@ -17,21 +16,23 @@ const SAMPLES: usize = 101;
 /// Due soon enough that it becomes the processor's next timer, and late enough that none fires meanwhile.
 #[cfg(target_os = "linux")]
 const SOON_NS: i64 = 3_000_000;
-/// No machine should look longer than this, whatever was measured in a moment without the processor.
+/// The price is taken as no more than this, whatever was measured: the thread may have been without the processor.
 #[cfg(target_os = "linux")]
 const MOST_NS: u64 = 10_000;
 
-/// A sleep ends early by all of that only where so many times as much is left, and before shorter ones by a part of it.
+/// Where at least this many times the median lateness is left, a sleep ends early by all of that lateness.
 const EARLY_BEFORE: u64 = 2;
-/// Where moments are so many times as far apart, all of it is spent looking, whatever is left: then it costs little.
+/// Where moments are at least this many times the median lateness apart, it does so however little is left: against such
+/// a gap the time spent looking is small.
 const LONG_GAP: u64 = 4;
-/// That part's inverse: what it wins in punctuality it costs in time spent looking.
+/// Before a shorter gap it ends early by the median lateness divided by this: more would be more punctual, and cost more
+/// time spent looking.
 const PART: u64 = 3;
 /// How far one sleep moves the median, and how far the first one does: at fifty requests per second a run has no more
 /// than some hundred sleeps.
 const STEP_NS: u64 = 250;
 const FIRST_STEP_NS: u64 = 16_000;
-/// Later than this is a disturbance and not the price of waking.
+/// A sleep that ends later than this was disturbed: that is not what waking takes.
 const MOST_EARLY_NS: u64 = 50_000;
 
 /// Nanoseconds that setting the processor's timer takes (median); 0 where it cannot be known. Measured once.
@@ -64,31 +65,6 @@ fn measure() -> rustix::io::Result<u64> {
     }
     costs.sort_unstable();
     Ok(costs[SAMPLES / 2])
-}
-
-/// Sleeps until the monotonic clock shows `moment_ns`; a moment that is over is no sleep.
-///
-/// # Errors
-/// When a signal ends the sleep early.
-#[cfg(target_os = "linux")]
-pub(crate) fn sleep_until(moment_ns: u64) -> io::Result<()> {
-    use crate::clock::NS_PER_S;
-    use rustix::thread::{ClockId, clock_nanosleep_absolute};
-    if moment_ns <= monotonic_ns() {
-        return Ok(());
-    }
-    let moment = rustix::time::Timespec { tv_sec: (moment_ns / NS_PER_S) as i64, tv_nsec: (moment_ns % NS_PER_S) as _ };
-    Ok(clock_nanosleep_absolute(ClockId::Monotonic, &moment)?)
-}
-
-/// Sleeps until the monotonic clock shows `moment_ns`; a moment that is over is no sleep.
-///
-/// # Errors
-/// None here.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn sleep_until(moment_ns: u64) -> io::Result<()> {
-    std::thread::sleep(std::time::Duration::from_nanos(moment_ns.saturating_sub(monotonic_ns())));
-    Ok(())
 }
 
 /// Wakes on time: a sleep ends late by what waking a processor takes, which is tens of microseconds on a virtual one, so

@@ -45,35 +45,40 @@ mod linux {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::{Sender, channel};
+    use truepace::clock::{NS_PER_S, monotonic_ns, sleep_until, wall_clock_ahead_ns};
 
-    const PERIOD_NS: i64 = 1_000_000;
+    const PERIOD_NS: u64 = 1_000_000;
     /// What a wake-up takes on an idle core is far below, what delays a request by a millisecond far above.
-    const LATE_NS: i64 = 100_000;
+    const LATE_NS: u64 = 100_000;
     const PRIORITY: libc::c_int = 50;
-    const NS_PER_S: i64 = 1_000_000_000;
     /// Room for the worst hour; beyond it memory is added, which may delay a wake-up.
     const ROOM: usize = 1 << 16;
-    /// Of so many bracketed readings of two clocks the narrowest is taken.
-    const READINGS: usize = 5;
 
     /// One late wake-up.
     struct Stall {
-        woke_ns: i64,
-        late_ns: i64,
+        woke_ns: u64,
+        late_ns: u64,
     }
 
     /// One core's late wake-ups, and the CPU time that its thread took for all.
     struct Core {
         cpu: usize,
-        cpu_ns: i64,
+        cpu_ns: u64,
         stalls: Vec<Stall>,
     }
 
     /// The same moment by two clocks.
     #[derive(Clone, Copy)]
     struct Moment {
-        monotonic_ns: i64,
-        unix_ns: i64,
+        monotonic_ns: u64,
+        unix_ns: u64,
+    }
+
+    impl Moment {
+        fn now() -> Self {
+            let monotonic_ns = monotonic_ns();
+            Moment { monotonic_ns, unix_ns: monotonic_ns.saturating_add_signed(wall_clock_ahead_ns()) }
+        }
     }
 
     /// All cores, from when to when they were watched.
@@ -102,7 +107,7 @@ mod linux {
             .collect();
         drop(prepared_to);
         let all_watch = prepared.iter().take(cpus.len()).count() == cpus.len();
-        let begin = moment();
+        let begin = Moment::now();
         if all_watch {
             let mut stdout = std::io::stdout();
             writeln!(stdout, "ready")
@@ -113,25 +118,25 @@ mod linux {
         }
         let cores: Result<Vec<Core>, String> =
             threads.into_iter().map(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?).collect();
-        Ok(Watched { begin, end: moment(), cores: cores? })
+        Ok(Watched { begin, end: Moment::now(), cores: cores? })
     }
 
     fn watch_one(cpu: usize, ended: &AtomicBool, prepared: &Sender<()>) -> Result<Core, String> {
         prepare(cpu)?;
         let mut stalls = Vec::with_capacity(ROOM);
         let _ = prepared.send(());
-        let mut due_ns = now_ns(ClockId::Monotonic) + PERIOD_NS;
+        let mut due_ns = monotonic_ns() + PERIOD_NS;
         while !ended.load(Ordering::Relaxed) {
-            if !sleep_until(due_ns) {
+            if sleep_until(due_ns).is_err() {
                 continue;
             }
-            let woke_ns = now_ns(ClockId::Monotonic);
+            let woke_ns = monotonic_ns();
             if woke_ns - due_ns >= LATE_NS {
                 stalls.push(Stall { woke_ns, late_ns: woke_ns - due_ns });
             }
             due_ns = if woke_ns - due_ns < PERIOD_NS { due_ns + PERIOD_NS } else { woke_ns + PERIOD_NS };
         }
-        Ok(Core { cpu, cpu_ns: now_ns(ClockId::ThreadCPUTime), stalls })
+        Ok(Core { cpu, cpu_ns: thread_cpu_ns(), stalls })
     }
 
     fn prepare(cpu: usize) -> Result<(), String> {
@@ -154,31 +159,10 @@ mod linux {
         Ok(())
     }
 
-    fn now_ns(clock: ClockId) -> i64 {
-        let now = clock_gettime(clock);
-        now.tv_sec * NS_PER_S + now.tv_nsec
-    }
-
-    /// Reads the wall clock between two readings of the other.
-    fn moment() -> Moment {
-        let read = || {
-            let before = now_ns(ClockId::Monotonic);
-            let unix_ns = now_ns(ClockId::Realtime);
-            let width = now_ns(ClockId::Monotonic) - before;
-            (width, Moment { monotonic_ns: before + width / 2, unix_ns })
-        };
-        (1..READINGS)
-            .fold(read(), |best, _| [best, read()].into_iter().min_by_key(|(width, _)| *width).unwrap_or(best))
-            .1
-    }
-
-    /// Returns whether the time has come; a signal ends the sleep before.
-    fn sleep_until(due_ns: i64) -> bool {
-        let due = libc::timespec { tv_sec: due_ns / NS_PER_S, tv_nsec: due_ns % NS_PER_S };
-        // SAFETY: the pointer is to a local that outlives the call, and no remaining time is asked for.
-        unsafe {
-            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const due, std::ptr::null_mut()) == 0
-        }
+    /// CPU time of the calling thread.
+    fn thread_cpu_ns() -> u64 {
+        let spent = clock_gettime(ClockId::ThreadCPUTime);
+        spent.tv_sec as u64 * NS_PER_S + spent.tv_nsec as u64
     }
 
     /// Writes the head, a line for each core, and one for each stall.

@@ -90,7 +90,7 @@ pub struct Config {
     pub requests: Option<u64>,
     /// This generator's part of the schedule.
     pub share: Share,
-    /// When to begin, in nanoseconds since 1970; `None`: as soon as all connections stand.
+    /// When to begin, in nanoseconds since 1970; `None`: as soon as all connections are made.
     pub start_at_unix_ns: Option<u64>,
     /// Arguments of the scripts.
     pub script_args: Vec<String>,

@@ -63,7 +63,6 @@ pub struct Parser {
     head: Vec<u8>,
     response: Response,
     to_head_request: bool,
-    surplus: bool,
     capture: bool,
     headers: Vec<(String, Vec<u8>)>,
     body: Vec<u8>,
@@ -77,7 +76,6 @@ impl Parser {
             head: Vec::new(),
             response: Response { status: 0, keep_alive: true },
             to_head_request: false,
-            surplus: false,
             capture,
             headers: Vec::new(),
             body: Vec::new(),
@@ -88,7 +86,6 @@ impl Parser {
     pub fn expect_response(&mut self, to_head_request: bool) {
         self.state = State::Head;
         self.to_head_request = to_head_request;
-        self.surplus = false;
         self.head.clear();
         if self.capture {
             self.headers.clear();
@@ -111,29 +108,12 @@ impl Parser {
         &self.head
     }
 
-    /// Whether bytes followed the end of the last response. They spoil the connection, not the response.
-    pub fn has_surplus(&self) -> bool {
-        self.surplus
-    }
-
-    /// Takes the bytes of one response. Returns it once it is complete; bytes after its end spoil the connection.
-    ///
-    /// # Errors
-    /// When the bytes are no response, or none was due: then the connection cannot be used any more.
-    pub fn feed(&mut self, data: &[u8]) -> Result<Option<Response>, ParseError> {
-        let (taken, response) = self.feed_next(data)?;
-        Ok(response.map(|response| {
-            self.surplus = response.keep_alive && taken < data.len();
-            Response { keep_alive: response.keep_alive && !self.surplus, ..response }
-        }))
-    }
-
     /// Takes bytes up to the end of one response. Returns how many, and the response once it is complete: what follows
     /// is the next one's, for a pipelined request.
     ///
     /// # Errors
-    /// As [`Parser::feed`].
-    pub fn feed_next(&mut self, data: &[u8]) -> Result<(usize, Option<Response>), ParseError> {
+    /// When the bytes are no response, or none was due: then the connection cannot be used any more.
+    pub fn feed(&mut self, data: &[u8]) -> Result<(usize, Option<Response>), ParseError> {
         let mut rest = data;
         loop {
             match &mut self.state {

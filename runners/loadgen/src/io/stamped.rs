@@ -6,15 +6,14 @@
 //! same is done, for the same reason, by Lancet (Kogias, Mallon, Bugnion, "Lancet: A self-correcting Latency Measuring
 //! Tool", USENIX ATC 2019).
 
-use crate::clock::{NS_PER_S, monotonic_ns};
-use rustix::time::{ClockId, clock_gettime};
+use crate::clock::{NS_PER_S, monotonic_ns, wall_clock_ahead_ns};
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Room for one control message with a time in it.
 // SAFETY: CMSG_SPACE only computes.
-pub(super) const CONTROL_BYTES: usize = unsafe { libc::CMSG_SPACE(size_of::<libc::timespec>() as u32) } as usize;
+const CONTROL_BYTES: usize = unsafe { libc::CMSG_SPACE(size_of::<libc::timespec>() as u32) } as usize;
 
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
@@ -59,7 +58,7 @@ pub(super) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize,
 
 /// The stamp in the control message that came with some bytes, in nanoseconds on the wall clock.
 #[inline]
-pub(super) fn stamp_in(control: &[u8]) -> Option<u64> {
+fn stamp_in(control: &[u8]) -> Option<u64> {
     // SAFETY: CMSG_LEN only computes.
     let (head, whole) =
         unsafe { (libc::CMSG_LEN(0) as usize, libc::CMSG_LEN(size_of::<libc::timespec>() as u32) as usize) };
@@ -81,17 +80,11 @@ pub(super) fn stamp_in(control: &[u8]) -> Option<u64> {
 /// How often the two clocks are compared. Both are slewed alike, so only a step of the wall clock parts
 /// them, and that spoils the stamps of this long at most.
 const RENEW_NS: u64 = NS_PER_S / 100;
-/// Readings of the clocks at a time; the one with the narrowest bracket counts.
-const READINGS: usize = 5;
 
 /// From the wall clock, with which the kernel stamps, to the monotonic one.
-///
-/// A reading of the wall clock between two of the monotonic one lies somewhere between them: the middle is off by at
-/// most half of the bracket, tens of nanoseconds where nothing comes between. (Cristian, "Probabilistic clock
-/// synchronization", 1989, with both clocks in one machine.)
 #[derive(Debug, Default)]
 pub(super) struct WallClock {
-    ahead_ns: i128,
+    ahead_ns: i64,
     renew_at_ns: u64,
 }
 
@@ -101,29 +94,11 @@ impl WallClock {
     pub(super) fn on_monotonic_clock(&mut self, wall_ns: u64) -> Option<u64> {
         let now = monotonic_ns();
         if now >= self.renew_at_ns {
-            self.renew(now);
+            self.ahead_ns = wall_clock_ahead_ns();
+            self.renew_at_ns = now + RENEW_NS;
         }
-        u64::try_from(i128::from(wall_ns) - self.ahead_ns).ok()
+        wall_ns.checked_add_signed(-self.ahead_ns)
     }
-
-    #[cold]
-    fn renew(&mut self, now: u64) {
-        let read = |_| {
-            let before = monotonic_ns();
-            let wall = clock_gettime(ClockId::Realtime);
-            let wall_ns = i128::from(wall.tv_sec) * i128::from(NS_PER_S) + i128::from(wall.tv_nsec);
-            (before, wall_ns, monotonic_ns())
-        };
-        self.ahead_ns = ahead_ns((0..READINGS).map(read)).unwrap_or(self.ahead_ns);
-        self.renew_at_ns = now + RENEW_NS;
-    }
-}
-
-/// How far the wall clock is ahead of the monotonic one, by the narrowest of some readings: each the monotonic clock,
-/// then the wall clock, then the monotonic clock again.
-fn ahead_ns(readings: impl Iterator<Item = (u64, i128, u64)>) -> Option<i128> {
-    let (before, wall_ns, after) = readings.min_by_key(|(before, _, after)| after - before)?;
-    Some(wall_ns - i128::from(before) - i128::from(after - before) / 2)
 }
 
 #[cfg(test)]
@@ -163,14 +138,6 @@ mod tests {
         }
         drop(server);
         assert_eq!(receive(&socket, &mut buffer).unwrap(), (0, None), "the end has no stamp");
-    }
-
-    #[test]
-    fn the_narrowest_reading_of_the_clocks_counts_by_its_middle() {
-        // The wall clock is 7 000 ns ahead; the first reading was interrupted before it, the last after it.
-        let readings = [(1_000, 908_020, 901_040), (2_000, 9_020, 2_040), (3_000, 10_020, 903_000)];
-        assert_eq!(ahead_ns(readings.into_iter()), Some(7_000));
-        assert_eq!(ahead_ns(std::iter::empty()), None);
     }
 
     #[test]

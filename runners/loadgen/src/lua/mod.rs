@@ -11,5 +11,5 @@ mod thread;
 
 pub use crate::http::RequestKind;
 pub use script::Script;
-pub use stats::{done, ended};
+pub use stats::{Totals, done};
 pub use thread::ThreadControl;

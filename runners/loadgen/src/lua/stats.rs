@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::record::{Errors, Histogram};
 use mlua::{MetaMethod, UserData, UserDataMethods, Value, Variadic};
 
-/// What a run came to, for `summary`.
+/// The totals of a run, for `summary`.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct Totals {
     /// Microseconds.
     pub duration_us: u64,
     /// Completed requests.
@@ -16,11 +16,6 @@ pub struct Ended {
     pub bytes: u64,
     /// Errors by kind.
     pub errors: Errors,
-}
-
-/// Makes an [`Ended`].
-pub fn ended(duration_us: u64, requests: u64, bytes: u64, errors: Errors) -> Ended {
-    Ended { duration_us, requests, bytes, errors }
 }
 
 /// Values in the unit that scripts expect: microseconds of latency, or responses per second of each thread.
@@ -119,7 +114,7 @@ impl UserData for Stats {
 /// [`crate::error::Error::Script`].
 pub fn done(
     script: &Script,
-    ended: &Ended,
+    totals: &Totals,
     latency_ns: &Histogram,
     thread_rates: &[f64],
     open_loop: bool,
@@ -128,7 +123,7 @@ pub fn done(
         let lua = script.lua();
         let Value::Function(done) = lua.globals().get("done")? else { return Ok(()) };
         let errors = lua.create_table()?;
-        let Errors { connect, read, write, timeout, parse, status } = ended.errors;
+        let Errors { connect, read, write, timeout, parse, status } = totals.errors;
         // wrk counts a response that it cannot parse as a read error.
         for (name, count) in
             [("connect", connect), ("read", read + parse), ("write", write), ("status", status), ("timeout", timeout)]
@@ -136,9 +131,9 @@ pub fn done(
             errors.set(name, count as f64)?;
         }
         let summary = lua.create_table()?;
-        summary.set("duration", ended.duration_us as f64)?;
-        summary.set("requests", ended.requests as f64)?;
-        summary.set("bytes", ended.bytes as f64)?;
+        summary.set("duration", totals.duration_us as f64)?;
+        summary.set("requests", totals.requests as f64)?;
+        summary.set("bytes", totals.bytes as f64)?;
         summary.set("errors", errors)?;
         let latency = Stats::new(latency_ns.clone(), 1e-3, open_loop);
         let mut rates = crate::record::new_histogram();

@@ -7,7 +7,7 @@
 //! are not in it at all.
 
 use super::distribution::{rank, value_at_rank};
-use super::interval::{DIGITS, MAX_NS};
+use super::interval::{CompactHistogram, new_compact_histogram};
 use super::{Fate, Request};
 use crate::schedule::Sequence;
 use std::sync::Arc;
@@ -18,8 +18,6 @@ const MOST_GROUPS: usize = 64;
 const LEAST_GROUPS: usize = 8;
 /// Percentiles that are compared, in percent.
 const PERCENTS: [f64; 3] = [50.0, 90.0, 99.0];
-
-type Histogram = hdrhistogram::Histogram<u32>;
 
 /// A 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,16 +60,16 @@ pub struct CarryOver {
 
 #[derive(Debug, Clone)]
 struct Times {
-    response: Histogram,
-    service: Histogram,
+    response: CompactHistogram,
+    service: CompactHistogram,
 }
 
 impl Times {
     fn new() -> Self {
-        Times { response: histogram(), service: histogram() }
+        Times { response: new_compact_histogram(), service: new_compact_histogram() }
     }
 
-    fn of(&self, quantity: &str) -> &Histogram {
+    fn of(&self, quantity: &str) -> &CompactHistogram {
         if quantity == "service" { &self.service } else { &self.response }
     }
 
@@ -80,10 +78,6 @@ impl Times {
             sum.add(part).expect("all histograms have the same bounds");
         }
     }
-}
-
-fn histogram() -> Histogram {
-    Histogram::new_with_bounds(1, MAX_NS, DIGITS).expect("constant bounds are valid")
 }
 
 /// Takes each request, and compares at the end.
@@ -97,7 +91,7 @@ pub struct Comparison {
     paired: bool,
     sequence: Option<Arc<Sequence>>,
     /// Service times by target and predecessor.
-    after: Vec<Histogram>,
+    after: Vec<CompactHistogram>,
 }
 
 impl Comparison {
@@ -111,11 +105,11 @@ impl Comparison {
             group_ns: group_ns.unwrap_or(u64::MAX).max(1),
             paired: group_ns.is_some(),
             sequence,
-            after: (0..after).map(|_| histogram()).collect(),
+            after: (0..after).map(|_| new_compact_histogram()).collect(),
         }
     }
 
-    /// Takes a request. One that came to nothing counts with the time it had waited.
+    /// Takes a request. One without a response counts with the time it had waited.
     pub fn take(&mut self, request: &Request) {
         let mut index = (request.intended_ns / self.group_ns) as usize;
         while index >= MOST_GROUPS {
@@ -227,12 +221,12 @@ impl Comparison {
     }
 }
 
-fn log_ratio([of, to]: [&Histogram; 2], percent: f64) -> f64 {
+fn log_ratio([of, to]: [&CompactHistogram; 2], percent: f64) -> f64 {
     (quantile_of(to, percent / 100.0) / quantile_of(of, percent / 100.0)).ln()
 }
 
 /// A quantile, straight within its bucket: a bucket is a thousandth wide, and differences of less are to be seen.
-fn quantile_of(times: &Histogram, quantile: f64) -> f64 {
+fn quantile_of(times: &CompactHistogram, quantile: f64) -> f64 {
     if times.is_empty() {
         return 1.0;
     }

@@ -5,12 +5,12 @@ use std::io;
 /// As much of a bad response is shown, in bytes.
 const SHOWN_BYTES: usize = 64;
 
-/// Why a request or a connection came to nothing.
+/// Why a request or a connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Nobody listens.
     Refused,
-    /// The connection did not stand within the time-out.
+    /// The connection was not made within the time-out.
     ConnectTimeout,
     /// The connection could not be made for another reason, the TLS handshake included.
     Connect,
@@ -22,7 +22,7 @@ pub enum Cause {
     Read,
     /// The request could not be written.
     Write,
-    /// What came is no HTTP/1.1 response.
+    /// The bytes received are no HTTP/1.1 response.
     BadResponse,
     /// Bytes followed the end of a response.
     Surplus,

@@ -4,7 +4,7 @@ use super::Histogram;
 use crate::clock::NS_PER_S;
 
 /// Longest time that is resolved, in nanoseconds: one hour, as in wrk2. Longer ones count as this.
-pub const MAX_NS: u64 = 3_600_000_000_000;
+const MAX_NS: u64 = 3_600_000_000_000;
 /// Significant digits of every recorded time.
 pub const DIGITS: u8 = 3;
 
@@ -23,11 +23,12 @@ pub const TENTHS: usize = 10;
 /// Nanoseconds of a tenth of a second.
 const TENTH_NS: u64 = NS_PER_S / TENTHS as u64;
 
-/// Response times of one tenth of a second; of half the memory, for a second has ten.
-pub type Tenth = hdrhistogram::Histogram<u32>;
+/// A histogram of half the memory, for what there are many of; it counts up to 2^32 of a value.
+pub type CompactHistogram = hdrhistogram::Histogram<u32>;
 
-fn new_tenth() -> Tenth {
-    Tenth::new_with_bounds(1, MAX_NS, DIGITS).expect("constant bounds are valid")
+/// An empty compact histogram for times in nanoseconds.
+pub fn new_compact_histogram() -> CompactHistogram {
+    CompactHistogram::new_with_bounds(1, MAX_NS, DIGITS).expect("constant bounds are valid")
 }
 
 /// Failures by kind.
@@ -139,10 +140,10 @@ pub struct Counts {
     /// Requests held back so that they leave with the next.
     pub held: u64,
     /// Responses left unread for a while on purpose, because the kernel stamps their arrival.
-    pub rested: u64,
+    pub deferred_reads: u64,
     /// Responses without the kernel's stamp although the kernel's clock was asked for.
     pub unstamped: u64,
-    /// Connections that stood.
+    /// Connections that were made at some time.
     pub connects: u64,
     /// Connections made after the first of each.
     pub reconnects: u64,
@@ -179,7 +180,7 @@ impl Counts {
         self.warmup_completed += other.warmup_completed;
         self.warmup_unsent += other.warmup_unsent;
         self.held += other.held;
-        self.rested += other.rested;
+        self.deferred_reads += other.deferred_reads;
         self.unstamped += other.unstamped;
         self.connects += other.connects;
         self.reconnects += other.reconnects;
@@ -227,7 +228,7 @@ pub struct Interval {
     /// The most of it by the tenth of this second in which they left, in nanoseconds.
     pub most_lag_ns: [u64; TENTHS],
     /// Response times by the tenth of this second in which the response came; what came after its end is in the last.
-    pub tenths: [Tenth; TENTHS],
+    pub tenths: [CompactHistogram; TENTHS],
     /// How long requests without a response had waited when they failed or the run ended, from their intended start and,
     /// where sent, from the send.
     pub waiting: Option<Box<Pair>>,
@@ -250,7 +251,7 @@ impl Interval {
             other_clock: None,
             lag: new_histogram(),
             most_lag_ns: [0; TENTHS],
-            tenths: std::array::from_fn(|_| new_tenth()),
+            tenths: std::array::from_fn(|_| new_compact_histogram()),
             waiting: None,
             connection_wait: coarse_histogram(),
             reconnect: None,
@@ -272,7 +273,7 @@ impl Interval {
         self.reconnect.iter_mut().for_each(|times| times.reset());
         self.lag.reset();
         self.most_lag_ns = [0; TENTHS];
-        self.tenths.iter_mut().for_each(Tenth::reset);
+        self.tenths.iter_mut().for_each(CompactHistogram::reset);
     }
 
     /// Counts a complete response, without its times.
@@ -309,7 +310,7 @@ impl Interval {
         *most = lag_ns.max(*most);
     }
 
-    /// Records requests that came to nothing, of which each had waited at least so long; from the send on where it was
+    /// Records requests without a response, of which each had waited at least so long; from the send on where it was
     /// sent.
     pub fn record_waiting(&mut self, count: u64, response_ns: u64, service_ns: Option<u64>) {
         let waiting = some(&mut self.waiting);
@@ -404,9 +405,9 @@ mod tests {
         came(&mut other, TENTH_NS - 1);
         came(&mut other, 20 * TENTH_NS);
         one.add(&other);
-        assert_eq!(one.tenths.each_ref().map(Tenth::len), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(one.tenths.each_ref().map(CompactHistogram::len), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(one.tenths[0].max(), one.all_classes().response.max(), "a tenth has the digits of a second");
         one.reset(1);
-        assert!(one.tenths.iter().all(Tenth::is_empty));
+        assert!(one.tenths.iter().all(CompactHistogram::is_empty));
     }
 }

@@ -1,9 +1,8 @@
 //! One connection: sleep until the intended start, write, read, note the time.
 
 use super::{Load, Recorded, feed};
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, sleep_until};
 use crate::http::Parser;
-use crate::timer::sleep_until;
 use std::io::{self, Read, Write};
 
 pub(super) fn run(mut load: Load) -> io::Result<Recorded> {

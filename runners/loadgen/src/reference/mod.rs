@@ -225,6 +225,6 @@ fn feed(parser: &mut Parser, bytes: &[u8]) -> io::Result<bool> {
     if bytes.is_empty() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let response = parser.feed(bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    let (_, response) = parser.feed(bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(response.is_some())
 }

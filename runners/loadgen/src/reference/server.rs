@@ -51,7 +51,7 @@ pub(super) fn run(target: &Target, work_ns: u64) -> io::Result<()> {
     }
 }
 
-/// Responds to what came. False: the connection is over.
+/// Responds to the requests received. False: the connection is over.
 fn serve(stream: &mut TcpStream, text: &mut Vec<u8>, buffer: &mut [u8], work_ns: u64) -> bool {
     let count = match stream.read(buffer) {
         Ok(0) => return false,

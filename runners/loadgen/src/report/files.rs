@@ -10,9 +10,8 @@ use crate::output;
 use crate::record::Logs;
 use crate::schedule::Sequence;
 use crate::tags::Tags;
-use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What is written when the run is over.
@@ -70,10 +69,10 @@ pub fn begin(logs: &mut Logs, config: &Config, start_unix_us: u64) -> Result<()>
     }
 }
 
-/// Removes the files in which nothing stands, of a run that came to nothing.
+/// Removes the empty files of a run that has no report.
 pub fn remove_empty(config: &Config) {
     let single = [&config.json, &config.hlog, &config.requests_log].into_iter().flatten().cloned();
-    let pairs = tables(config).into_iter().flat_map(|path| [hgrm::service(&path), path]);
+    let pairs = tables(config).into_iter().flat_map(|path| [hgrm::sibling(&path, hgrm::SERVICE), path]);
     for path in single.chain(pairs) {
         if fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
             let _ = fs::remove_file(path);
@@ -85,14 +84,7 @@ pub fn remove_empty(config: &Config) {
 fn tables(config: &Config) -> Vec<PathBuf> {
     let Some(path) = &config.hgrm else { return Vec::new() };
     let several = config.has_several() && hgrm::has_siblings(path);
-    let targets = config.targets.iter().filter(|_| several).map(|target| sibling(path, &target.name));
+    let targets =
+        config.targets.iter().filter(|_| several).map(|target| hgrm::sibling(path, &format!(".{}", target.name)));
     std::iter::once(path.clone()).chain(targets).collect()
-}
-
-/// A target's own file: its name after that of the path.
-fn sibling(path: &Path, name: &str) -> PathBuf {
-    let mut file = OsString::from(path);
-    file.push(".");
-    file.push(name);
-    PathBuf::from(file)
 }

@@ -10,6 +10,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+/// What follows the name of a table of response times in that of the service times that belong to it.
+pub const SERVICE: &str = ".service";
+
 /// Makes sure, before the run, that the files can be written. Tables by class and operation of an earlier run go.
 ///
 /// # Errors
@@ -19,7 +22,7 @@ pub fn create(path: &Path) -> Result<()> {
         return fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(path, &error));
     }
     for class in 0..CLASSES {
-        for kind in ["", ".service"] {
+        for kind in ["", SERVICE] {
             let _ = fs::remove_file(sibling(path, &format!("{kind}.{class}xx")));
         }
     }
@@ -32,7 +35,7 @@ pub fn create(path: &Path) -> Result<()> {
 /// The tables of operations next to a path, of whatever run.
 fn of_operations(path: &Path) -> Vec<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let starts = ["", ".service"].map(|kind| sibling(path, &format!("{kind}:")));
+    let starts = ["", SERVICE].map(|kind| sibling(path, &format!("{kind}:")));
     let is_one = |file: &PathBuf| {
         let name = file.file_name().map_or(&[][..], OsStr::as_encoded_bytes);
         starts.iter().filter_map(|start| start.file_name()).any(|start| name.starts_with(start.as_encoded_bytes()))
@@ -67,20 +70,15 @@ pub fn has_siblings(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |found| found.is_file())
 }
 
-/// The path of the table of service times that belongs to one of response times.
-pub fn service(path: &Path) -> PathBuf {
-    sibling(path, ".service")
-}
-
 /// The path with something after its name.
-fn sibling(path: &Path, suffix: &str) -> PathBuf {
+pub fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
 }
 
 fn write_both(path: &Path, part: &str, response: &str, service: &str) -> Result<()> {
-    for (kind, text) in [("", response), (".service", service)] {
+    for (kind, text) in [("", response), (SERVICE, service)] {
         write_one(&sibling(path, &format!("{kind}{part}")), text)?;
     }
     Ok(())

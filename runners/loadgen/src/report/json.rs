@@ -112,7 +112,7 @@ pub fn document(config: &Config, run: &Run) -> Value {
     Value::Object(document)
 }
 
-/// What there is of each target and of all together.
+/// The fields that each target and all together have.
 fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
     let counts = &outcome.collected.total.counts;
     let errors = &counts.errors;
@@ -185,7 +185,7 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
             "stalled_s": conditions.stalled_s,
             "longest_stall_s": conditions.longest_stall_s,
             "held": counts.held,
-            "rested": counts.rested,
+            "rested": counts.deferred_reads,
             "unstamped": counts.unstamped,
             "kept_up": outcome.verdict.kept_up,
             "kept_up_to": outcome.verdict.kept_up_to,

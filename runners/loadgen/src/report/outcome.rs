@@ -279,7 +279,7 @@ impl Outcome {
         let mut clocks = Vec::new();
         let own = self.conditions.interface.receive_clock;
         let mut show = |clock, pair: &Pair| {
-            let delayed = clock == ReceiveClock::User && counts.rested + counts.held > 0;
+            let delayed = clock == ReceiveClock::User && counts.deferred_reads + counts.held > 0;
             if !delayed {
                 let [response, service] = both(pair);
                 clocks.push((clock, response, service));

@@ -1,11 +1,11 @@
-//! Targets compared, on the console: what each came to, their ratios, and what their order did.
+//! Targets compared, on the console: the results of each, their ratios, and the effect of their order.
 
 use super::Run;
 use super::console::{PREFIX, short};
 use crate::cli::Config;
 use std::fmt::Write;
 
-/// Writes what several targets came to; nothing for one.
+/// Writes the results of several targets; nothing for one.
 pub(super) fn write(out: &mut String, config: &Config, run: &Run) -> std::fmt::Result {
     if run.targets.is_empty() {
         return Ok(());

@@ -1,11 +1,12 @@
 //! Fewer sleeps: sends that are due close together leave together (interrupt coalescing, as network cards do it).
 //!
-//! Being woken costs more processor time than sending a request. A worker that spends more than half a core on waking for
-//! each intended start sleeps now and then until the last of those that lie within the slack of `--coalesce` of the
-//! first, and sends them all: as often as it takes to spend half a core, so that there is no rate at which anything
-//! jumps; where the slack was asked for, at each sleep of a dense schedule. None leaves before its intended start, none is held back for longer than the slack, and each still counts from
-//! its own intended start. A start that is so near that the worker would not sleep for it is not held back: that would
-//! save nothing.
+//! Being woken costs more processor time than sending a request. A worker that would spend more than half a core on
+//! waking for each intended start prolongs some of its sleeps: it then sleeps until the last start that lies within the
+//! slack of `--coalesce` of the first, and sends all of them. It does so as often as it takes to spend half a core, so
+//! there is no rate at which anything jumps; where the slack was asked for, at each sleep of a dense schedule.
+//!
+//! No request leaves before its intended start or is held back for longer than the slack, and each counts from its own
+//! intended start. A start so near that the worker would not sleep for it is not held back: that would save nothing.
 
 use super::Worker;
 use super::connection::State;
@@ -125,8 +126,8 @@ impl Coalescing {
 }
 
 impl Worker {
-    /// Looks at how much processor time was spent.
-    pub(super) fn pace(&mut self, now: u64) {
+    /// Adjusts how often sends wait for each other to the processor time spent since the last call.
+    pub(super) fn adjust_coalescing(&mut self, now: u64) {
         let Some(profile) = self.plan.profile.as_ref().filter(|_| self.running) else { return };
         let rate_rps = profile.rate_rps(now.saturating_sub(self.window.origin_ns)) * self.plan.share;
         let slack_ns = self.slack_ns();
@@ -134,7 +135,7 @@ impl Worker {
             return self.coalescing.always(slack_ns);
         }
         let cpu_s = Cpu::of_thread().total_s();
-        let (before_ns, before_s) = std::mem::replace(&mut self.cpu_looked_at, (now, cpu_s));
+        let (before_ns, before_s) = std::mem::replace(&mut self.cpu_at_last_look, (now, cpu_s));
         if before_ns > 0 && now > before_ns {
             self.coalescing.spent((cpu_s - before_s) * 1e9 / (now - before_ns) as f64, slack_ns);
             self.alarm.save(self.coalescing.share_prolonged());
@@ -151,12 +152,12 @@ impl Worker {
     /// Until when to wait for the schedule; `None`: nothing is on it.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Next> {
-        let (connections, lanes) = (&self.connections, &self.lanes);
+        let (connections, targets) = (&self.connections, &self.targets);
         let open_loop = self.running && self.plan.profile.is_some();
         self.coalescing.next(monotonic_ns(), &mut self.timers, |index, number| match connections.get(index as usize) {
             Some(connection) => (connection.timer == number).then_some(open_loop && connection.state == State::Idle),
             None => {
-                let queue = lanes[index as usize - connections.len()].queue.as_ref()?;
+                let queue = targets[index as usize - connections.len()].queue.as_ref()?;
                 (queue.timer == number).then_some(open_loop && queue.has_free())
             }
         })

@@ -15,11 +15,11 @@ const CONNECTS_AT_ONCE: usize = 32;
 /// One connect in so much time on average: on a loopback a connect costs nothing until the server's backlog is full, and
 /// then a second.
 const CONNECT_PACE_NS: u64 = 100_000;
-/// How much longer than one time-out all connections may take to stand, for each of them.
+/// How much longer than one time-out connecting all may take, for each connection.
 const CONNECT_PATIENCE_NS: u64 = 2_000_000;
 
 impl Worker {
-    /// Connects all, a few at a time. Who does not stand within the time-out goes on trying during the run.
+    /// Connects all, a few at a time. A connection that is not made within the time-out is tried again during the run.
     pub(super) fn connect_all(&mut self) -> Result<()> {
         let patience_ns = CONNECT_PATIENCE_NS * self.connections.len() as u64;
         let begun_ns = monotonic_ns();
@@ -34,8 +34,8 @@ impl Worker {
                 next += 1;
                 under_way += 1;
             }
-            let all_stood = next == self.connections.len() && self.connections.iter().all(|one| one.ever_connected);
-            if all_stood || now >= give_up_ns || self.must_stop() {
+            let all_connected = next == self.connections.len() && self.connections.iter().all(|one| one.ever_connected);
+            if all_connected || now >= give_up_ns || self.must_stop() {
                 return Ok(());
             }
             self.run_timers(now);
@@ -78,7 +78,7 @@ impl Worker {
         if now >= self.window.end_ns || self.plan.requests_left == Some(0) {
             return None;
         }
-        let needed_ns = match (&self.plan.profile, &self.lanes[connection.target].queue) {
+        let needed_ns = match (&self.plan.profile, &self.targets[connection.target].queue) {
             (None, _) => self.next_loaded_ns(connection.target, now),
             (Some(_), None) => self.next_due_ns(index),
             // The first request that finds no connection free connects one; this one waits for that.
@@ -91,7 +91,7 @@ impl Worker {
     fn connect(&mut self, index: usize, needed_ns: u64, now: u64) {
         let connection = &mut self.connections[index];
         self.down -= usize::from(connection.state == State::Down);
-        let control = &self.lanes[connection.target].control;
+        let control = &self.targets[connection.target].control;
         connection.state = State::Connecting;
         connection.needed_ns = needed_ns;
         connection.since_ns = now;
@@ -105,23 +105,23 @@ impl Worker {
     #[inline]
     pub(super) fn was_moved(&self, index: usize) -> bool {
         let connection = &self.connections[index];
-        connection.moves != self.lanes[connection.target].control.moves()
+        connection.moves != self.targets[connection.target].control.moves()
     }
 
-    /// A connection stands.
+    /// A connection is made.
     pub(super) fn connected(&mut self, index: usize, now: u64) {
         let connection = &mut self.connections[index];
         if connection.ever_connected && now >= self.window.start_ns {
             self.intervals[connection.target].record_reconnect(now.saturating_sub(connection.since_ns));
         }
         connection.on_connect(now);
-        self.free(index, now);
+        self.on_free(index, now);
     }
 
     /// Of a shared queue that has found no connection free: connects as many as requests wait, as far as they are down,
     /// and looks again when the next request is due.
     pub(super) fn connect_for_queue(&mut self, target: usize, now: u64) {
-        let (Some(profile), Some(queue)) = (&self.plan.profile, &self.lanes[target].queue) else { return };
+        let (Some(profile), Some(queue)) = (&self.plan.profile, &self.targets[target].queue) else { return };
         if self.down == 0 {
             return;
         }

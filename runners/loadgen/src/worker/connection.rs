@@ -4,6 +4,7 @@ use super::source::RequestKind;
 use crate::clock::NS_PER_S;
 use crate::http::Parser;
 use crate::random::SplitMix64;
+use crate::record::{Fate, Request};
 use crate::schedule::Arrivals;
 
 /// Shortest pause after an attempt to connect that failed, and the longest one after the first; each further failure in
@@ -77,12 +78,12 @@ pub(super) struct Connection {
     pub(super) timer_due_ns: u64,
     /// Its next intended start has passed while it was busy.
     pub(super) overdue: bool,
-    /// It stands in its target's list of free connections.
+    /// It is in its target's list of free connections.
     pub(super) listed: bool,
     pub(super) catch_up: Option<CatchUp>,
     /// How often the address had been set when it connected.
     pub(super) moves: u32,
-    /// It stood at least once.
+    /// It was connected at least once.
     pub(super) ever_connected: bool,
 }
 
@@ -130,6 +131,27 @@ impl Connection {
         self.since_ns.saturating_sub(self.ideal_sent_ns)
     }
 
+    /// The log's row of a request under way, without a response: `window_start_ns` is the start of the window, in which
+    /// it is recorded.
+    #[inline]
+    pub(super) fn request(&self, window_start_ns: u64, fate: Fate) -> Request {
+        Request {
+            slot: self.slot,
+            intended_ns: self.intended_ns - window_start_ns,
+            wait_ns: self.since_ns - self.intended_ns,
+            service_ns: 0,
+            read_ns: 0,
+            lag_ns: self.lag_ns(),
+            written: self.written,
+            read: self.received,
+            target: self.target as u8,
+            tag: self.tag,
+            status: 0,
+            fate,
+            unstamped: false,
+        }
+    }
+
     /// Since when a generator that never sleeps would have it free; `None` where a response or a connect is awaited.
     pub(super) fn ideally_free_ns(&self) -> Option<u64> {
         (self.state == State::Idle).then_some(self.ideal_free_ns)
@@ -147,7 +169,7 @@ impl Connection {
         }
     }
 
-    /// It stands, perhaps again. A generator that never sleeps begins to connect when a request needs it, or where that
+    /// It is connected, perhaps again. A generator that never sleeps begins to connect when a request needs it, or where that
     /// failed at once again, and takes as long: connecting is no lag, and the pause after a failed attempt is.
     pub(super) fn on_connect(&mut self, now: u64) {
         self.ever_connected = true;
@@ -157,12 +179,12 @@ impl Connection {
         self.failed_ns = 0;
     }
 
-    /// An attempt to connect failed; the next one waits a little. `chance` spreads the attempts of many connections.
-    pub(super) fn pause(&mut self, now: u64, chance: &mut SplitMix64) {
+    /// An attempt to connect failed; the next one waits a little. `random` spreads the attempts of many connections.
+    pub(super) fn pause(&mut self, now: u64, random: &mut SplitMix64) {
         let longest_ns = (FIRST_PAUSE_NS << self.failures_in_a_row.min(8)).min(LONGEST_PAUSE_NS);
         self.failures_in_a_row += 1;
         self.failed_ns = now;
-        self.retry_ns = now + SHORTEST_PAUSE_NS + chance.below((longest_ns - SHORTEST_PAUSE_NS) as usize) as u64;
+        self.retry_ns = now + SHORTEST_PAUSE_NS + random.below((longest_ns - SHORTEST_PAUSE_NS) as usize) as u64;
     }
 }
 
@@ -173,12 +195,12 @@ mod tests {
     #[test]
     fn a_pause_after_a_failed_attempt_is_short_and_counts_as_lag() {
         let mut connection = Connection::new(0, false, None);
-        let mut chance = SplitMix64::new(7, 0);
+        let mut random = SplitMix64::new(7, 0);
         connection.needed_ns = 1_000;
         let mut now = 1_000;
         for _ in 0..1000 {
             connection.since_ns = now;
-            connection.pause(now + 50, &mut chance);
+            connection.pause(now + 50, &mut random);
             let pause_ns = connection.retry_ns - (now + 50);
             assert!((SHORTEST_PAUSE_NS..=LONGEST_PAUSE_NS).contains(&pause_ns), "{pause_ns}");
             now = connection.retry_ns;

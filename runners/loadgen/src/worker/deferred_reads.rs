@@ -11,17 +11,17 @@ use crate::clock::monotonic_ns;
 use crate::io::ReceiveClock;
 
 /// Responses lie unread for at most this long.
-const REST_NS: u64 = 100_000;
+const LONGEST_DEFERRAL_NS: u64 = 100_000;
 /// More than this in one read is no small response: a receive buffer is at least some times as large.
 const SMALL_BYTES: u64 = 16 * 1024;
 
 /// When the worker may leave responses unread.
 #[derive(Debug, Default)]
 pub(super) struct DeferredReads {
-    /// When all sockets were looked at last.
+    /// When all sockets were last looked at.
     pub(super) looked_ns: u64,
-    /// It slept through arrivals since it looked last.
-    pub(super) rested: bool,
+    /// It may have slept through arrivals since.
+    pub(super) slept: bool,
     /// Connections whose next request waits for the response to the last, and queues that wait for a connection.
     overdue: usize,
     large_responses: bool,
@@ -44,28 +44,28 @@ impl DeferredReads {
         self.overdue = self.overdue.saturating_sub(1);
     }
 
-    /// By then what came could lie unread for too long.
+    /// Whether responses could lie unread for too long by then.
     #[inline]
-    pub(super) fn is_long_ago(&self, until_ns: u64) -> bool {
-        until_ns > self.looked_ns + REST_NS
+    pub(super) fn would_lie_too_long(&self, until_ns: u64) -> bool {
+        until_ns > self.looked_ns + LONGEST_DEFERRAL_NS
     }
 
     /// All sockets were looked at.
     #[inline]
     pub(super) fn looked(&mut self, now: u64) {
         self.looked_ns = now;
-        self.rested = false;
+        self.slept = false;
     }
 }
 
 impl Worker {
     /// Whether responses that come until then, when requests of free connections are due, may lie unread until then.
     #[inline]
-    pub(super) fn may_rest(&self, until_ns: u64) -> bool {
+    pub(super) fn may_defer_reads(&self, until_ns: u64) -> bool {
         !self.captures
             && !self.deferred_reads.large_responses
             && self.deferred_reads.overdue == 0
-            && until_ns <= monotonic_ns() + REST_NS
+            && until_ns <= monotonic_ns() + LONGEST_DEFERRAL_NS
             && self.io.receive_clock() == ReceiveClock::Kernel
     }
 

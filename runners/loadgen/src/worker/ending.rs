@@ -12,16 +12,16 @@ use crate::usage::Cpu;
 /// After so many requests that were never sent, their ages are recorded in strides: a run at an absurd rate still ends.
 const EXACT_UNSENT: u64 = 1_000_000;
 
-/// So often at most is looked for responses that have come when the run is over.
+/// So often at most the sockets are read when the run is over, for responses that have arrived already.
 const LAST_LOOKS: u32 = 1_000;
 
 /// How long the last responses are awaited at most where a signal or a script stopped the run.
 const STOPPED_DRAIN_NS: u64 = NS_PER_S / 10;
 
 impl Worker {
-    /// Hands over what is over. Where the collector has no empty intervals to give, because it gets no processor, the
+    /// Hands over a second that is over. Where the collector has no empty intervals to give, because it gets no processor, the
     /// worker goes on with those it has: nothing is lost but the border between two seconds.
-    pub(super) fn turn_seconds(&mut self, now: u64) {
+    pub(super) fn hand_over_seconds(&mut self, now: u64) {
         if self.cpu_at_start.is_none() && now >= self.window.start_ns {
             self.cpu_at_start = Some(Cpu::of_thread());
             self.planned_ns = now;
@@ -66,7 +66,7 @@ impl Worker {
     /// that lie there for missing.
     pub(super) fn read_what_came(&mut self) -> Result<()> {
         for _ in 0..LAST_LOOKS {
-            if !self.connections.iter().any(|one| one.state == State::Busy) || self.look(0)? == 0 {
+            if !self.connections.iter().any(|one| one.state == State::Busy) || self.poll(0)? == 0 {
                 break;
             }
         }
@@ -78,7 +78,7 @@ impl Worker {
             (Some(left), _) => left == 0,
             (None, Some(profile)) => {
                 let shares = self.connections.iter().filter_map(|one| one.arrivals.as_ref());
-                let queues = self.lanes.iter().filter_map(|lane| lane.queue.as_ref().map(|queue| &queue.arrivals));
+                let queues = self.targets.iter().filter_map(|share| share.queue.as_ref().map(|queue| &queue.arrivals));
                 shares.chain(queues).all(|left| left.next_due_ns(profile).is_none())
             }
             (None, None) => false,
@@ -89,11 +89,11 @@ impl Worker {
     pub(super) fn end(mut self) -> Ended {
         let now = monotonic_ns();
         let cpu = self.cpu_at_start.map_or_else(Cpu::default, |start| Cpu::of_thread().since(start));
-        self.turn_seconds(now);
+        self.hand_over_seconds(now);
         let interface =
             Interface { io: self.io.name(), receive_clock: self.io.receive_clock(), coalesce_ns: self.slack_ns() };
-        for target in 0..self.lanes.len() {
-            if let Some(queue) = self.lanes[target].queue.take() {
+        for target in 0..self.targets.len() {
+            if let Some(queue) = self.targets[target].queue.take() {
                 let of_target = self.connections.iter().filter(|one| one.target == target);
                 let free_ns = of_target.filter_map(Connection::ideally_free_ns).min();
                 self.count_unsent(target, queue.arrivals, free_ns, now);
@@ -125,9 +125,9 @@ impl Worker {
                 .then(|| self.calibrated.1 as f64 / self.calibrated.0 as f64 / 1e3),
             failure: self.failure,
             stalls: self.stalls,
-            stopped: self.lanes.iter().any(|lane| lane.control.stopped()),
-            failures: self.lanes.iter_mut().map(|lane| std::mem::take(&mut lane.failures)).collect(),
-            sources: self.lanes.into_iter().map(|lane| lane.source).collect(),
+            stopped: self.targets.iter().any(|share| share.control.stopped()),
+            failures: self.targets.iter_mut().map(|share| std::mem::take(&mut share.failures)).collect(),
+            sources: self.targets.into_iter().map(|share| share.source).collect(),
         }
     }
 

@@ -2,9 +2,9 @@
 //!
 //! The loop sleeps until the next intended start or the next response, whichever comes first; it looks again without a
 //! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when responses came, it
-//! may look for them a little later (see `deferred_reads`), and where sends are due close together, they may leave together (see
-//! `coalescing`). What is due is sent at once; a request that finds its connection busy is sent the moment
-//! the connection is free, and is measured from its intended start all the same.
+//! may look for them a little later (see `deferred_reads`), and sends that are due close together may leave together
+//! (see `coalescing`). What is due is sent at once; a request that finds its connection busy is sent the moment the
+//! connection is free, and is measured from its intended start all the same.
 
 mod coalescing;
 mod connecting;
@@ -48,7 +48,7 @@ const TICK_NS: u64 = NS_PER_S / 20;
 pub struct Worker {
     plan: Plan,
     shared: Shared,
-    lanes: Vec<TargetShare>,
+    targets: Vec<TargetShare>,
     io: Box<dyn Io>,
     connections: Vec<Connection>,
     stalls: Stalls,
@@ -59,7 +59,7 @@ pub struct Worker {
     /// Connections that are down.
     down: usize,
     /// Spreads the pauses after attempts to connect that failed.
-    chance: SplitMix64,
+    random: SplitMix64,
     timers: BinaryHeap<Timer>,
     window: Window,
     /// What is recorded now, by target.
@@ -78,7 +78,7 @@ pub struct Worker {
     alarm: Alarm,
     coalescing: Coalescing,
     /// When the processor time was looked at last, and what it was, in seconds.
-    cpu_looked_at: (u64, f64),
+    cpu_at_last_look: (u64, f64),
     /// The slice of a closed loop that was looked up last, and its target.
     slice: Option<(u64, Option<usize>)>,
     /// Requests that are to be handed over one by one.
@@ -99,35 +99,35 @@ impl Worker {
     /// When the back end is refused.
     pub fn new(mut plan: Plan, shared: Shared, lines: Lines) -> Result<Self> {
         let open_loop = plan.profile.is_some();
-        let (mut lanes, mut connections, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
-        for (target, mut lane) in std::mem::take(&mut plan.lanes).into_iter().enumerate() {
-            let shares = std::mem::take(&mut lane.connections);
-            hosts.resize(hosts.len() + shares.len(), lane.tls_host.clone());
-            let lane = TargetShare::new(lane, open_loop);
-            connections.extend(shares.into_iter().map(|arrivals| Connection::new(target, lane.capture, arrivals)));
-            lanes.push(lane);
+        let (mut targets, mut connections, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
+        for (target, mut planned) in std::mem::take(&mut plan.targets).into_iter().enumerate() {
+            let schedules = std::mem::take(&mut planned.connections);
+            hosts.resize(hosts.len() + schedules.len(), planned.tls_host.clone());
+            let share = TargetShare::new(planned, open_loop);
+            connections.extend(schedules.into_iter().map(|arrivals| Connection::new(target, share.capture, arrivals)));
+            targets.push(share);
         }
-        let plain = crate::io::open(plan.io, plan.receive_clock, connections.len())?;
+        let plain = crate::io::open(plan.io, !open_loop, plan.receive_clock, connections.len())?;
         let io = if hosts.iter().any(Option::is_some) { Box::new(Tls::new(plain, &hosts)?) } else { plain };
         let intervals = shared.pool.take(0).ok_or_else(|| Error::CouldNotRun("no room for a first second".into()))?;
         Ok(Worker {
             intervals,
             second: 0,
-            timers: BinaryHeap::with_capacity((connections.len() + lanes.len()) * 2),
+            timers: BinaryHeap::with_capacity((connections.len() + targets.len()) * 2),
             stalls: Stalls::default(),
             planned_ns: 0,
             noticed_end_ns: 0,
             down: 0,
-            chance: SplitMix64::new(monotonic_ns(), 0),
+            random: SplitMix64::new(monotonic_ns(), 0),
             coalescing: Coalescing::default(),
-            cpu_looked_at: (0, 0.0),
+            cpu_at_last_look: (0, 0.0),
             window: Window::new(0, 0, u64::MAX),
-            captures: lanes.iter().any(|lane| lane.capture),
+            captures: targets.iter().any(|share| share.capture),
             slice: None,
             chunk: None,
             plan,
             shared,
-            lanes,
+            targets,
             io,
             connections,
             lines,
@@ -173,12 +173,12 @@ impl Worker {
         let now = monotonic_ns();
         for index in 0..self.connections.len() {
             match self.connections[index].state {
-                State::Idle => self.begin(index),
+                State::Idle => self.schedule_first(index),
                 State::New | State::Down => self.reconnect(index, now),
                 _ => {}
             }
         }
-        (0..self.lanes.len()).for_each(|target| self.set_queue_timer(target));
+        (0..self.targets.len()).for_each(|target| self.set_queue_timer(target));
         self.load()
     }
 
@@ -186,9 +186,9 @@ impl Worker {
         loop {
             let now = monotonic_ns();
             if self.cpu_at_start.is_some() {
-                self.stalls.went_on(self.planned_ns, now);
+                self.stalls.resumed(self.planned_ns, now);
             }
-            self.turn_seconds(now);
+            self.hand_over_seconds(now);
             self.run_timers(now);
             self.tick(now);
             if now >= self.window.end_ns && self.noticed_end_ns == 0 {
@@ -208,18 +208,18 @@ impl Worker {
         let next = self.next();
         let until_ns = until_ns.min(self.next_tick_ns).min(next.map_or(u64::MAX, |next| next.moment_ns));
         self.planned_ns = until_ns;
-        if next.is_some_and(|next| next.free && next.moment_ns == until_ns) && self.may_rest(until_ns) {
+        if next.is_some_and(|next| next.free && next.moment_ns == until_ns) && self.may_defer_reads(until_ns) {
             // To look in passing costs a tenth of what it costs to be woken by a response in the middle of a sleep.
-            if self.deferred_reads.is_long_ago(until_ns) {
-                self.look(0)?;
+            if self.deferred_reads.would_lie_too_long(until_ns) {
+                self.poll(0)?;
                 return Ok(());
             }
-            self.deferred_reads.rested = true;
+            self.deferred_reads.slept = true;
             self.alarm.sleep_until(until_ns);
             return Ok(());
         }
         let set_ns = self.alarm.set(monotonic_ns(), until_ns);
-        let events = self.look(set_ns.unwrap_or(0))?;
+        let events = self.poll(set_ns.unwrap_or(0))?;
         if let Some(set_ns) = set_ns.filter(|moment| events == 0 && *moment <= self.deferred_reads.looked_ns) {
             self.alarm.rang(until_ns, set_ns, self.deferred_reads.looked_ns);
         }
@@ -227,7 +227,7 @@ impl Worker {
     }
 
     /// Waits for events until then and handles them; returns how many there were.
-    fn look(&mut self, until_ns: u64) -> Result<usize> {
+    fn poll(&mut self, until_ns: u64) -> Result<usize> {
         let failed = |error| Error::CouldNotRun(format!("waiting for sockets failed: {error}; try --io portable"));
         let events = self.io.wait(until_ns).map_err(failed)?;
         let now = monotonic_ns();
@@ -251,7 +251,7 @@ impl Worker {
             self.timers.pop();
             let index = index as usize;
             if let Some(target) = index.checked_sub(self.connections.len()) {
-                if self.lanes[target].queue.as_ref().is_some_and(|queue| queue.timer == timer) {
+                if self.targets[target].queue.as_ref().is_some_and(|queue| queue.timer == timer) {
                     self.serve_queue(target, now);
                 }
                 now = monotonic_ns();
@@ -263,7 +263,7 @@ impl Worker {
             }
             match connection.state {
                 State::Idle if self.running && self.was_moved(index) => self.retire(index, now),
-                State::Idle if self.running => self.free(index, now),
+                State::Idle if self.running => self.on_free(index, now),
                 State::Down => self.reconnect(index, now),
                 State::Busy => self.overdue(index),
                 _ => {}
@@ -280,9 +280,9 @@ impl Worker {
     }
 
     fn must_stop(&self) -> bool {
-        self.shared.interrupt.came()
+        self.shared.interrupt.is_set()
             || self.shared.abort.load(Ordering::Relaxed)
-            || self.lanes.iter().any(|lane| lane.control.stopped())
+            || self.targets.iter().any(|share| share.control.stopped())
     }
 
     /// A script failed: all workers end, and report what they have.

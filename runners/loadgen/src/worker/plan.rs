@@ -31,7 +31,7 @@ pub enum Delivery {
 
 /// A worker's lines to the main thread.
 pub struct Lines {
-    /// Called once when all connections stand (or the time for that is over), and dropped then.
+    /// Called once when all connections are made (or the time for that is over), and dropped then.
     pub ready: Option<Sender<()>>,
     /// The common start, as a moment of the monotonic clock.
     pub start: Receiver<u64>,
@@ -55,7 +55,7 @@ pub struct Shared {
 /// What a worker has to do.
 pub struct Plan {
     /// Its part of each target's load.
-    pub lanes: Vec<TargetSharePlan>,
+    pub targets: Vec<TargetSharePlan>,
     /// Offered rate over time; `None` in a closed loop.
     pub profile: Option<Profile>,
     /// Which target is loaded when, in a closed loop over several.

@@ -10,10 +10,10 @@ use crate::record::{CHUNK_REQUESTS, Cause, Fate, Measured, Request, shown};
 /// With `-n`, which may have no other end: so many time-outs without any response end the run.
 const GIVE_UP_AFTER_TIMEOUTS: u64 = 10;
 
-/// Why a request or a connection came to nothing, and what is to be said of it.
+/// Why a request or a connection failed: the cause, and what the report adds to it.
 pub(super) type Failed = (Cause, String);
 
-/// What an event means, once the bytes are looked at.
+/// What an event means, once its bytes are parsed.
 enum Meaning {
     Connected,
     /// Bytes came, and as many whole responses as are listed.
@@ -43,7 +43,7 @@ impl Worker {
     pub(super) fn handle(&mut self, event: usize) {
         let Some((index, event)) = self.io.event(event) else { return };
         let connection = &mut self.connections[index];
-        let lane = &mut self.lanes[connection.target];
+        let share = &self.targets[connection.target];
         let responses = &mut self.responses;
         responses.clear();
         let mut script_failure = None;
@@ -55,16 +55,11 @@ impl Worker {
                 let outstanding = connection.outstanding();
                 let mut rest = data;
                 loop {
-                    match connection.parser.feed_next(rest) {
-                        Ok((taken, found)) => {
+                    match connection.parser.feed(rest) {
+                        Ok((taken, parsed)) => {
                             rest = &rest[taken..];
-                            let Some(response) = found else { break Meaning::Read { surplus: None, failed: None } };
-                            if lane.capture {
-                                let parser = &connection.parser;
-                                let looked =
-                                    lane.source.script().response(response.status, parser.headers(), parser.body());
-                                script_failure = script_failure.or(looked.err());
-                            }
+                            let Some(response) = parsed else { break Meaning::Read { surplus: None, failed: None } };
+                            script_failure = script_failure.or(share.show_to_script(response, &connection.parser));
                             responses.push(response);
                             if responses.len() >= outstanding || !response.keep_alive {
                                 let surplus = (response.keep_alive && !rest.is_empty()).then(|| shown(rest));
@@ -85,11 +80,7 @@ impl Worker {
             Event::Closed => match connection.parser.closed() {
                 // Its end is that of the connection, which no stamp is of.
                 Some(response) => {
-                    if lane.capture {
-                        let parser = &connection.parser;
-                        let looked = lane.source.script().response(response.status, parser.headers(), parser.body());
-                        script_failure = looked.err();
-                    }
+                    script_failure = share.show_to_script(response, &connection.parser);
                     responses.push(response);
                     Meaning::Read { surplus: None, failed: None }
                 }
@@ -107,7 +98,7 @@ impl Worker {
         let stamped_ns = stamp.unwrap_or(now);
         let clock = self.io.receive_clock();
         let at_ns = if clock == ReceiveClock::Kernel { stamped_ns } else { now };
-        let came = ReceiveTimes { clock, at_ns, stamped_ns, read_ns: now, stamped: stamp.is_some() };
+        let times = ReceiveTimes { clock, at_ns, stamped_ns, read_ns: now, stamped: stamp.is_some() };
         connection.received = connection.received.saturating_add(bytes as u32);
         let target = connection.target;
         self.deferred_reads.seen(bytes);
@@ -118,7 +109,7 @@ impl Worker {
             self.fail_for(error);
         }
         match meaning {
-            Meaning::Read { surplus, failed } => self.read(index, came, surplus, failed),
+            Meaning::Read { surplus, failed } => self.read(index, times, surplus, failed),
             Meaning::Connected => self.connected(index, now),
             Meaning::Closed if self.connections[index].state == State::Busy => {
                 self.fail(index, (Cause::ClosedEarly, String::new()), now);
@@ -134,11 +125,11 @@ impl Worker {
 
     /// Bytes were read, and responses with them.
     #[inline]
-    fn read(&mut self, index: usize, came: ReceiveTimes, surplus: Option<String>, failed: Option<String>) {
-        let now = came.read_ns;
+    fn read(&mut self, index: usize, times: ReceiveTimes, surplus: Option<String>, failed: Option<String>) {
+        let now = times.read_ns;
         for number in 0..self.responses.len() {
             let response = self.responses[number];
-            self.record(index, response, came);
+            self.record(index, response, times);
         }
         if let Some(seen) = failed {
             return self.fail(index, (Cause::BadResponse, seen), now);
@@ -147,7 +138,7 @@ impl Worker {
         if self.connections[index].outstanding() > 0 && last.keep_alive {
             return;
         }
-        if self.captures && self.lanes[self.connections[index].target].control.stopped() {
+        if self.captures && self.targets[self.connections[index].target].control.stopped() {
             self.window.end_ns = self.window.end_ns.min(now);
             self.running = false; // what is overdue is not sent either, as in wrk
         }
@@ -162,7 +153,7 @@ impl Worker {
             // The server closes after this response, and those to the requests behind it will never come.
             self.fail(index, (Cause::ClosedEarly, String::new()), now);
         } else if last.keep_alive && !spoiled && !self.was_moved(index) {
-            self.free(index, now);
+            self.on_free(index, now);
         } else {
             self.retire(index, now);
         }
@@ -170,32 +161,32 @@ impl Worker {
 
     /// Records one response.
     #[inline]
-    fn record(&mut self, index: usize, response: Response, came: ReceiveTimes) {
-        self.last_response_ns = came.read_ns;
+    fn record(&mut self, index: usize, response: Response, times: ReceiveTimes) {
+        self.last_response_ns = times.read_ns;
         let connection = &mut self.connections[index];
         connection.responded += 1;
         let received = std::mem::take(&mut connection.received);
         let target = connection.target;
-        let after_slice = !self.is_loaded(target, came.read_ns);
+        let after_slice = !self.is_loaded(target, times.read_ns);
         let connection = &mut self.connections[index];
         let (intended_ns, sent_ns) = (connection.intended_ns, connection.since_ns);
-        connection.ideal_free_ns = connection.ideal_sent_ns + (came.stamped_ns - sent_ns);
+        connection.ideal_free_ns = connection.ideal_sent_ns + (times.stamped_ns - sent_ns);
         let interval = &mut self.intervals[connection.target];
         if !self.window.records(intended_ns) {
             interval.counts.warmup_completed += 1;
             return;
         }
-        let (response_ns, service_ns) = (came.at_ns.saturating_sub(intended_ns), came.at_ns - sent_ns);
+        let (response_ns, service_ns) = (times.at_ns.saturating_sub(intended_ns), times.at_ns - sent_ns);
         interval.count_response(response.status);
         let counts = &mut interval.counts;
         counts.completed_late += u64::from(connection.late);
         counts.completed_after_slice += u64::from(after_slice);
-        counts.rested += u64::from(self.deferred_reads.rested);
-        let unstamped = !came.stamped && came.clock == ReceiveClock::Kernel;
+        counts.deferred_reads += u64::from(self.deferred_reads.slept);
+        let unstamped = !times.stamped && times.clock == ReceiveClock::Kernel;
         counts.unstamped += u64::from(unstamped);
-        let other_ns = match came.clock {
-            ReceiveClock::Kernel => Some(came.read_ns),
-            ReceiveClock::User => came.stamped.then_some(came.stamped_ns),
+        let other_ns = match times.clock {
+            ReceiveClock::Kernel => Some(times.read_ns),
+            ReceiveClock::User => times.stamped.then_some(times.stamped_ns),
         };
         let last = connection.responded == connection.requests.len();
         let timed = intended_ns >= self.window.start_ns + self.plan.calibration_ns;
@@ -203,7 +194,7 @@ impl Worker {
             interval.record_times(&Measured {
                 status: response.status,
                 tag: connection.tag,
-                offset_ns: self.window.since_second(came.at_ns, interval.index),
+                offset_ns: self.window.since_second(times.at_ns, interval.index),
                 response_ns,
                 service_ns,
                 other_service_ns: other_ns.map(|at| at - sent_ns),
@@ -213,24 +204,17 @@ impl Worker {
             self.calibrated = (self.calibrated.0 + 1, self.calibrated.1.saturating_add(response_ns));
         }
         let request = Request {
-            slot: connection.slot,
-            intended_ns: intended_ns - self.window.start_ns,
-            wait_ns: sent_ns - intended_ns,
             service_ns,
-            read_ns: came.read_ns - sent_ns,
-            lag_ns: connection.lag_ns(),
-            written: connection.written,
+            read_ns: times.read_ns - sent_ns,
             read: received,
-            target: connection.target as u8,
-            tag: connection.tag,
             status: response.status,
-            fate: Fate::Completed,
             unstamped,
+            ..connection.request(self.window.start_ns, Fate::Completed)
         };
         self.hand_over(request);
     }
 
-    /// Requests under way come to nothing: they count with the time that they have waited.
+    /// Requests under way get no response any more: they count with the time that they have waited.
     pub(super) fn give_up_requests(&mut self, index: usize, fate: Fate, now: u64) {
         let connection = &self.connections[index];
         let count = connection.outstanding() as u64;
@@ -239,21 +223,7 @@ impl Worker {
         }
         let (intended_ns, sent_ns) = (connection.intended_ns, connection.since_ns);
         let (response_ns, service_ns) = (now.saturating_sub(intended_ns), now.saturating_sub(sent_ns));
-        let request = Request {
-            slot: connection.slot,
-            intended_ns: intended_ns - self.window.start_ns,
-            wait_ns: sent_ns - intended_ns,
-            service_ns,
-            read_ns: service_ns,
-            lag_ns: connection.lag_ns(),
-            written: connection.written,
-            read: connection.received,
-            target: connection.target as u8,
-            tag: connection.tag,
-            status: 0,
-            fate,
-            unstamped: false,
-        };
+        let request = Request { service_ns, read_ns: service_ns, ..connection.request(self.window.start_ns, fate) };
         let interval = &mut self.intervals[connection.target];
         let counts = &mut interval.counts;
         *if fate == Fate::Failed { &mut counts.failed } else { &mut counts.censored } += count;
@@ -280,7 +250,7 @@ impl Worker {
         }
     }
 
-    /// Requests under way, or a connect, came to nothing: counts that and closes.
+    /// Requests under way, or a connect, failed: counts that and closes.
     pub(super) fn fail(&mut self, index: usize, failed: Failed, now: u64) {
         let connection = &self.connections[index];
         let target = connection.target;
@@ -289,7 +259,7 @@ impl Worker {
         // One cause ends all pipelined requests, but no response comes to any of them within the time-out.
         let count = if failed.0 == Cause::Timeout { connection.outstanding() as u64 } else { 1 };
         if connection.state == State::Connecting {
-            self.connections[index].pause(now, &mut self.chance);
+            self.connections[index].pause(now, &mut self.random);
         }
         self.give_up_requests(index, Fate::Failed, now);
         if counted {
@@ -308,7 +278,7 @@ impl Worker {
             Cause::Timeout => &mut errors.timeout,
         } += count;
         let at_ns = now.saturating_sub(self.window.start_ns);
-        self.lanes[target].failures.count(cause, count, at_ns, || seen);
+        self.targets[target].failures.count(cause, count, at_ns, || seen);
     }
 
     fn in_warmup(&self, now: u64) -> bool {
@@ -323,7 +293,7 @@ impl Worker {
         // Who was kept from the processor reads what came meanwhile before it judges what did not.
         let awake = now < self.next_tick_ns + TICK_NS;
         self.next_tick_ns = now + TICK_NS;
-        self.pace(now);
+        self.adjust_coalescing(now);
         let given_up = self.plan.bounded
             && now.saturating_sub(self.last_response_ns) > GIVE_UP_AFTER_TIMEOUTS * self.plan.timeout_ns;
         if self.running && (given_up || self.must_stop()) {

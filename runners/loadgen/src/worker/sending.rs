@@ -19,22 +19,22 @@ impl Worker {
         self.window.origin_ns.checked_add(due_ns)
     }
 
-    /// The connection stands when the run begins: when does it send first?
-    pub(super) fn begin(&mut self, index: usize) {
+    /// The connection is made when the run begins: schedules its first request.
+    pub(super) fn schedule_first(&mut self, index: usize) {
         let origin_ns = self.window.origin_ns;
         if self.plan.profile.is_none() {
             let delay_ns = self.delay_ns(index);
             self.set_timer(index, origin_ns + delay_ns);
-        } else if let Some(queue) = &mut self.lanes[self.connections[index].target].queue {
+        } else if let Some(queue) = &mut self.targets[self.connections[index].target].queue {
             queue.give(index, &mut self.connections[index]);
         } else if let Some(due_ns) = self.next_due_ns(index) {
             self.set_timer(index, due_ns);
         }
     }
 
-    /// The connection is free: what is next?
+    /// The connection is free: sends what is due, or schedules what is next.
     #[inline]
-    pub(super) fn free(&mut self, index: usize, now: u64) {
+    pub(super) fn on_free(&mut self, index: usize, now: u64) {
         self.clear_overdue(index);
         let was_busy = std::mem::replace(&mut self.connections[index].state, State::Idle) != State::Idle;
         if !self.running {
@@ -44,7 +44,7 @@ impl Worker {
             return self.free_in_closed_loop(index, now, was_busy);
         }
         let target = self.connections[index].target;
-        if let Some(queue) = &mut self.lanes[target].queue {
+        if let Some(queue) = &mut self.targets[target].queue {
             queue.give(index, &mut self.connections[index]);
             return self.serve_queue(target, now);
         }
@@ -111,11 +111,11 @@ impl Worker {
     /// What the script's `delay()` asks for before the next request of a closed loop, the first of a connection included.
     #[inline]
     fn delay_ns(&mut self, index: usize) -> u64 {
-        let lane = &self.lanes[self.connections[index].target];
-        if !lane.delays {
+        let share = &self.targets[self.connections[index].target];
+        if !share.delays {
             return 0;
         }
-        match lane.source.script().delay_ms() {
+        match share.source.script().delay_ms() {
             Ok(delay_ms) => (delay_ms * 1e6) as u64,
             Err(error) => {
                 self.fail_for(error);
@@ -154,7 +154,7 @@ impl Worker {
     /// Sends what is due of a queue that a target's connections share, as long as one is free.
     pub(super) fn serve_queue(&mut self, target: usize, now: u64) {
         loop {
-            let (Some(profile), Some(queue)) = (&self.plan.profile, &mut self.lanes[target].queue) else { return };
+            let (Some(profile), Some(queue)) = (&self.plan.profile, &mut self.targets[target].queue) else { return };
             let due = queue.arrivals.next_due_ns(profile).and_then(|due| self.window.origin_ns.checked_add(due));
             let Some(due) = due.filter(|due| *due < self.window.end_ns) else { return };
             if due > now {
@@ -184,7 +184,7 @@ impl Worker {
 
     /// The moment at which the next request of a target's shared queue is intended.
     pub(super) fn queue_due_ns(&self, target: usize) -> Option<u64> {
-        let (profile, queue) = (self.plan.profile.as_ref()?, self.lanes[target].queue.as_ref()?);
+        let (profile, queue) = (self.plan.profile.as_ref()?, self.targets[target].queue.as_ref()?);
         self.window.origin_ns.checked_add(queue.arrivals.next_due_ns(profile)?)
     }
 
@@ -197,7 +197,7 @@ impl Worker {
 
     /// Sets the timer of a shared queue.
     pub(super) fn set_queue_timer_at(&mut self, target: usize, due_ns: u64) {
-        let Some(queue) = &mut self.lanes[target].queue else { return };
+        let Some(queue) = &mut self.targets[target].queue else { return };
         if due_ns < self.window.end_ns {
             queue.timer = queue.timer.wrapping_add(1);
             self.timers.push(Reverse((due_ns, (self.connections.len() + target) as u32, queue.timer)));
@@ -213,23 +213,23 @@ impl Worker {
             return;
         }
         let target = self.connections[index].target;
-        let lane = &mut self.lanes[target];
+        let share = &mut self.targets[target];
         if intended_ns >= self.window.end_ns || self.plan.requests_left == Some(0) {
             return;
         }
-        if let Err(error) = lane.source.advance() {
+        if let Err(error) = share.source.advance() {
             return self.fail_for(error);
         }
-        if lane.source.requests().is_empty() {
+        if share.source.requests().is_empty() {
             // A script that has said stop() owes no more requests: what this connection, or the queue, has left is none.
             self.connections[index].arrivals = None;
-            lane.queue = None;
+            share.queue = None;
             self.window.end_ns = self.window.end_ns.min(monotonic_ns());
             return;
         }
         let connection = &mut self.connections[index];
         connection.requests.clear();
-        connection.requests.extend_from_slice(lane.source.requests());
+        connection.requests.extend_from_slice(share.source.requests());
         connection.responded = 0;
         let count = connection.requests.len() as u64;
         if let Some(left) = &mut self.plan.requests_left {
@@ -237,7 +237,7 @@ impl Worker {
         }
         if let Some(profile) = &self.plan.profile
             && let Some(arrivals) =
-                connection.arrivals.as_mut().or(lane.queue.as_mut().map(|queue| &mut queue.arrivals))
+                connection.arrivals.as_mut().or(share.queue.as_mut().map(|queue| &mut queue.arrivals))
         {
             connection.slot = arrivals.slot();
             // Pipelined requests are due together, and take as many slots as they are.
@@ -246,9 +246,9 @@ impl Worker {
         connection.parser.expect_response(connection.requests[0].head);
         connection.state = State::Busy;
         connection.late = self.window.is_late(intended_ns, now);
-        connection.tag = lane.source.tag();
+        connection.tag = share.source.tag();
         connection.received = 0;
-        let text = lane.source.text();
+        let text = share.source.text();
         connection.written = (text.len() / connection.requests.len()) as u32;
         let sent_ns = monotonic_ns();
         debug_assert!(sent_ns >= intended_ns, "a request leaves before its intended start");

@@ -15,7 +15,7 @@ pub struct Stalls {
 impl Stalls {
     /// The worker was to go on at `planned_ns` and did at `now`, or earlier for an event.
     #[inline]
-    pub(super) fn went_on(&mut self, planned_ns: u64, now: u64) {
+    pub(super) fn resumed(&mut self, planned_ns: u64, now: u64) {
         let late_ns = now.saturating_sub(planned_ns);
         if late_ns >= LEAST_NS {
             self.total_ns += late_ns;

@@ -2,12 +2,14 @@
 
 use super::Source;
 use super::connection::Connection;
+use crate::error::Error;
+use crate::http::{Parser, Response};
 use crate::lua::ThreadControl;
 use crate::record::Failures;
 use crate::schedule::Arrivals;
 use std::collections::VecDeque;
 
-/// A lane as planned.
+/// A target's part of a worker's load as planned.
 pub struct TargetSharePlan {
     /// Address and stop of this worker for this target, as scripts see them.
     pub control: ThreadControl,
@@ -21,7 +23,7 @@ pub struct TargetSharePlan {
     pub queue: Option<Arrivals>,
 }
 
-/// A lane at work.
+/// A target's part of a worker's load at work.
 pub(super) struct TargetShare {
     pub(super) control: ThreadControl,
     pub(super) source: Source,
@@ -56,6 +58,15 @@ impl TargetShare {
             control: plan.control,
             source: plan.source,
         }
+    }
+
+    /// Calls the script's `response()` with the last response of a connection, if the script has one; what that raised.
+    #[inline]
+    pub(super) fn show_to_script(&self, response: Response, parser: &Parser) -> Option<Error> {
+        if !self.capture {
+            return None;
+        }
+        self.source.script().response(response.status, parser.headers(), parser.body()).err()
     }
 }
 

@@ -418,7 +418,7 @@ fn lateness_is_known_by_request_and_by_tenth_of_a_second() {
     let log = scratch.0.join("log");
     let run = run(&format!("-t2 -c4 -R 2000 -d 1100ms --requests-log {} {}", log.display(), server.url("/")));
     let rows = requests_log::read(&log).1;
-    assert!(rows.iter().all(|row| row.lag_ns <= row.response_ns));
+    assert!(rows.iter().all(|row| row.lag_ns <= row.response_ns()));
     let seconds = run.json["intervals"].as_array().expect("seconds");
     let tenths = seconds.iter().flat_map(|second| second["lag_max_us"].as_array().expect("tenths"));
     let tenths: Vec<f64> = tenths.map(|lag| lag.as_f64().expect("a number")).collect();

@@ -110,3 +110,20 @@ fn a_frozen_server_ends_in_time() {
         assert_eq!((run.count("/requests/completed"), run.count("/requests/censored")), (100, 100));
     });
 }
+
+#[test]
+fn a_closed_loop_takes_io_uring_where_the_system_has_it_and_a_rate_never() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let server = Server::ok();
+    let used = |flags: &str| {
+        let run = run(&format!("-t1 -c2 -n 50 {flags} {}", server.url("/")));
+        run.json["generator"]["io"].as_str().map(str::to_owned)
+    };
+    let epoll = used("--io epoll").or_else(|| used("--io portable"));
+    assert_eq!(used(""), used("--io uring").or_else(|| epoll.clone()));
+    for by_stamps_or_paced in ["--receive-clock kernel", "-R 500", "-R 500 --receive-clock user"] {
+        assert_eq!(used(by_stamps_or_paced), epoll, "{by_stamps_or_paced}");
+    }
+}

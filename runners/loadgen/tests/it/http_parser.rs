@@ -35,7 +35,7 @@ fn responses_without_a_body_are_complete_at_their_head() {
     }
     let mut parser = Parser::new(false);
     parser.expect_response(true);
-    assert!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n").unwrap().is_some());
+    assert!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n").unwrap().1.is_some());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_header_may_go_over_several_lines() {
     let mut parser = Parser::new(true);
     parser.expect_response(false);
     let head = b"HTTP/1.1 200 OK\r\nX-Long: one\r\n two\r\n\tthree\r\nContent-Length:\r\n 2\r\n\r\nok";
-    assert!(parser.feed(head).unwrap().is_some());
+    assert!(parser.feed(head).unwrap().1.is_some());
     assert_eq!(parser.headers()[0], ("X-Long".to_owned(), b"one two three".to_vec()));
     assert_eq!(parser.body(), b"ok");
 }

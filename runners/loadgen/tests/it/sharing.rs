@@ -45,7 +45,7 @@ fn each_target_has_its_share_and_follows_each_as_often() {
     let mut follows = BTreeMap::new();
     for pair in rows.windows(2) {
         assert_eq!(pair[1].predecessor, pair[0].target);
-        assert!(pair[0].intended_ns < pair[1].intended_ns && pair[1].response_ns > 0);
+        assert!(pair[0].intended_ns < pair[1].intended_ns && pair[1].response_ns() > 0);
         *follows.entry((pair[0].target, pair[1].target)).or_insert(0) += 1;
     }
     // Each of ten blocks has each succession sixteen times; the very last is not in the log.

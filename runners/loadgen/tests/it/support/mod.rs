@@ -7,6 +7,7 @@ pub mod responses;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -198,13 +199,18 @@ impl Run {
     }
 }
 
+/// Starts the program, with SIGHUP as usual even where whoever runs the tests ignores it (`nohup`): a child inherits that.
 pub fn spawn(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_truepace"))
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_truepace"));
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let as_usual = || {
+        // SAFETY: a system call on two numbers, which may be made between fork and exec.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+        Ok(())
+    };
+    // SAFETY: the closure makes one call, which signal-safety(7) allows, and touches no memory of the parent.
+    unsafe { command.pre_exec(as_usual) };
+    command.spawn().expect("the program starts")
 }
 
 /// Waits for the end, but not for ever.

@@ -1,11 +1,14 @@
 //! The log of requests, read as `docs/requests.md` describes it.
 
+use super::Run;
+
 /// A row of the log of requests, as far as the tests look at it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub slot: u64,
     pub intended_ns: u64,
-    pub response_ns: u64,
+    pub wait_ns: u64,
+    pub service_ns: u64,
     pub lag_ns: u64,
     pub status: u16,
     pub target: u8,
@@ -13,6 +16,17 @@ pub struct Row {
     pub tag: u8,
     pub fate: u8,
     pub unstamped: bool,
+}
+
+impl Row {
+    pub fn response_ns(&self) -> u64 {
+        self.wait_ns + self.service_ns
+    }
+
+    /// When it left, from the start of the window.
+    pub fn sent_ns(&self) -> u64 {
+        self.intended_ns + self.wait_ns
+    }
 }
 
 /// Reads a log of requests as `docs/requests.md` describes it: the last description, and all rows by slot.
@@ -40,7 +54,8 @@ fn row(bytes: &[u8]) -> Row {
     Row {
         slot: long(0),
         intended_ns: long(8),
-        response_ns: long(16) + long(24),
+        wait_ns: long(16),
+        service_ns: long(24),
         lag_ns: long(40),
         status: u16::from_le_bytes([bytes[56], bytes[57]]),
         target: bytes[58],
@@ -48,5 +63,32 @@ fn row(bytes: &[u8]) -> Row {
         tag: bytes[60],
         fate: bytes[61],
         unstamped: bytes[62] != 0,
+    }
+}
+
+/// Percentiles of the JSON report, and the percent of each.
+pub const PERCENTILES: [(&str, usize); 5] = [("p50", 50), ("p75", 75), ("p90", 90), ("p99", 99), ("max", 100)];
+
+/// The value that so many per cent of all did not exceed.
+pub fn percentile(values: impl IntoIterator<Item = f64>, percent: usize) -> f64 {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted[(sorted.len() * percent).div_ceil(100) - 1]
+}
+
+/// The report's percentiles are those of the log, in which all requests have their response, to the three digits of a
+/// histogram.
+pub fn assert_percentiles(run: &Run, rows: &[Row]) {
+    let responses_us: Vec<f64> = rows.iter().map(|row| row.response_ns() as f64 / 1e3).collect();
+    let services_us: Vec<f64> = rows.iter().map(|row| row.service_ns as f64 / 1e3).collect();
+    for (name, percent) in PERCENTILES {
+        for (kind, logged_us) in [("response", &responses_us), ("service", &services_us)] {
+            let logged_us = percentile(logged_us.iter().copied(), percent);
+            let reported_us = run.number(&format!("/latency_us/{kind}/{name}"));
+            assert!(
+                (reported_us / logged_us - 1.0).abs() <= 0.002,
+                "{kind} {name}: {logged_us} us reported as {reported_us} us"
+            );
+        }
     }
 }

@@ -35,9 +35,11 @@ pub fn feed<'a>(pieces: impl Iterator<Item = &'a [u8]>, close: bool) -> Outcome 
     let mut responses = Vec::new();
     for piece in pieces {
         match parser.feed(piece) {
-            Ok(Some(_)) if parser.has_surplus() => return (Err(ParseError::Unexpected), Vec::new()),
-            Ok(Some(response)) => responses.push(response),
-            Ok(None) => {}
+            Ok((taken, Some(response))) if response.keep_alive && taken < piece.len() => {
+                return (Err(ParseError::Unexpected), Vec::new());
+            }
+            Ok((_, Some(response))) => responses.push(response),
+            Ok((_, None)) => {}
             Err(error) => return (Err(error), Vec::new()),
         }
     }
