@@ -301,7 +301,7 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
         f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
     )
     if as_json:
-        changes = [{"trend": trend.title, **typed_json(change)} for trend in found for change in trend.found]
+        changes = [{"trend": trend.title, **typed_json(change)} for trend in found for change in trend.changes]
         worse = [trend.title for trend in alerts]
         print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes})
     else:

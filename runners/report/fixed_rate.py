@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from runners.analysis import facts, instrument
-from runners.analysis.quantities import of_step
+from runners.analysis.quantities import quantities_of
 from runners.design.session import LOCK
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
@@ -65,7 +65,7 @@ def loads_table(results: Results) -> Table | None:
     rows = tuple(
         (
             facts.title(step), write.rate(facts.achieved_rps(step)), write.count(sum(facts.errors(step).values())),
-            *(percentile(step, results.run, level) for level in LEVELS), write.latency(of_step(step)["cpu_us"]),
+            *(percentile(step, results.run, level) for level in LEVELS), write.latency(quantities_of(step)["cpu_us"]),
         )
         for step in loads
     )  # fmt: skip
