@@ -17,7 +17,6 @@ from runners.analysis.intervals import Bounded, difference
 from runners.analysis.quantities import ALL_CPU, Reason, Refusal, Row
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT
-from runners.readers import write
 
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times those of the baseline
@@ -199,8 +198,8 @@ class Comparison:
         """Return the comparison as plain JSON values."""
         return {
             "name": self.name, "baseline": self.baseline, "primary": self.primary, "margin": self.margin,
-            "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
-            "offered_rps": write.finite(self.rate_rps), "failed": self.failed_json(),
+            "starts": len(self.starts), "trusted": self.trusted, "start_s": words.finite(self.start_s),
+            "offered_rps": words.finite(self.rate_rps), "failed": self.failed_json(),
             "rows": [row.as_json() for row in self.rows], "control": [row.as_json() for row in self.control],
         }  # fmt: skip
 

@@ -37,12 +37,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, student_reach
 from runners.audit.rules.timing import TimerFit, fitted_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
-from runners.readers import write
 from runners.readers.batch_means import mean_variance
 from runners.readers.reading import REFERENCES
 from runners.readers.run import Step
@@ -67,7 +67,7 @@ class Floor:
 
     @property
     def closed(self) -> bool:
-        return not write.known(self.rate_rps)
+        return not words.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
         """Return a percentile over the rounds."""
@@ -306,7 +306,7 @@ def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
 def taken_at(floor: Step, load: Step) -> bool:
     """Return whether a floor was taken at a load's rate and connections. A closed loop has no rate."""
     rate_rps = facts.offered_rps(load)
-    near = write.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
+    near = words.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
 
 
@@ -353,7 +353,7 @@ def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 def where_taken(floor: Step) -> str:
     """Return the rate and the connections of a floor, in words."""
-    return f"{write.rate(facts.offered_rps(floor))} on {write.connections(_connections(floor))}"
+    return f"{words.rate(facts.offered_rps(floor))} on {words.connections(_connections(floor))}"
 
 
 def _good(steps: Iterable[Step], kind: str) -> list[Step]:

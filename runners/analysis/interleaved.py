@@ -16,6 +16,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from runners import words
 from runners.analysis import facts, failures, machine_stalls
 from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
 from runners.analysis.failures import Counts
@@ -47,7 +48,6 @@ from runners.analysis.validity import kept_up_to
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import ALONE, SHARED, SOLO
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 from runners.storage.schema import InterleavedRecord, TargetRecord

@@ -37,7 +37,7 @@ import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom, t
 
-from runners.readers import write
+from runners import words
 from runners.readers.batch_means import CONFIDENCE, share_variance
 from runners.readers.console_report import rank
 from runners.readers.run import Step
@@ -69,7 +69,7 @@ class Bounded:
     @property
     def as_share(self) -> str:
         """A share of 1 in words: 26.6 % (24.7-28.6)."""
-        return write.percent_interval(self.value, self.low, self.high)
+        return words.percent_interval(self.value, self.low, self.high)
 
     def less(self, amount: float) -> Bounded:
         """Return the value and its bounds, less an amount."""

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import ttest_ind
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, Direction, direction
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
-from runners.readers import write
 from runners.readers.run import Step
 
 ALPHA = 0.05
@@ -172,7 +172,7 @@ class Row:
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
-            return f"at least {write.percent(1 - self.high)} lower"
+            return f"at least {words.percent(1 - self.high)} lower"
         return at_least(self.low - 1)
 
     @property
@@ -250,7 +250,7 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
 
 def signed(share: float) -> str:
     """Return a share with its sign: +3.10 %; what is rounded to zero has none."""
-    text = write.percent(share)
+    text = words.percent(share)
     return f"+{text}" if share > 0 and text.strip("0. %\u00a0") else text
 
 
@@ -279,7 +279,7 @@ def at_least(share: float) -> str:
 
 def factor(times: float) -> str:
     """Return a large ratio as a factor: 26 times."""
-    return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
+    return f"{words.count(times)} times" if times >= 10 else f"{times:.2g} times"
 
 
 def absolute(quantity: Quantity, value: float) -> str:
