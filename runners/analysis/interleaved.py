@@ -16,7 +16,6 @@ from operator import attrgetter
 
 import numpy as np
 
-from runners import words
 from runners.analysis import facts, failures, machine_stalls
 from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
 from runners.analysis.failures import Counts

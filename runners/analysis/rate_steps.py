@@ -24,7 +24,6 @@ from runners.analysis import facts, machine_stalls
 from runners.analysis.counts import failures
 from runners.analysis.validity import kept_up, unusable
 from runners.design.objective import Objective
-from runners.readers import write
 from runners.readers.requests_log import LEVELS, least_of
 from runners.readers.run import Step
 

@@ -36,7 +36,6 @@ from scipy.stats import bootstrap, kendalltau, rankdata, theilslopes
 
 from runners import words
 from runners.analysis import facts, intervals
-from runners.readers import write
 from runners.readers.run import Step
 
 FEWEST_SECONDS = 5

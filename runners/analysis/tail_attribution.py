@@ -30,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import bootstrap
 
-from runners import words
 from runners.analysis import facts, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import Cause, Tail

@@ -16,7 +16,6 @@ from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
 from runners.analysis.quantities import Reason, Refusal, Row, absolute, changed, signed
-from runners.readers import write
 from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
