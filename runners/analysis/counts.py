@@ -16,11 +16,8 @@ LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was
 RESPONSE, SERVICE = "response", "service"
 #: From this status on a response is an error.
 FIRST_ERROR_STATUS = 400
-#: Columns of the summary that count requests without a good response, and what each says of them.
-ERRORS = {
-    "non_2xx": "non 2xx", "connect_errors": "connect", "read_errors": "read", "write_errors": "write",
-    "timeouts": "timeout", "parse_errors": "parse",
-}  # fmt: skip
+#: Columns of the summary that count requests without a good response.
+ERRORS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
 
 
 def number(step: Step, column: str) -> float:
@@ -49,7 +46,9 @@ def achieved_rps(step: Step) -> float:
 
 
 def achieved_share(step: Step) -> float:
-    """Achieved over offered; NaN in closed loop. What wrk2 did not offer while it connected is left out."""
+    """Return the achieved over the offered rate, which leaves out what wrk2 did not offer while it connected; NaN in
+    closed loop.
+    """
     offered = offered_rps(step)
     return achieved_rps(step) / (offered * (1 - _connecting_share(step))) if offered else math.nan
 
@@ -101,7 +100,7 @@ class Failures:
 
 def by_status(step: Step) -> dict[str, int]:
     """Return how many responses had each status; empty where the generator does not tell."""
-    rows = step.frames["status"] if "status" in step.frames else pd.DataFrame()
+    rows = step.frames.get("status", pd.DataFrame())
     return {} if rows.empty else {str(code): int(n) for code, n in zip(rows["code"], rows["count"], strict=True)}
 
 
@@ -128,6 +127,11 @@ def failures(step: Step) -> Failures:
     completed = number(step, "completed")
     ended = (completed if words.known(completed) else 0.0) + protocol + connection
     return Failures(max(ended, timed_out), protocol, connection, timed_out, refused)
+
+
+def server_cores(step: Step) -> float:
+    """Return the cores that the server kept busy, on average; NaN if not known."""
+    return _mean(step, "server_cpu_cores")
 
 
 def foreign_cores(step: Step) -> float:

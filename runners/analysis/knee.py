@@ -64,7 +64,7 @@ class Kind(StrEnum):
 
 
 class Limit(StrEnum):
-    """What bounds a knee from above."""
+    """The bound of a knee from above."""
 
     SHORT_STEPS = "short steps"
     LONGER_STEP = "longer step"
@@ -131,7 +131,9 @@ class Knee:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a search is for: the objective, how narrow an interval, within which rates, and how long a step confirms."""
+    """The aim of a search: the objective, the width of the interval as a share, the rates of interest, and the length
+    of a step that confirms a knee; 0 for the objective's own.
+    """
 
     objective: Objective
     precision: float = math.inf
@@ -147,9 +149,9 @@ class Aim:
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Search:
-    """The steps of a search on one server, and what else bounds its knee.
+    """The steps of a search on one server, and the other loads that bound its knee.
 
-    `other_steps`: longer steps that others offered to the same server over as many connections.
+    `other_steps`: longer steps of other blocks on the same server over as many connections.
     """
 
     aim: Aim
@@ -175,7 +177,7 @@ class Search:
 
     @property
     def missed_rps(self) -> float:
-        """Its rate, infinite without one."""
+        """The rate of the refuting step, infinite without one."""
         return self.refuting.rps if self.refuting else math.inf
 
     @property
@@ -185,7 +187,7 @@ class Search:
 
     @property
     def confirming(self) -> RateStep | None:
-        """The highest of them that lasted as long as is asked."""
+        """The highest step of `met` that is long enough to confirm a knee."""
         return next((step for step in reversed(self.met) if step.length_s >= self.aim.long_s), None)
 
     @property
@@ -213,7 +215,7 @@ class Search:
 
     @cached_property
     def knee(self) -> Knee:
-        """The knee by everything that bounds it."""
+        """The knee by the short steps and everything that bounds it."""
         short, refuting = self.estimate, self.refuting
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
         bounded = words.known(short.high_rps)
@@ -237,7 +239,7 @@ class Search:
         return self._between(known, top_rps, limit)
 
     def _between(self, known: Knee, top_rps: float, limit: Limit) -> Knee:
-        """Return the knee between what is met and a bound from above."""
+        """Return the knee between the rates that met the objective and a bound from above."""
         assert self.curve is not None  # there are steps
         by_all = self.curve.knee
         high_rps = min(rps for rps in (self.reached_rps, by_all.high, known.high_rps) if words.known(rps))
@@ -283,11 +285,11 @@ def _name(step: RateStep | None) -> str:
 
 
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
-    """Choose the rate of the next step that is as long as is asked; None where nothing more is to be known.
+    """Choose the rate of the next longer step; None where no further step would say more.
 
     The first goes just below the knee; after one that missed the next lies lower, until one meets. Then one goes just
     above, unless a closed loop bounds the knee already. The rates after them halve the interval. `tried`: rates and
-    outcomes of those before, in their order; one that the machine disturbed is offered once more, and where that is
+    outcomes of the steps before, in their order; one that the machine disturbed is repeated once, and where that is
     disturbed too, or the generator was late, it counts as missed.
     """
     aim, rates = search.aim, [rps for rps, _ in tried]
@@ -340,7 +342,7 @@ def estimate(
     precision: float = math.inf,
     limits_rps: tuple[float, float] = (0.0, math.inf),
 ) -> Knee:
-    """Estimate the knee from the steps of one server, and say which of its sides are known.
+    """Estimate the knee from the steps of one server, and which of its sides are known.
 
     `limits_rps`: the lowest and the highest rate of interest.
     """
@@ -391,7 +393,7 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all that was offered.
+    """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all rates so far.
 
     Where the latest start met up to beyond the middle of where the knee may lie, or missed down to below it, the starts
     before it were unlike it: the next rates lie beyond, up to those of a first batch after a closed loop of

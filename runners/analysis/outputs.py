@@ -48,8 +48,6 @@ _AVERAGED = re.compile(
 )
 
 Setting = Mapping[str, float | str | None]
-
-
 RATE = Quantity("rate", "rate", "rps", lower_is_better=False)
 
 
@@ -77,7 +75,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return what a load was, as far as its output tells."""
+    """Return the setting of a load, as far as its output tells: None where it does not."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -92,14 +90,12 @@ def setting_of(output: Output) -> Setting:
 
 def differing(a: Setting, b: Setting) -> list[str]:
     """Name the settings that are known of both and differ."""
-    return [
-        name for name, value in a.items() if value is not None and b[name] is not None and _differ(name, value, b[name])
-    ]
+    return [name for name, value in a.items() if value is not None and _differ(name, value, b[name])]
 
 
 def _differ(name: str, a: float | str, b: float | str | None) -> bool:
     if isinstance(a, str) or isinstance(b, str) or b is None:
-        return a != b
+        return b is not None and a != b
     return abs(a - b) > SAME.get(name, 0.0) * max(a, b)
 
 
@@ -108,15 +104,13 @@ def _equal(a: Setting, b: Setting) -> bool:
 
 
 def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
-    """Outputs of one setting together: the repeats of a load."""
+    """Group the outputs by their setting: the repeats of each load."""
     loads: list[list[Output]] = []
     for output in outputs:
-        setting = setting_of(output)
-        load = next((load for load in loads if _equal(setting_of(load[0]), setting)), None)
-        if load is None:
-            loads.append([output])
-        else:
-            load.append(output)
+        alike = (load for load in loads if _equal(setting_of(load[0]), setting_of(output)))
+        if (load := next(alike, None)) is None:
+            loads.append(load := [])
+        load.append(output)
     return [tuple(load) for load in loads]
 
 
@@ -142,19 +136,19 @@ def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[
 
 
 def _refusal(a: Output, b: Output, names: Sequence[str]) -> PlanError:
-    said = [f"{name}: {_said(setting_of(a), name)} against {_said(setting_of(b), name)}" for name in names]
+    differences = [f"{name}: {_both(setting_of(a), setting_of(b), name)}" for name in names]
     if "loop" in names:
         remedy = "a closed loop sends less while the server stalls, so its latency is none under a load: measure alike"
     elif "latency" in names:
         remedy = "one holds the wait before the send and the other does not: measure both with one tool"
     else:
         remedy = "measure them alike, or say " + " ".join(f"--despite {name!r}" for name in names)
-    return PlanError("these outputs", f"they differ in {'; '.join(said)}", remedy)
+    return PlanError("these outputs", f"they differ in {'; '.join(differences)}", remedy)
 
 
-def _said(setting: Setting, name: str) -> str:
-    value = setting[name]
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _both(a: Setting, b: Setting, name: str) -> str:
+    values = (f"{value:g}" if isinstance(value, float) else str(value) for value in (a[name], b[name]))
+    return " against ".join(values)
 
 
 def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Comparison:
@@ -198,7 +192,7 @@ def _errors(output: Output) -> str | None:
 
 
 def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Say why achieved rates are not compared, if they are not."""
+    """Return why achieved rates are not compared; None where they are."""
     if loop_of(a[0]) != "closed loop" or loop_of(b[0]) != "closed loop":
         return "it was offered, or nothing says that it was not: an achieved rate is compared of closed loops"
     if any(achieved_rps(output) is None for output in (*a, *b)):
@@ -207,27 +201,26 @@ def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
 
 
 def _latency_refused(output: Output) -> str | None:
-    """Say why no latency of an output is compared, if none is."""
+    """Return why no latency of an output is compared; None where latencies are."""
     if not output.report.latencies.rows:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
         reached = f"{words.rate(achieved_rps(output))} of {words.rate(output.offered_rps)}"
         return f"{output.place}: {reached} was achieved, so its latency is not that of its rate"
-    said = next((text for text in _about(output) if _AVERAGED.search(text)), None)
-    if said is not None:
-        return f"{output.place}: {said.strip()!r}: an average of percentiles is no percentile"
+    averaged = next((text for text in _captions(output) if _AVERAGED.search(text)), None)
+    if averaged is not None:
+        return f"{output.place}: {averaged.strip()!r}: an average of percentiles is no percentile"
     return _errors(output)
 
 
-def _about(output: Output) -> Iterator[str]:
-    """Yield what stands directly at an output: its label, its heading, the line above it."""
-    yield output.label
-    yield from output.headings[-1:]
-    yield from (line.text for line in [line for line in output.text_above if line.text.strip()][-1:])
+def _captions(output: Output) -> list[str]:
+    """Return the texts that stand directly at an output: its label, its heading, the line above it."""
+    above = [line.text for line in output.text_above if line.text.strip()]
+    return [output.label, *output.headings[-1:], *above[-1:]]
 
 
 def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Say why a percentile is not compared, if it is not."""
+    """Return why a percentile is not compared; None where it is."""
     if level >= 1:
         return "a maximum grows with the length of the run"
     for output in (*a, *b):
@@ -258,7 +251,7 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
-    """Half of the last printed digit, as a share of the value."""
+    """Return half of the last printed digit, as a share of the value."""
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
 
 
@@ -279,10 +272,10 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
 
 
 def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> Iterator[str]:
-    """Yield what the outputs do not show, or the user let pass."""
+    """Yield what the outputs do not show, and the differences that the user allowed."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
-        yield f"{name} differs, as was allowed: {_said(first, name)} against {_said(second, name)}"
+        yield f"{name} differs, as was allowed: {_both(first, second, name)}"
     for side, setting in (("A", first), ("B", second)):
         hidden = [
             name
@@ -322,7 +315,7 @@ def _heading(a: Sequence[Output], b: Sequence[Output]) -> str:
 
 
 def as_record(loads: Sequence[Compared]) -> list[dict[str, object]]:
-    """Give comparisons as plain values, for JSON; a bound that is not known is null."""
+    """Return comparisons as plain JSON values; a bound that is not known is null."""
     return [
         {
             "a": [output.place for output in load.a],

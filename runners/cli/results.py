@@ -299,7 +299,7 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     summary = (
         f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
     )
-    changes = [{"trend": trend.title, **typed_json(change)} for trend in series for change in trend.found]
+    changes = [{"trend": trend.title, **typed_json(change)} for trend in series for change in trend.changes]
     worse = [trend.title for trend in alerts]
     document = {"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes}
     print_result(as_json, document, "\n".join([*trend_lines(series), summary]))

@@ -78,7 +78,11 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         measured += yield Request(start, interleaved=about)
         if block.until and start.number >= FEWEST_STARTS:
             compared = comparison(measured)
-            say("; ".join(f"{row.treatment} {row.quantity.label} {row.change}" for row in compared.of(block.primary)))
+            say(
+                "; ".join(
+                    f"{row.treatment} {row.quantity.label} {row.change}" for row in compared.rows_of(block.primary)
+                )
+            )
             if compared.answered:
                 return
 

@@ -26,7 +26,7 @@ from runners import words
 from runners.analysis.counts import failures
 from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
-from runners.analysis.validity import Aspect, judge, may_quote, succeeded
+from runners.analysis.validity import Aspect, judged, may_quote, succeeded
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
 from runners.design.session import LOAD, Freeze, KillNode, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
@@ -226,15 +226,14 @@ class Measurement:
     def _keep(self, folder: StepFolder, record: StepRecord, server: Target) -> Step:
         write_record(folder, record)
         step = read_step(folder)
-        verdict = judge(step)
-        judged = replace(step.record, valid=verdict.valid, invalid_reasons=verdict.reasons, saturated=verdict.saturated)
+        kept = judged(step)
         if failures(step).protocol and not succeeded(step) and server.alive():
-            judged = replace(judged, spoken=spoken(server.url))
+            kept = replace(kept, spoken=spoken(server.url))
         store_frames(step)
         if record.sweep is not None:
             folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
-        final = self._folder.commit_step(folder, judged)
-        return dataclasses.replace(step, folder=final, record=judged)
+        final = self._folder.commit_step(folder, kept)
+        return dataclasses.replace(step, folder=final, record=kept)
 
     def fill(self, server: Target, workload: Workload) -> None:
         """Write the workload's keys once each, and see that they are there. Raises MeasureError when one is missing.

@@ -47,7 +47,7 @@ class Rounds:
         return in_random_order(trials, "floors", number)
 
     def _trial(self, name: str, number: int, tool: str, connections: int, rps: float | None) -> Trial:
-        label = f"{tool}, {connections} x {write.rate(rps) if rps else 'closed loop'}, round {number}"
+        label = f"{tool}, {connections} x {words.rate(rps) if rps else 'closed loop'}, round {number}"
         rate = Rate(rps, "fixed") if rps else None
         shape = Shape(connections, 1, self.window_s, self.warmup_s if rps else 0.0)
         return Trial(f"{name}-r{number}", ROUND, FIXED_GET, rate, shape, label=label, generator=tool, round=number)

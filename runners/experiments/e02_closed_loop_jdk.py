@@ -163,7 +163,7 @@ def questions() -> tuple[Asked, ...]:
         "wait": closed_loop.timer_and_tick,
         "one-write": closed_loop.one_write,
         "jdk25": differs(("default",), "delayed", THROUGHPUT, (Direction.LOWER,)),
-        "404": closed_loop.of_the_script,
+        "404": closed_loop.errors_are_the_scripts,
         "mixed": closed_loop.mixed,
         "profile": closed_loop.waits_idle,
         "nodes": loads_several_nodes(lambda: tuple(published_of("report-2")), NODES),

@@ -15,13 +15,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from runners import words
 from runners.analysis import facts, failures
-from runners.analysis.comparison import NEITHER_ABOVE, Comparison, Form
+from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Floats, Row, absolute, changed, signed
+from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Floats, Reason, Row, absolute, changed, signed
 from runners.design.objective import CPU, ERRORS, THROUGHPUT, Outcome
 from runners.readers.run import Run
 from runners.report import style
+from runners.report.sentences import refusal_words
 from runners.report.tables import Section, Shown, Table
 from runners.results.comparisons import figure_of as anchor
 from runners.results.limits import Judgement
@@ -189,7 +190,7 @@ def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
     Not `whole`: what is not compared is left out, and quantities besides the main ones.
     """
     ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
-    first = len(comparison.of(comparison.leading))
+    first = len(comparison.rows_of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
     rows = [*ordered[:first], *controls, *ordered[first:]]
     several = len(comparison.treatments) > 1
@@ -256,9 +257,13 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     if words.known(comparison.rate_rps):
         caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
     inside = any((of, side) in comparison.inside for of in shown for side in sides)
-    refused = {row.refused: row.quantity.label for name in shown for row in by_quantity[name] if row.refused}
+    refused = {
+        refusal_words(row.refused): row.quantity.label
+        for name in shown for row in by_quantity[name]
+        if row.refused and row.refused[0].reason != Reason.WITHIN_FLOOR
+    }  # fmt: skip
     left = len(by_quantity) - len(shown)
-    notes = _notes(comparison, inside, {text: label for text, label in refused.items() if text != NEITHER_ABOVE}, left)
+    notes = _notes(comparison, inside, refused, left)
     return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), " ".join(notes))
 
 
@@ -350,7 +355,7 @@ def sentence(comparison: Comparison, row: Row) -> str:
     label, values = row.quantity.label, f"{row.change}, {row.pair}{addition(comparison, row)}"
     unit = comparison.unit
     if row.refused:
-        text = f"the {label} of {b} and {a} are not compared: {row.refused}"
+        text = f"the {label} of {b} and {a} are not compared: {refusal_words(row.refused)}"
     elif row.sampled:
         text = f"{label} of one {unit} of each: {values}"
     elif row.decided:
@@ -392,8 +397,8 @@ def reason(judgement: Judgement) -> str:
     comparison, change = judgement.comparison, judgement.change
     unit = comparison.unit
     if judgement.refused:
-        return f"it is not compared: {judgement.refused}"
-    if not words.known(change.value):
+        return f"it is not compared: {refusal_words(judgement.refused)}"
+    if not write.known(change.value):
         return f"it is not known: {comparison.left_out[0][1] if comparison.left_out else f'no {unit} tells it of both'}"
     if judgement.limit.quantity == ERRORS:
         text = f"{signed(change.value)} of the responses ({signed(change.low)} to {signed(change.high)})"

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from runners.analysis import facts
-from runners.analysis.quantities import of_step
+from runners.analysis.quantities import quantities_of
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.session import PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
@@ -70,7 +70,7 @@ def _rate(step: Step) -> float:
 
 def cpu_us(step: Step) -> float:
     """Return CPU time of the server per request, in microseconds; NaN where it was not recorded."""
-    return of_step(step)["cpu_us"]
+    return quantities_of(step)["cpu_us"]
 
 
 @style.styled

@@ -30,6 +30,7 @@ from runners.report import report, style
 from runners.report.comparison import data, heading, lines, reason, sentence
 from runners.report.comparison import picture as drawing
 from runners.report.comparison import table as comparison_table
+from runners.report.sentences import refusal_words
 from runners.report.tables import Shown, Table, escape, fenced
 from runners.report.tables import table as as_table
 from runners.report.validity import check_words
@@ -160,10 +161,10 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
         "failed": comparison.failed_json(),
         "differences": [
             {
-                "quantity": row.quantity.name, "a": words.finite(row.baseline_value),
-                "b": words.finite(row.treatment_value), "change": words.finite(row.ratio - 1),
-                "low": words.finite(row.low - 1), "high": words.finite(row.high - 1), "verdict": row.direction.value,
-                "not_compared": row.refused,
+                "quantity": row.quantity.name, "a": write.finite(row.baseline_value),
+                "b": write.finite(row.treatment_value), "change": write.finite(row.ratio - 1),
+                "low": write.finite(row.low - 1), "high": write.finite(row.high - 1), "verdict": row.direction.value,
+                "not_compared": refusal_words(row.refused),
             }
             for row in comparison.rows
         ],

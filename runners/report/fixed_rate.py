@@ -10,7 +10,7 @@ import pandas as pd
 
 from runners import words
 from runners.analysis import facts, instrument
-from runners.analysis.quantities import of_step
+from runners.analysis.quantities import quantities_of
 from runners.design.session import LOCK
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
@@ -64,8 +64,8 @@ def loads_table(results: Results) -> Table | None:
         return None
     rows = tuple(
         (
-            facts.title(step), words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
-            *(percentile(step, results.run, level) for level in LEVELS), words.latency(of_step(step)["cpu_us"]),
+            facts.title(step), write.rate(facts.achieved_rps(step)), write.count(sum(facts.errors(step).values())),
+            *(percentile(step, results.run, level) for level in LEVELS), write.latency(quantities_of(step)["cpu_us"]),
         )
         for step in loads
     )  # fmt: skip

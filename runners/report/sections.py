@@ -118,7 +118,7 @@ def keys_section(run: Run) -> Section | None:
 
 def client_lock_section(run: Run) -> Section | None:
     """Return the section of a run whose lock waits were profiled; None for any other."""
-    found = cluster.of_run(run)
+    found = cluster.lock_waits(run)
     if not found:
         return None
     rows = tuple(
@@ -276,7 +276,7 @@ COLUMNS = 3
 
 def drawn_trends(history: Sequence[Trend]) -> list[Trend]:
     """Return the trends that are drawn: those with a change first, then those of most runs."""
-    ranked = sorted(history, key=lambda trend: (not trend.found, -len(trend.frame)))
+    ranked = sorted(history, key=lambda trend: (not trend.changes, -len(trend.frame)))
     return ranked[:MOST_PANELS]
 
 
@@ -301,7 +301,7 @@ def history(found: Sequence[Trend]) -> style.Picture:
 
 def history_headline(found: Sequence[Trend]) -> str:
     """Return the figure's result in a line."""
-    moved = sum(1 for trend in found if trend.found)
+    moved = sum(1 for trend in found if trend.changes)
     runs = len({run for trend in found for run in trend.frame["run"]})
     looked = sum(1 for trend in found if not trend.why_not)
     if not looked:
@@ -312,9 +312,9 @@ def history_headline(found: Sequence[Trend]) -> str:
 def _result(trend: Trend) -> str:
     if trend.why_not:
         return f"{trend.title}: {trend.why_not}"
-    if not trend.found:
+    if not trend.changes:
         return f"{trend.title}: no change"
-    return f"{trend.title}: {', '.join(_ratio(change.ratio) for change in trend.found)}"
+    return f"{trend.title}: {', '.join(_ratio(change.ratio) for change in trend.changes)}"
 
 
 def _ratio(ratio: float) -> str:
@@ -332,11 +332,11 @@ def _panel(axes: Axes, trend: Trend) -> None:
         at = [place for place in x if disturbed[place] == hollow]
         face = style.CARD if hollow else colour
         axes.plot(at, values[at], "o", color=colour, markerfacecolor=face, markersize=4, linestyle="none")
-    edges = [0, *(change.index for change in trend.found), len(frame)]
-    levels = [trend.found[0].before, *(change.after for change in trend.found)] if trend.found else []
+    edges = [0, *(change.index for change in trend.changes), len(frame)]
+    levels = [trend.changes[0].before, *(change.after for change in trend.changes)] if trend.changes else []
     for left, right, level in zip(edges, edges[1:], levels, strict=False):
         axes.hlines(level, left - 0.4, right - 0.6, color=style.INK, linewidth=1.2)
-    for change in trend.found:
+    for change in trend.changes:
         axes.axvline(change.index - 0.5, color=style.INK, linewidth=0.8, linestyle=(0, (3, 2)))
         axes.annotate(_ratio(change.ratio), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
     if trend.metric == "achieved":
@@ -354,7 +354,7 @@ def _panel(axes: Axes, trend: Trend) -> None:
 
 def trend_lines(found: Sequence[Trend]) -> list[str]:
     """Return each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
-    changes = [(trend, change) for trend in found for change in trend.found]
+    changes = [(trend, change) for trend in found for change in trend.changes]
     lines = []
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
@@ -376,7 +376,7 @@ def trend_table(found: Sequence[Trend]) -> Table:
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
-        changed = (f"{_ratio(each.ratio)} with {trend.frame['run'].iloc[each.index]}" for each in trend.found)
+        changed = (f"{_ratio(each.ratio)} with {trend.frame['run'].iloc[each.index]}" for each in trend.changes)
         return (
             trend.title,
             trend.machine_class,

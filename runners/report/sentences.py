@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import singledispatch
 
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
-from runners.analysis.quantities import Row, absolute, changed, signed
+from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
+from runners.analysis.quantities import Reason, Refusal, Row, absolute, changed, signed
 from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
@@ -23,6 +24,8 @@ from runners.results.profiles import ChangeWithRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
+#: Causes of a tail whose names are plural.
+_PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 
 
 def _factor(value: float) -> str:
@@ -88,7 +91,7 @@ def _(difference: Difference) -> str:
     label = f"{difference.label} {row.quantity.label}".strip()
     leads = f"{cpu.quantity.label} {cpu.change}: {cpu.pair}; " if (cpu := difference.cpu) is not None else ""
     if row.refused:
-        return f"{leads}{label} is not compared: {row.refused}"
+        return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
     text = f"{leads}{label} {row.change}: {row.pair}"
     if row.direction == Direction.SAME:
         text = f"{label} is the same within {words.given_share(difference.margin)}: {row.change}"
@@ -104,6 +107,52 @@ def _(difference: Difference) -> str:
         pair = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
         text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {signed(medians.share)}, {pair}"
     return text
+
+
+def refusal_words(refusals: Iterable[Refusal]) -> str:
+    """Return why a difference is not compared: every reason once, with the sides that it holds for."""
+    sides: dict[str, list[str]] = {}
+    for refusal in refusals:
+        sides.setdefault(_refusal(refusal), []).append(facts.engine_name(refusal.side))
+    return words.listed(text.replace("{}", words.listed(names)) for text, names in sides.items())
+
+
+def _refusal(refusal: Refusal) -> str:
+    """Return a reason in words, with a pair of braces where its side stands."""
+    amounts = refusal.amounts
+    match refusal.reason:
+        case Reason.WITHIN_FLOOR:
+            return "neither lies beyond noise above a server that does nothing, loaded with them"
+        case Reason.NO_REFERENCE:
+            return (
+                "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
+            )
+        case Reason.GENERATOR_LIMITED:
+            return "the generator was at its limit with both"
+        case Reason.GENERATOR_LATE:
+            return f"the generator kept up to p{amounts[0]:g} only in {{}}"
+        case Reason.NEVER_STEADY:
+            return f"{{}} never became steady in {amounts[0]:g} seconds"
+        case Reason.FAILED:
+            return f"{words.percent(amounts[0])} of the responses of {{}} failed"
+        case Reason.JIT_UNFINISHED if amounts:
+            return f"JIT compilation was unfinished: {' against '.join(map(words.latency, amounts))} per request"
+        case Reason.JIT_UNFINISHED:
+            return "JIT compilation of the server of {} was unfinished when the load ended"
+        case Reason.MACHINE:
+            return _machine_made(refusal)
+
+
+def _machine_made(refusal: Refusal) -> str:
+    if refusal.amounts:
+        counts = " of ".join(map(words.count, refusal.amounts))
+        names = words.listed(name for name, _ in refusal.causes)
+        return f"in {counts} measurements of {{}} the machine ({names}) explains most of the tail"
+    parts = [
+        f"{name} {'explain' if name in _PLURAL else 'explains'} {words.percent(share or 0.0)}"
+        for name, share in refusal.causes
+    ]
+    return f"{words.listed(parts)} of the tail of {{}}"
 
 
 @words_of.register
@@ -244,6 +293,6 @@ def effect_words(answered: Answered) -> str:
 
 
 __all__ = [
-    "basis_words", "effect_words", "evidence_of", "knee_words", "needed_words", "value_of", "verdict_words",
-    "why_unknown", "words_of",
+    "basis_words", "effect_words", "evidence_of", "knee_words", "needed_words", "refusal_words", "value_of",
+    "verdict_words", "why_unknown", "words_of",
 ]  # fmt: skip
