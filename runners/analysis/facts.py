@@ -104,8 +104,8 @@ def _at_least(row: pd.Series) -> bool:
 def written(value: Bounded) -> str:
     """Return a latency in words: with its interval, or as a lower bound."""
     if value.at_least:
-        return f"at least {write.latency(value.value)}"
-    return write.latency_interval(value.value, value.low, value.high)
+        return f"at least {words.latency(value.value)}"
+    return words.latency_interval(value.value, value.low, value.high)
 
 
 def written_at_most(value: Bounded) -> str:

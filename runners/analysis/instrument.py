@@ -109,7 +109,7 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
 
     def key(step: Step) -> tuple[int, float, str]:
         rate_rps = facts.offered_rps(step)
-        return _connections(step), rate_rps if write.known(rate_rps) else math.inf, facts.tool(step)
+        return _connections(step), rate_rps if words.known(rate_rps) else math.inf, facts.tool(step)
 
     groups = facts.grouped((step for step in steps if step.kind == ROUND), key)
     ordered = sorted(groups.items(), key=lambda item: item[0][:2])
@@ -339,7 +339,7 @@ def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
     steps = tuple(steps)
     if _within_instrument(steps, load, level):
         return True
-    needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and write.known(facts.offered_rps(load))
+    needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))
     return needs_floor and own_floor(steps, load) is None
 
 

@@ -16,6 +16,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from runners import words
 from runners.analysis import facts, failures, machine_stalls
 from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
 from runners.analysis.failures import Counts
@@ -171,7 +172,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         warm = _refuse_cold(_within_generator(row, limited), background, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
-    rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if write.known(rate)]
+    rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
         margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,

@@ -190,7 +190,7 @@ class Row:
         return {
             "quantity": self.quantity.name, "unit": self.quantity.unit,
             "lower_is_better": self.quantity.lower_is_better, "baseline": self.baseline, "treatment": self.treatment,
-            "verdict": self.direction.value, **{name: write.finite(getattr(self, name)) for name in numbers},
+            "verdict": self.direction.value, **{name: words.finite(getattr(self, name)) for name in numbers},
             "starts": self.starts, "starts_needed": self.starts_needed,
             "not_compared": "; ".join(dict.fromkeys(refusal.reason.value for refusal in self.refused)),
             "at_most": sorted(self.at_most), "at_least": sorted(self.at_least),
@@ -265,15 +265,15 @@ def changed(share: float, low: float, high: float) -> str:
     if above:
         return at_least(low) if low > 0 else f"at least {signed(low)}"
     if below:
-        return f"at least {write.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
-    if not (write.known(low) and write.known(high)):
+        return f"at least {words.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
+    if not (words.known(low) and words.known(high)):
         return f"{signed(share)} (not bounded)"
-    return at_least(low) if high > WIDEST and low > 0 else write.change_interval(share, low, high)
+    return at_least(low) if high > WIDEST and low > 0 else words.change_interval(share, low, high)
 
 
 def at_least(share: float) -> str:
     """Return a lower bound of a rise: at least 20.0 % higher, at least 12 times the baseline."""
-    times = f"{factor(1 + share)} the baseline" if share > FACTOR_FROM else f"{write.percent(share)} higher"
+    times = f"{factor(1 + share)} the baseline" if share > FACTOR_FROM else f"{words.percent(share)} higher"
     return f"at least {times}"
 
 
@@ -284,5 +284,5 @@ def factor(times: float) -> str:
 
 def absolute(quantity: Quantity, value: float) -> str:
     """Return a value in its unit."""
-    units = {"count": write.number, "rps": write.rate, "bytes": write.size}
-    return units.get(quantity.unit, write.latency)(value)
+    units = {"count": words.number, "rps": words.rate, "bytes": words.size}
+    return units.get(quantity.unit, words.latency)(value)

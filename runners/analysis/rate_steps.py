@@ -201,7 +201,7 @@ def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
         start_of(step), float(row["length_s"]), name=step.name,
     )  # fmt: skip
-    if kept_up(step) is False and write.known(float(row["achieved_most"])):
+    if kept_up(step) is False and words.known(float(row["achieved_most"])):
         least = tuple((level, float(row[least_of(name)])) for level, name in LEVELS.items())
         rate_step = replace(rate_step, least_us=least, achieved_most=float(row["achieved_most"]))
     else:

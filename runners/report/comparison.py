@@ -398,7 +398,7 @@ def reason(judgement: Judgement) -> str:
     unit = comparison.unit
     if judgement.refused:
         return f"it is not compared: {refusal_words(judgement.refused)}"
-    if not write.known(change.value):
+    if not words.known(change.value):
         return f"it is not known: {comparison.left_out[0][1] if comparison.left_out else f'no {unit} tells it of both'}"
     if judgement.limit.quantity == ERRORS:
         text = f"{signed(change.value)} of the responses ({signed(change.low)} to {signed(change.high)})"

@@ -161,9 +161,9 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
         "failed": comparison.failed_json(),
         "differences": [
             {
-                "quantity": row.quantity.name, "a": write.finite(row.baseline_value),
-                "b": write.finite(row.treatment_value), "change": write.finite(row.ratio - 1),
-                "low": write.finite(row.low - 1), "high": write.finite(row.high - 1), "verdict": row.direction.value,
+                "quantity": row.quantity.name, "a": words.finite(row.baseline_value),
+                "b": words.finite(row.treatment_value), "change": words.finite(row.ratio - 1),
+                "low": words.finite(row.low - 1), "high": words.finite(row.high - 1), "verdict": row.direction.value,
                 "not_compared": refusal_words(row.refused),
             }
             for row in comparison.rows

@@ -64,8 +64,8 @@ def loads_table(results: Results) -> Table | None:
         return None
     rows = tuple(
         (
-            facts.title(step), write.rate(facts.achieved_rps(step)), write.count(sum(facts.errors(step).values())),
-            *(percentile(step, results.run, level) for level in LEVELS), write.latency(quantities_of(step)["cpu_us"]),
+            facts.title(step), words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
+            *(percentile(step, results.run, level) for level in LEVELS), words.latency(quantities_of(step)["cpu_us"]),
         )
         for step in loads
     )  # fmt: skip
