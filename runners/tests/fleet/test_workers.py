@@ -72,7 +72,7 @@ def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
 def _order(**of: Any) -> Any:
     from runners.fleet.shares import Order
 
-    return Order.of(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"], keeps_requests=False)
+    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"], keeps_requests=False)
 
 
 def listening(pid: int) -> set[str]:
