@@ -39,6 +39,7 @@ from runners.targets.lab_server import NodeHost
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
 from runners.trial.activity import StallWitness
+from runners.trial.faults import parse_counters
 from runners.trial.telemetry import Telemetry
 
 #: The time from the agreement to the instant, in which all generators connect. The next one where that was too short.
@@ -223,11 +224,9 @@ def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
 
 def segments() -> tuple[int | None, int | None]:
     """Return the numbers of TCP segments that this host has sent and sent again; None without counters in /proc."""
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/self/net/snmp").read_text(encoding="ascii").splitlines()
-        names, values = (line.split()[1:] for line in lines if line.startswith("Tcp:"))
-        known = dict(zip(names, map(int, values), strict=True))
-        return known["OutSegs"], known["RetransSegs"]
+    with suppress(OSError):
+        counters = parse_counters(Path("/proc/self/net/snmp").read_text(encoding="ascii"))
+        return counters.get("OutSegs"), counters.get("RetransSegs")
     return None, None
 
 

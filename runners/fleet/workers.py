@@ -126,18 +126,18 @@ class Fleet:
         ]
         return sorted(hosts, key=lambda host: (str(host.name).zfill(8), host.address))
 
-    def exchanges(self, host: Host, count: int = shares.EXCHANGES) -> list[shares.Exchange]:
-        """Ask a host for its clock `count` times. Raises LostHostError."""
+    def exchanges(self, host: Host) -> list[shares.Exchange]:
+        """Ask a host for its clock EXCHANGES times. Raises LostHostError."""
 
         async def ask() -> list[shares.Exchange]:
             exchanges = []
-            for _ in range(count):
+            for _ in range(shares.EXCHANGES):
                 asked_ns = time.time_ns()
                 received_ns, replied_ns = await self.client.rpc(host.address).lab_clock()
                 exchanges.append(shares.Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
             return exchanges
 
-        return list(self._response(host, ask(), ASK_S + count * ASK_S / 8))
+        return list(self._response(host, ask(), ASK_S * (1 + shares.EXCHANGES / 8)))
 
     def renew(self, host: Host, lease: str, seconds: float = LEASE_S) -> None:
         """Renew a lease, or with 0 seconds end it. Raises LostHostError where the host does not respond."""

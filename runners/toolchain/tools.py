@@ -165,12 +165,10 @@ def _first_line(*command: str | Path) -> str:
     return next(iter(re.sub(r"\x1b\[[0-9;]*m", "", printed(*command)).strip().splitlines()), "")
 
 
-def find_tool(name: str, *version_flags: str) -> Tool | None:
+def find_tool(name: str) -> Tool | None:
     """Return a program on PATH, or None."""
     path = shutil.which(name)
-    if path is None:
-        return None
-    return Tool(name, Path(path), _first_line(path, *(version_flags or ("--version",))))
+    return None if path is None else Tool(name, Path(path), _first_line(path, "--version"))
 
 
 def is_wrk2(usage: str) -> bool:
