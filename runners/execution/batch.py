@@ -38,7 +38,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
     wrong parameters or a run that can't be resumed, NotebookError with the cell's own error, Interrupted.
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
-    parameters = plan.checked(begun(resumed, plan.number, given) if resumed else given)
+    parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
     plan.blocks_of(parameters)  # refuses impossible blocks before anything is started
     if resumed:
         same_parameters(resumed, parameters)
@@ -135,7 +135,7 @@ def _resuming(folder: RunFolder) -> str:
 REMEDY = "begin a new run"
 
 
-def of_plan(folder: RunFolder, plan: str) -> dict[str, Any]:
+def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
     """Return the manifest of a run of this plan. Raises PlanError for a run of another plan."""
     manifest = folder.manifest()
     if manifest.get("experiment") != plan:
@@ -143,9 +143,9 @@ def of_plan(folder: RunFolder, plan: str) -> dict[str, Any]:
     return manifest
 
 
-def begun(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
+def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
     """Return the parameters of an unfinished run of this plan, updated by `given`. Raises PlanError for another run."""
-    manifest = of_plan(folder, plan)
+    manifest = manifest_of(folder, plan)
     if manifest.get("status") == "complete":
         raise PlanError(str(folder.path), "it is complete", f"{REMEDY}; `lab report` writes its report again")
     return {**(manifest.get("parameters") or {}), **given}
@@ -156,11 +156,11 @@ def same_parameters(folder: RunFolder, wanted: Mapping[str, object]) -> None:
     _require_same(folder, folder.manifest(), wanted)
 
 
-def continued(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
+def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
     """Return the run's folder, open again. Raises PlanError, naming the differences from the first session."""
     from runners.analysis.comparable import of_manifests  # slow to import, and not needed to start a kernel
 
-    before = of_plan(folder, plan)
+    before = manifest_of(folder, plan)
     if before.get("status") == "running" and psutil.pid_exists(int(before.get("pid") or -1)):
         raise PlanError(str(folder.path), f"process {before['pid']} is still measuring it", "wait for it, or end it")
     differences = [difference.text for difference in of_manifests(before, manifest)]

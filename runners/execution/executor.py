@@ -45,7 +45,7 @@ from runners.execution.measurement import KIND, Measurement, happening, let_rest
 from runners.execution.progress import Progress
 from runners.generators.load import LoadSpec, LoadTarget
 from runners.process.cpu_placement import equal_groups
-from runners.process.supervisor import in_a_row
+from runners.process.supervisor import free_port
 from runners.readers import write
 from runners.readers.reading import read_step
 from runners.readers.run import Step
@@ -394,7 +394,7 @@ class Servers:
         if keep_others and setting.nodes == 1:  # the first server has the given port
             spec = replace(spec, port=0)
         if setting.processes > 1:
-            first = in_a_row(setting.processes)
+            first = free_port(setting.processes)
             server: RunningServer = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
         else:
             server = launch_server(spec)
@@ -429,7 +429,7 @@ class Servers:
         """Start the crate's server that does nothing, which needs no JDK."""
         reference = self._shop.reference
         assert reference is not None, "the workshop has a JDK where there is none"
-        url = f"http://{HOST}:{in_a_row(1)}"
+        url = f"http://{HOST}:{free_port()}"
         command = (str(reference.path), "--kind", "server", url)
         idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
         return self.start_target(TargetFile(reference.path, idle, ""), keep_others, engine=NOOP)
@@ -464,7 +464,7 @@ class Servers:
             data=home / "data",
             heap_mb=setting.heap_mb or int(self._parameters["heap_mb"]),
             selectors=int(self._parameters.get("selectors", 0)),
-            port=in_a_row(setting.nodes) if setting.nodes > 1 and not port else port,
+            port=free_port(setting.nodes) if setting.nodes > 1 and not port else port,
             cpus=None if setting.all_cores else self.cpus,
             taskset=machine.taskset(),
             server_flags=setting.server_flags,

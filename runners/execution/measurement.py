@@ -42,7 +42,7 @@ from runners.storage.schema import (
     StepRecord,
     SweepRecord,
     WindowRecord,
-    laid_over,
+    overlaid,
     write_record,
 )
 from runners.targets.base import Cluster, Freezable, Jvm, Target
@@ -154,7 +154,7 @@ class Measurement:
                     record = self._measure(folder, server, load, instrument, profile, begin, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                record = laid_over(record, _planned(trial, label), known, during.record(folder))
+                record = overlaid(record, _planned(trial, label), known, during.record(folder))
                 step = self._keep(folder, record, server)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):

@@ -62,7 +62,7 @@ class HostRunner:
         if job.parameters.get(LISTEN.name) == OF_HOST:
             job = msgspec.structs.replace(job, parameters={**job.parameters, LISTEN.name: self.host.ip})
         known = environment(self.fleet, self.host)
-        outcome, packed = self.fleet.on(self.host, SERVER, self.halted, _measure, msgspec.json.encode(job), known)
+        outcome, packed = self.fleet.run_on(self.host, SERVER, self.halted, _measure, msgspec.json.encode(job), known)
         result = msgspec.structs.replace(msgspec.json.decode(outcome, type=JobOutcome), host=self.host.name)
         if result.status == "complete":
             _unpack(packed, folder, job.folder, result)
@@ -344,19 +344,19 @@ class FleetHost:
             self._keeping.start()
         if self._ended is not None:
             raise self._ended
-        ready = self.fleet.on(self.host, "", self._halted, _start, self._name, spec, secret, again)
+        ready = self.fleet.run_on(self.host, "", self._halted, _start, self._name, spec, secret, again)
         return RemoteNode(self, f"http://{spec.listen}:{ready['port']}", int(ready["pid"]))
 
     def _keep(self) -> None:
         try:
-            self.fleet.on(self.host, SERVER, self._halted, _keep, self._name)
+            self.fleet.run_on(self.host, SERVER, self._halted, _keep, self._name)
         except LabError as error:
             self._ended = error
 
     def end(self, at_once: bool) -> int:
         """Stop or kill the node, where its host still responds; return its exit code."""
         with contextlib.suppress(LostHostError):
-            return self.fleet.on(self.host, "", threading.Event(), _end, self._name, at_once)
+            return self.fleet.run_on(self.host, "", threading.Event(), _end, self._name, at_once)
         return 0
 
     def close(self) -> None:

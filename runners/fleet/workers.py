@@ -152,7 +152,7 @@ class Fleet:
         except (OSError, TimeoutError, RuntimeError) as error:
             raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
-    def on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
+    def run_on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
         """Run `work` on a host, in its slot of a role if that is not empty, until it ends or is `halted`.
 
         `work` is given the name of its lease as its last argument, and must end soon after `lease_over`. Raises its
@@ -225,13 +225,13 @@ class RemoteSeat:
             if _is_loopback(urlsplit(url).hostname) and not _is_loopback(self.host.ip):
                 cause = f"its server listens on the loopback, where host {self.name} can't reach it"
                 raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
-        return self.fleet.on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
+        return self.fleet.run_on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
 
     def clock(self) -> shares.Clock:
         return shares.Clock.estimate(self.fleet.exchanges(self.host))
 
     def send(self, order: shares.Order, halted: threading.Event) -> shares.Part:
-        return self.fleet.on(self.host, GENERATOR, halted, _send, order, self.host.name)
+        return self.fleet.run_on(self.host, GENERATOR, halted, _send, order, self.host.name)
 
 
 def _is_loopback(address: str | None) -> bool:

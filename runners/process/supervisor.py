@@ -273,7 +273,7 @@ FIRST_PORT, LAST_PORT = 20_000, 30_000
 _ATTEMPTS = 200
 
 
-def in_a_row(count: int) -> int:
+def free_port(count: int = 1) -> int:
     """Return the first of `count` consecutive free ports. Raises ServerError when there are none."""
     for _ in range(_ATTEMPTS):
         # the system's random numbers: processes with one seed would try the same ports at the same time

@@ -374,7 +374,7 @@ class StepRecord(Struct, frozen=True):
 _EMPTY = StepRecord()
 
 
-def laid_over(record: StepRecord, *known: StepRecord) -> StepRecord:
+def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
     """Return the record with the fields of others that are not at their defaults; the last one counts."""
     changed = {
         name: value

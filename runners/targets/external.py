@@ -24,7 +24,7 @@ import msgspec
 from runners.design.description import LOOPBACK, PORT, SOCKET
 from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.errors import LabError, PlanError, ServerError, ToolError
-from runners.process.supervisor import Child, in_a_row, pinned, start
+from runners.process.supervisor import Child, free_port, pinned, start
 from runners.storage.schema import ServerRecord
 from runners.targets.base import client, death_of, log_tail
 from runners.targets.preflight import QUESTION_S, cores_of, is_open, require_directory, require_free, resolved
@@ -131,7 +131,7 @@ def launch(
     # a run's folder may fill the hundred letters that the path of a socket has room for
     place = tempfile.TemporaryDirectory(prefix="lab-") if SOCKET in file.target.url else None
     own_socket = Path(place.name if place else "", "socket")
-    file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data, own_socket, listen)
+    file = file.placed(free_port() if PORT in file.target.url else 0, own_data, own_socket, listen)
     target = file.target
     environment = {**os.environ, **resolved(target.environment)}
     running = RunningTarget(file, folder, None, name=name, engine=engine)

@@ -148,7 +148,7 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 
 @contextlib.contextmanager
-def alone(path: Path, say: Say) -> Iterator[None]:
+def locked(path: Path, say: Say) -> Iterator[None]:
     """Keep other labs from the same build while the body runs; wait until another's build is over.
 
     The kernel releases the lock when this process ends, by whatever death.
@@ -176,7 +176,7 @@ def _build(
     if fresh():
         return
     path = tools.require_tool(*tool).path
-    with alone(stamp.with_suffix(".lock"), say):
+    with locked(stamp.with_suffix(".lock"), say):
         if fresh():
             return
         stamp.unlink(missing_ok=True)
@@ -229,7 +229,7 @@ def fetch_profiler(say: Say) -> Path:
         if complete(jars):
             return jars
     maven = tools.require_tool(*_MAVEN)
-    with alone(cache / "async-profiler.lock", say):
+    with locked(cache / "async-profiler.lock", say):
         if complete(folder):
             return folder
         say("fetching async-profiler (Maven)")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from runners.errors import ToolError
 from runners.toolchain import tools
-from runners.toolchain.build import SAID_EVERY_S, Say, alone, run_build, source_hash
+from runners.toolchain.build import SAID_EVERY_S, Say, locked, run_build, source_hash
 
 REPOSITORY = "https://github.com/giltene/wrk2"
 #: The `source_hash` of the files of that commit.
@@ -37,7 +37,7 @@ def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tool
     Raises ToolError for a source that can't be had or is of another commit, no compiler, and a build that fails.
     """
     log = tools.WRK2.with_suffix(".log")
-    with alone(tools.WRK2.with_suffix(".lock"), say):
+    with locked(tools.WRK2.with_suffix(".lock"), say):
         if force or not tools.WRK2.exists():
             for tool in ("make", os.environ.get("CC", "cc")):
                 tools.require_tool(tool, _COMPILER)

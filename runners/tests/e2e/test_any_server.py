@@ -17,7 +17,7 @@ import pytest
 from runners.design.load import Workload
 from runners.design.target import read_target
 from runners.generators.load import LoadFiles, LoadSpec, Truepace, run_load
-from runners.process.supervisor import in_a_row, tree
+from runners.process.supervisor import free_port, tree
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.targets.external import build, launch
@@ -58,7 +58,7 @@ def needs(name: str) -> None:
 def _copied(name: str, folder: Path) -> Path:
     """A copy of an example; nginx, whose own file has the port, on one that nobody else has."""
     shutil.copytree(EXAMPLES / name, folder)
-    free = str(in_a_row(1))
+    free = str(free_port())
     for path in folder.iterdir():
         path.write_text(path.read_text(encoding="utf-8").replace("18505", free), encoding="utf-8")
     return folder / "target.yaml"

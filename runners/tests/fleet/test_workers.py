@@ -38,8 +38,8 @@ from runners.toolchain.tools import ROOT
 def test_each_host_has_one_slot_of_each_role(fleet: Fleet) -> None:
     hosts = fleet.hosts()
     assert [host.name for host in hosts] == ["0", "1", "2"] and fleet.hosts(SERVER) == hosts
-    assert fleet.on(hosts[1], GENERATOR, threading.Event(), resources) == {SERVER: 1, GENERATOR: 0}
-    pids = {fleet.on(host, SERVER, threading.Event(), host_pid) for host in hosts}
+    assert fleet.run_on(hosts[1], GENERATOR, threading.Event(), resources) == {SERVER: 1, GENERATOR: 0}
+    pids = {fleet.run_on(host, SERVER, threading.Event(), host_pid) for host in hosts}
     assert len(pids) == 3 and os.getpid() not in pids, "what is for one host is done there and nowhere else"
 
 
@@ -60,7 +60,7 @@ def test_seats_are_on_other_hosts_than_the_server(fleet: Fleet) -> None:
 def test_work_ends_when_it_is_halted_and_when_nobody_renews_its_lease(fleet: Fleet) -> None:
     host, halted = fleet.hosts()[0], threading.Event()
     threading.Timer(0.5, halted.set).start()
-    assert fleet.on(host, GENERATOR, halted, held, 60.0) < 30.0
+    assert fleet.run_on(host, GENERATOR, halted, held, 60.0) < 30.0
 
 
 @pytest.mark.e2e  # the worker asks the generator for its version
@@ -112,7 +112,7 @@ def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: P
 def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path) -> None:
     with workers.local(1) as fleet, servers.idle() as url:
         host = fleet.hosts()[0]
-        pid = fleet.on(host, SERVER, threading.Event(), host_pid)
+        pid = fleet.run_on(host, SERVER, threading.Event(), host_pid)
         found: list[BaseException] = []
 
         def send() -> None:
