@@ -91,7 +91,7 @@ class Runner(Protocol):
 
 
 class Watch(Protocol):
-    """Is told of the jobs of a campaign. `there`: a job's result was there already; a lost job begins again."""
+    """Follows the jobs of a campaign. `there`: a job's result was there already. A lost job begins again."""
 
     def begin(self, job: Job) -> None: ...
     def lose(self, job: Job, cause: str) -> None: ...

@@ -22,7 +22,7 @@ from runners.design.session import EQUAL
 from runners.process.supervisor import tree
 
 COMPILER = re.compile(r"C[12] Compiler")
-_LOOK_S = 0.01  # a process is not told of another's new threads, and has to look
+_LOOK_S = 0.01  # the kernel announces no new threads of another process
 
 
 def usable_cpus() -> list[int]:

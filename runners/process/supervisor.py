@@ -43,14 +43,6 @@ class Frozen:
     start_unix_us: int = 0
     end_unix_us: int = 0
     length_us: float = 0.0
-    _monotonic_ns: int = 0
-
-    def began(self) -> None:
-        self.start_unix_us, self._monotonic_ns = time.time_ns() // 1000, time.monotonic_ns()
-
-    def ended(self) -> None:
-        self.end_unix_us = time.time_ns() // 1000
-        self.length_us = (time.monotonic_ns() - self._monotonic_ns) / 1000
 
 
 class Guards:
@@ -159,11 +151,11 @@ class Child:
         times = Frozen()
         os.kill(self.pid, signal.SIGSTOP)
         self._await_stopped()
-        times.began()
+        times.start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
         try:
             yield times
         finally:
-            times.ended()
+            times.end_unix_us, times.length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
 

@@ -75,17 +75,14 @@ class RunFolder:
 
     path: Path
 
-    manifest_path = Inside("manifest.json")
+    manifest_path = Inside("manifest.json", "Plan, parameters, machine, tools and status of the run.")
     steps_path = Inside("steps")
     figures_path = Inside("figures")
     report_html = Inside("report.html")
     report_md = Inside("report.md")
-    #: The executed notebook of a batch run.
-    notebook = Inside("notebook.ipynb")
-    #: The answers of the report as JSON.
-    conclusions = Inside("conclusions.json")
-    #: What the lab printed while a campaign measured the run.
-    lab_log = Inside("lab.log")
+    notebook = Inside("notebook.ipynb", "The executed notebook of a batch run.")
+    conclusions = Inside("conclusions.json", "The report's conclusions.")
+    lab_log = Inside("lab.log", "The lab's output while a campaign measured the run.")
 
     @classmethod
     def create(

@@ -52,8 +52,8 @@ def write_json(path: Path, value: object) -> None:
 class Inside:
     """An attribute of a folder's class: the path of a file or folder in it, whether or not that is there."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, content: str = "") -> None:
+        self._name, self.content = name, content
 
     def __get__(self, folder: Any, _class: type | None = None) -> Path:
         return Path(folder.path, self._name)
@@ -65,37 +65,23 @@ class StepFolder:
 
     path: Path
 
-    #: What was run and how it ended (`schema.StepRecord`).
-    meta = Inside("step.json")
-    #: The generator's standard output.
-    console = Inside("console.txt")
-    generator_stderr = Inside("generator.stderr.txt")
-    load_json = Inside("load.json")
-    #: A folder of files of the same names for each of several generators that shared the load.
-    shares = Inside("shares")
-    #: HdrHistogram log: response times by tenths of a second, service times and others by the second.
-    hlog = Inside("load.hlog")
-    #: The server's standard error during the step.
-    server_log = Inside("server.log")
-    #: The JVM's unified log (gc, safepoint) with the wall clock in milliseconds.
-    gc_log = Inside("gc.log")
-    #: JSON lines: one sample of machine, server and generator a line.
-    telemetry = Inside("telemetry.jsonl")
-    #: Every request of a load on several servers (`runners/loadgen/docs/requests.md`).
-    requests = Inside("requests.log")
-    #: JSON lines, ten a second: CPU time of the server's threads by role, steal, disk.
-    activity = Inside("activity.jsonl")
-    #: When each core stalled, as the stall witness saw it (`runners/loadgen/docs/stalls.md`).
-    stalls = Inside("stalls.txt")
-    #: The JDK's flight recording of what can hold up a request, and its events as JSON.
-    causes_recording = Inside("causes.jfr")
-    events = Inside("events.json")
-    #: async-profiler's recording, and its samples with their times: lines `S id stack` and
-    #: `E event unix_us id samples weight`.
-    recording = Inside("profile.jfr")
-    timed_stacks = Inside("profile.samples")
-    #: JSON list of the frames that were stored without a row: these have no file.
-    empty = Inside("frames/empty.json")
+    meta = Inside("step.json", "What was run and how it ended (`schema.StepRecord`).")
+    console = Inside("console.txt", "The generator's standard output.")
+    generator_stderr = Inside("generator.stderr.txt", "The generator's standard error.")
+    load_json = Inside("load.json", "The generator's report (`runners/loadgen/docs/json.md`).")
+    shares = Inside("shares", "A folder for each of several generators that shared the load, with files of the same names.")
+    hlog = Inside("load.hlog", "HdrHistogram log: response times by tenths of a second, others by the second.")
+    server_log = Inside("server.log", "The server's standard error during the step.")
+    gc_log = Inside("gc.log", "The JVM's unified log (gc, safepoint) with the wall clock in milliseconds.")
+    telemetry = Inside("telemetry.jsonl", "One sample of machine, server and generator a line.")
+    requests = Inside("requests.log", "Every request of a load on several servers (`runners/loadgen/docs/requests.md`).")
+    activity = Inside("activity.jsonl", "Ten lines a second: CPU time of the server's threads by role, steal, disk.")
+    stalls = Inside("stalls.txt", "When each core stalled, by the stall witness (`runners/loadgen/docs/stalls.md`).")
+    causes_recording = Inside("causes.jfr", "The JDK's flight recording of what can hold up a request.")
+    events = Inside("events.json", "The events of `causes.jfr` as JSON.")
+    recording = Inside("profile.jfr", "async-profiler's recording.")
+    timed_stacks = Inside("profile.samples", "Its samples: lines `S id stack` and `E event unix_us id samples weight`.")
+    empty = Inside("frames/empty.json", "JSON list of the frames that were stored without a row, and so without a file.")
 
     def collapsed(self, event: str) -> Path:
         """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""

@@ -431,7 +431,7 @@ def test_a_sleep_in_each_request_fails_a_limit_against_the_revision_before_it(tm
     server = path.parent / "server.py"
     text = server.read_text(encoding="utf-8").replace("import sys", "import sys\nimport time")
     server.write_text(text.replace("def do_GET(self) -> None:", "def do_GET(self) -> None:\n        time.sleep(0.01)"))
-    short = ("--size", "smoke", "--minutes", "1.5", "--connections", "2", "-p", "repeat_s=1", "-p", "rate_rps=50")
+    short = ("--size", "smoke", "--minutes", "1.1", "--connections", "2", "-p", "repeat_s=0.5", "-p", "rate_rps=50")
     limits = ("--fail-on", "p50>+10%", "--fail-on", "errors>+1%", "--inconclusive", "pass")
     comment = tmp_path / "comment.md"
     done = lab(
