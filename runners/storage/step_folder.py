@@ -69,19 +69,19 @@ class StepFolder:
     console = Inside("console.txt", "The generator's standard output.")
     generator_stderr = Inside("generator.stderr.txt", "The generator's standard error.")
     load_json = Inside("load.json", "The generator's report (`runners/loadgen/docs/json.md`).")
-    shares = Inside("shares", "A folder for each of several generators that shared the load, with files of the same names.")
+    shares = Inside("shares", "A folder of such files for each of several generators that shared the load.")
     hlog = Inside("load.hlog", "HdrHistogram log: response times by tenths of a second, others by the second.")
     server_log = Inside("server.log", "The server's standard error during the step.")
     gc_log = Inside("gc.log", "The JVM's unified log (gc, safepoint) with the wall clock in milliseconds.")
     telemetry = Inside("telemetry.jsonl", "One sample of machine, server and generator a line.")
-    requests = Inside("requests.log", "Every request of a load on several servers (`runners/loadgen/docs/requests.md`).")
+    requests = Inside("requests.log", "Every request of a shared load (`runners/loadgen/docs/requests.md`).")
     activity = Inside("activity.jsonl", "Ten lines a second: CPU time of the server's threads by role, steal, disk.")
     stalls = Inside("stalls.txt", "When each core stalled, by the stall witness (`runners/loadgen/docs/stalls.md`).")
     causes_recording = Inside("causes.jfr", "The JDK's flight recording of what can hold up a request.")
     events = Inside("events.json", "The events of `causes.jfr` as JSON.")
     recording = Inside("profile.jfr", "async-profiler's recording.")
     timed_stacks = Inside("profile.samples", "Its samples: lines `S id stack` and `E event unix_us id samples weight`.")
-    empty = Inside("frames/empty.json", "JSON list of the frames that were stored without a row, and so without a file.")
+    empty = Inside("frames/empty.json", "JSON list of the frames without a row, which have no file.")
 
     def collapsed(self, event: str) -> Path:
         """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
