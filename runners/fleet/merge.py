@@ -18,7 +18,6 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
-from runners.generators.load import LoadFiles
 from runners.readers import hdr_log
 from runners.readers.load_json import INTERVAL_NAMES, KINDS, LEVEL_NAMES
 from runners.readers.requests_log import merged_requests
@@ -29,20 +28,20 @@ _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
 _OF_ALL = (*KINDS, hdr_log.CENSORED)
 
 
-def merge(parts: Sequence[StepFolder], files: LoadFiles, start_unix_us: int) -> None:
-    """Write the files of a load from those of its generators; `start_unix_us` is when its window began, for all."""
+def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
+    """Write the files of a load from those of its generators. `start_unix_us`: the start of its window, for all."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
-    merge_logs([part.hlog for part in parts], files.hlog, start_unix_us)
-    if files.requests is not None:
-        files.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
+    merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
+    if all(part.requests.exists() for part in parts):
+        whole.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
         for part in parts:
             part.requests.unlink()  # every row of it is in the merged log
-    report = merged_report(reports, hdr_log.read_hdr_log(files.hlog), start_unix_us)
+    report = merged_report(reports, hdr_log.read_hdr_log(whole.hlog), start_unix_us)
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in report.items())
-    files.json.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
-    for name, whole in (("console", files.console), ("generator_stderr", files.stderr)):
+    whole.load_json.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    for name in ("console", "generator_stderr"):
         texts = (getattr(part, name).read_text(encoding="utf-8", errors="replace") for part in parts)
-        whole.write_text("\n".join(texts), encoding="utf-8")
+        getattr(whole, name).write_text("\n".join(texts), encoding="utf-8")
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:

@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from runners.errors import MeasureError, ReadError
-from runners.generators.load import TICK_S, Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
+from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
 from runners.storage.schema import ClockRecord, GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
@@ -68,11 +68,10 @@ class Order:
     spec: LoadSpec
     scripts: tuple[tuple[str, str], ...]
     version: str
-    keeps_requests: bool = False
     observed: bool = True
 
     @classmethod
-    def packed(cls, spec: LoadSpec, version: str, keeps_requests: bool, observed: bool = True) -> Order:
+    def packed(cls, spec: LoadSpec, version: str, observed: bool = True) -> Order:
         """Return an order for a load, with the texts of its scripts."""
         texts: dict[str, str] = {}
 
@@ -81,7 +80,7 @@ class Order:
             texts[name] = script.read_text(encoding="utf-8")
             return Path(name)
 
-        return cls(_with_scripts(spec, pack), tuple(texts.items()), version, keeps_requests, observed)
+        return cls(_with_scripts(spec, pack), tuple(texts.items()), version, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Return the load with its scripts in a folder of this host."""
@@ -161,7 +160,6 @@ def send_share(
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        files = load_files(folder, order.keeps_requests)
         witness = StallWitness(TRUEPACE.with_name("stall-witness"))
         watching: AbstractContextManager[list[WitnessRecord]] = nullcontext([])
         if order.observed:
@@ -174,7 +172,7 @@ def send_share(
                     telemetry.sample(pid)
                 return not halted()
 
-            outcome = run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
+            outcome = run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
         sent, repeated = (None if now is None or then is None else now - then
                           for now, then in zip(segments(), before, strict=True))  # fmt: skip
         if not folder.load_json.exists():
@@ -197,12 +195,6 @@ def send_share(
         )
         paths = [path for path in folder.path.iterdir() if path.is_file() and path.name not in scripts]
         return Part(record, int(report["start_unix_us"]), {path.name: path.read_bytes() for path in paths})
-
-
-def load_files(folder: StepFolder, keeps_requests: bool) -> LoadFiles:
-    """Return the files of a load in a folder."""
-    requests = folder.requests if keeps_requests else None
-    return LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, requests)
 
 
 def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
@@ -243,7 +235,7 @@ class SharedSender:
         self,
         generator: Generator,
         spec: LoadSpec,
-        files: LoadFiles,
+        folder: StepFolder,
         *,
         cpus: Sequence[int] | None = None,
         taskset: Path | None = None,
@@ -251,7 +243,7 @@ class SharedSender:
     ) -> LoadOutcome:
         """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
         if spec.rate_rps is None and spec.requests is not None:
-            return run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
+            return run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
         if generator.name != "truepace":
             raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
         seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None, taskset=taskset)
@@ -265,7 +257,7 @@ class SharedSender:
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = [
                 Order.packed(dataclasses.replace(share, start_unix_ns=clock.theirs_ns(start_ns)), generator.version,
-                             files.requests is not None, not isinstance(seat, LocalSeat))
+                             observed=not isinstance(seat, LocalSeat))
                 for share, clock, seat in zip(shares, clocks, seats, strict=True)
             ]  # fmt: skip
             try:
@@ -279,17 +271,16 @@ class SharedSender:
         start_us = round(start_ns / 1e3 + spec.warmup_s * _US_IN_S)
         later = [seat.clock() for seat in seats]
         records, folders = list[ShareRecord](), list[StepFolder]()
-        root = StepFolder(files.json.parent).shares
         for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
-            folder = StepFolder(root / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
-            _write(part, clock, folder)
-            folders.append(folder)
+            own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
+            _write(part, clock, own_folder)
+            folders.append(own_folder)
             stepped_ns = clock.stepped_ns(after, (ended_ns - began_ns) / 1e9)
             round_trips_us, failed = network.round_trips_us, network.failed
             own = msgspec.structs.replace(
                 part.record,
-                folder=folder.path.name,
-                stalled_ms=_stalled_ms(folder, start_us, spec.duration_s),
+                folder=own_folder.path.name,
+                stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
                 began_us=float(clock.ours_us(part.start_unix_us) - start_us),
                 clock=None if isinstance(seats[place - 1], LocalSeat) else clock.record(stepped_ns),
                 network=msgspec.structs.replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
@@ -297,7 +288,7 @@ class SharedSender:
             records.append(own)
         from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
 
-        merge(folders, files, start_us)
+        merge(folders, folder, start_us)
         cpu_s = [record.generator.cpu_s for record in records]
         worst = max(record.generator.exit_code or 0 for record in records)
         used_s = None if None in cpu_s else sum(used for used in cpu_s if used is not None)

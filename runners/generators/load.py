@@ -14,6 +14,7 @@ from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S, WRK2_CALIBRATIO
 from runners.errors import MeasureError
 from runners.process.supervisor import pinned, start
 from runners.storage.schema import ShareRecord
+from runners.storage.step_folder import StepFolder
 from runners.toolchain.build import Workshop
 from runners.toolchain.tools import shown
 
@@ -52,7 +53,7 @@ class LoadSpec:
     balanced for the predecessor. `rate_rps` is then the sum over all targets and `connections` the number to each.
     `parts_rps`: the rates of parts of equal length; `rate_rps` is their mean.
     `share` (2, 3): only what the second of three generators sends; connections and threads are those of its own.
-    `start_unix_ns`: when the load begins; None: at once.
+    `start_unix_ns`: when the load begins; None: at once. `log_requests`: keep a log of every request.
     """
 
     url: str
@@ -70,24 +71,14 @@ class LoadSpec:
     parts_rps: tuple[float, ...] = ()
     share: tuple[int, int] | None = None
     start_unix_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadFiles:
-    """The files for the raw output of one load. `requests` None: no log of every request is kept."""
-
-    console: Path
-    stderr: Path
-    json: Path
-    hlog: Path
-    requests: Path | None = None
+    log_requests: bool = False
 
 
 class Generator(Protocol):
     """A load generator.
 
-    `lead_s`: how long it sends before it records. `command`: its command line for a load; raises MeasureError for a
-    load that it can't send.
+    `lead_s`: how long it sends before it records. `command`: its command line for a load whose raw output goes into
+    `folder`; raises MeasureError for a load that it can't send.
     """
 
     @property
@@ -95,7 +86,7 @@ class Generator(Protocol):
     @property
     def version(self) -> str: ...
     def lead_s(self, spec: LoadSpec) -> float: ...
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]: ...
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +117,7 @@ class Sender(Protocol):
         self,
         generator: Generator,
         spec: LoadSpec,
-        files: LoadFiles,
+        folder: StepFolder,
         *,
         cpus: Sequence[int] | None = None,
         taskset: Path | None = None,
@@ -142,21 +133,21 @@ def planned_s(generator: Generator, spec: LoadSpec) -> float:
 def run_load(
     generator: Generator,
     spec: LoadSpec,
-    files: LoadFiles,
+    folder: StepFolder,
     *,
     cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run the generator to its end.
+    """Run the generator to its end; its raw output goes into `folder`.
 
     `tick(generator_pid, elapsed_s)` is called once a second. When it returns False the load is stopped early, and the
     generator writes its results so far. Raises MeasureError when the generator refuses its script or its flags.
     """
-    command = pinned(generator.command(spec, files), cpus, taskset)
+    command = pinned(generator.command(spec, folder), cpus, taskset)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
     stopped_early = False
-    with files.console.open("wb") as out, files.stderr.open("wb") as err:
+    with folder.console.open("wb") as out, folder.generator_stderr.open("wb") as err:
         child = start(command, stdout=out, stderr=err)
         try:
             next_tick_s = 0.0
@@ -177,9 +168,10 @@ def run_load(
             child.stop()
     ended_unix_us = started_unix_us + round((time.monotonic() - begin) * 1e6)
     if code == _USAGE or (code == _COULD_NOT_RUN and not stopped_early) or code in (126, 127):
-        text = files.stderr.read_text(errors="replace").strip() or files.console.read_text(errors="replace").strip()
+        printed = (path.read_text(errors="replace").strip() for path in (folder.generator_stderr, folder.console))
+        text = next(filter(None, printed), "it said nothing")
         remedy = "correct the script or the flags" if code == _USAGE else "check that the server is up and reachable"
-        raise MeasureError(f"{generator.name} (exit {code})", text or "it said nothing", remedy)
+        raise MeasureError(f"{generator.name} (exit {code})", text, remedy)
     return LoadOutcome(tuple(command), code, started_unix_us, ended_unix_us, stopped_early, cpu_s)
 
 
@@ -231,14 +223,14 @@ class Truepace:
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         rates = spec.parts_rps or ((spec.rate_rps,) if spec.rate_rps is not None else ())
         rate = ["-R", ",".join(map(digits, rates))] if rates else []
         warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
         share = ["--share", "{}/{}".format(*spec.share)] if spec.share else []
         begin = ["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []
-        log = ["--requests-log", shown(files.requests)] if files.requests is not None else []
+        log = ["--requests-log", shown(folder.requests)] if spec.log_requests else []
         shared = [word for target in spec.targets for word in _target(target)]
         interleave = f"slice={digits(spec.slice_s * 1_000)}ms" if spec.slice_s else "request"
         arguments = ["--seed", str(spec.seed), "--interleave", interleave, *shared] if shared else _scripted(spec)
@@ -252,7 +244,7 @@ class Truepace:
             *begin,
             *arguments,
             *log,
-            *("-L", "--summary", "--json", shown(files.json), "--hlog", shown(files.hlog)),
+            *("-L", "--summary", "--json", shown(folder.load_json), "--hlog", shown(folder.hlog)),
             *([] if shared else [spec.url]),
             *_arguments(spec),
         ]
@@ -270,7 +262,7 @@ class Wrk2:
         calibration_s = WRK2_CALIBRATION_S + WRK2_CALIBRATION_A_CONNECTION_S * spec.connections
         return max(spec.warmup_s, calibration_s)
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special("wrk2", spec)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
         seconds = math.ceil(round(spec.duration_s + self.lead_s(spec), 1))  # for milliseconds no second more
@@ -294,7 +286,7 @@ class Wrk:
     def lead_s(self, spec: LoadSpec) -> float:
         return 0.0
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special("wrk", spec)
         if spec.rate_rps is not None:
             cause = f"it sends in closed loop and can't keep a rate ({spec.rate_rps:g}/s was to be offered)"
@@ -326,7 +318,7 @@ class Reference:
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(
             f"reference client {self.kind}",
             spec,

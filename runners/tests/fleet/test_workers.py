@@ -20,7 +20,7 @@ from distributed import Security
 
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
-from runners.fleet.shares import SCHEDULER_VARIABLE, Clock, LostHostError, SharedSender, load_files
+from runners.fleet.shares import SCHEDULER_VARIABLE, Clock, LostHostError, SharedSender
 from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.generators.load import LoadSpec
 from runners.readers.requests_log import read_requests_log
@@ -72,7 +72,7 @@ def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
 def _order(**of: Any) -> Any:
     from runners.fleet.shares import Order
 
-    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"], keeps_requests=False)
+    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"])
 
 
 def listening(pid: int) -> set[str]:
@@ -95,8 +95,8 @@ def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: P
     folder = StepFolder(tmp_path)
     with servers.idle() as url:
         sender = SharedSender(fleet.seats(2, fleet.hosts()[0].address))
-        spec = LoadSpec(url, None, 200.0, 1.0, connections=4)
-        outcome = sender(truepace(), spec, load_files(folder, True))
+        spec = LoadSpec(url, None, 200.0, 1.0, connections=4, log_requests=True)
+        outcome = sender(truepace(), spec, folder)
     assert [share.host for share in outcome.shares] == ["1", "2"]
     log = read_requests_log(folder.requests)
     assert sorted(log.frame["slot"]) == list(range(200))
@@ -118,7 +118,7 @@ def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path)
         def send() -> None:
             try:
                 SharedSender([RemoteSeat(fleet, host)])(
-                    truepace(), LoadSpec(url, None, 50.0, 120.0), load_files(StepFolder(tmp_path), False)
+                    truepace(), LoadSpec(url, None, 50.0, 120.0), StepFolder(tmp_path)
                 )
             except BaseException as error:
                 found.append(error)
