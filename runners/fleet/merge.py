@@ -86,9 +86,7 @@ def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
         cause = f"their histograms have different buckets {sorted(layouts)}"
         raise MeasureError("these generators", cause, "use one version of the generator on all hosts")
     largest = max(histograms, key=lambda histogram: histogram.counts_len)
-    whole = HdrHistogram(
-        largest.lowest_trackable_value, largest.highest_trackable_value, largest.significant_figures
-    )
+    whole = HdrHistogram(largest.lowest_trackable_value, largest.highest_trackable_value, largest.significant_figures)
     counts = counts_of(whole)
     for histogram in histograms:
         counts[: histogram.counts_len] += counts_of(histogram)

@@ -91,8 +91,7 @@ class Order:
 
 def _with_scripts(spec: LoadSpec, moved: Callable[[Path], Path]) -> LoadSpec:
     targets = tuple(
-        dataclasses.replace(target, script=moved(target.script)) if target.script else target
-        for target in spec.targets
+        dataclasses.replace(target, script=moved(target.script)) if target.script else target for target in spec.targets
     )
     return dataclasses.replace(spec, script=moved(spec.script) if spec.script else None, targets=targets)
 

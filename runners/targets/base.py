@@ -6,7 +6,6 @@ several servers that are loaded together.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import ssl
 from collections.abc import Mapping

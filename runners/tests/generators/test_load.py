@@ -184,7 +184,10 @@ def test_a_load_that_is_stopped_early_may_still_write_its_report(tmp_path: Path)
         "signal.signal(signal.SIGINT, end)\nprint('up', flush=True); time.sleep(60)"
     )
     outcome = run_load(
-        Script(source), SPEC, StepFolder(tmp_path), tick=lambda _pid, _s: "up" not in StepFolder(tmp_path).console.read_text()
+        Script(source),
+        SPEC,
+        StepFolder(tmp_path),
+        tick=lambda _pid, _s: "up" not in StepFolder(tmp_path).console.read_text(),
     )
     assert outcome.stopped_early and outcome.interrupted and outcome.exit_code == 130
     assert "interrupted report" in StepFolder(tmp_path).console.read_text()
