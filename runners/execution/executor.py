@@ -232,7 +232,7 @@ class Executor:
         known = StepRecord(block=block.name, specification=session.specification, ladder=request.ladder)
         if isinstance(session, SharedSession):
             assert request.interleaved is not None, "a shared session belongs to an interleaved block"
-            return self._measured_together(block, session, request.interleaved, known)
+            return self._measured_together(session, request.interleaved, known)
         if session.warm_up is not None:
             server, warmed = self._warm_server(session, session.warm_up, known)
             if warmed is not None:
@@ -308,9 +308,7 @@ class Executor:
         self._progress.say(f"{step.label}: {why_not(step) or disturbance(step)}, so it is measured again")
         return True
 
-    def _measured_together(
-        self, block: Block, session: SharedSession, about: InterleavedRecord, known: StepRecord
-    ) -> list[Step]:
+    def _measured_together(self, session: SharedSession, about: InterleavedRecord, known: StepRecord) -> list[Step]:
         """Start all servers, warm all but the cold ones, measure their solo trials, then load all by one schedule."""
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
         for member in session.members:
@@ -330,8 +328,12 @@ class Executor:
         for name, trial in (*alone, *((member.name, member.solo) for member in session.members)):
             if trial is not None:
                 arm = record_with(known, interleaved=record_with(about, arm=name))
-                steps.append(self._trial(block, servers[name], trial, arm))
-                let_rest(servers[name], steps[-1])
+                for number in range(1, 1 + TRIES):
+                    step = measurement.step(trial, servers[name], known=record_with(arm, tries=number))
+                    if not self._again(trial, servers[name], step):
+                        break
+                steps.append(step)
+                let_rest(servers[name], step)
         targets = tuple(
             LoadTarget(member.name, servers[member.name].url + member.workload.path, member.workload.script)
             for member in session.members
