@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.validity import REMEDIES, cause, disturbance, unusable, why_not, worth_another_try
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
@@ -191,7 +192,7 @@ class Executor:
         if probes and not capacity_rps:
             raise _no_response(f"probe of {block.workload.label}", probes)
         if (rate := block.rate(capacity_rps)) is not None:
-            self._progress.say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
+            self._progress.say(f"{block.workload.label}: {words.rate(rate.rps)} will be offered: {rate.basis}")
         for session in block.loads(rate):
             yield Request(session)
 

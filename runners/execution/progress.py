@@ -26,8 +26,8 @@ from typing import Any, Protocol, TextIO
 import psutil
 from tqdm import tqdm
 
+from runners import words
 from runners.errors import printable
-from runners.readers import write
 
 SHOWN_S = 120
 _TENTH_S = 0.1  # the length of an interval of the log
@@ -47,8 +47,8 @@ class Moment:
 
     def text(self) -> str:
         """Return the second in words, for a terminal."""
-        percentiles = f"p50 {write.latency(self.p50_us)}, p99 {write.latency(self.p99_us)}"
-        return f"{write.rate(self.rate_rps)}, {percentiles}, {write.percent(self.stolen_share)} stolen"
+        percentiles = f"p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
+        return f"{words.rate(self.rate_rps)}, {percentiles}, {words.percent(self.stolen_share)} stolen"
 
 
 class Follower:

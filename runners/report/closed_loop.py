@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument, loops
 from runners.analysis.loops import Loop
 from runners.analysis.quantities import factor
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
@@ -62,7 +62,7 @@ def rate_section(run: Run) -> Section | None:
 
 def counter_section(run: Run) -> Section | None:
     """Return what the kernel counted in each stage, a request."""
-    found = [loop for loop in loops.of_run(run) if write.known(loop.a_request("DelayedACKs"))]
+    found = [loop for loop in loops.of_run(run) if words.known(loop.a_request("DelayedACKs"))]
     if not found:
         return None
     rows = tuple(
@@ -90,7 +90,7 @@ def counter_section(run: Run) -> Section | None:
 
 def _a_request(loop: Loop, counter: str) -> str:
     value = loop.a_request(counter)
-    return write.number(value) if write.known(value) else tables.NONE
+    return words.number(value) if words.known(value) else tables.NONE
 
 
 def error_section(run: Run) -> Section | None:
@@ -148,7 +148,7 @@ def published_section(run: Run) -> Section | None:
             ours = _cell(loop.rate_rps, p50.value if p50 else None, known.value if known else None, loop.non_2xx)
             other = {"mixed-once": "mixed", "get-few": "get"}.get(loop.name, loop.name)
             missed = _missed(loop, output, next(iter(loops.find(found, "nodelay", other, loop.connections)), None))
-        rows.append((name.rpartition("/")[2].replace("-", write.NBSP), there, ours, missed))
+        rows.append((name.rpartition("/")[2].replace("-", words.NBSP), there, ours, missed))
     head = ("run", "published", "reproduced", "what the authors missed")
     note = (
         "before: dispatcher thread; after: cached pool; then threads and connections. Published: wrk, one minute each, "
@@ -203,7 +203,7 @@ def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Pictu
     chosen = curves_of(_loops(steps))
     if not chosen:
         return style.empty("no loop to draw")
-    parts = [f"{loop.title} {write.latency(loop.median_us)}" for loop in chosen]
+    parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
     labels = {loop.step.name: loop.title for loop in chosen}
     return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
@@ -215,9 +215,9 @@ def per_connection(found: Sequence[Loop]) -> str:
     for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
         rates = [loop.rate_rps / loop.connections for loop in found if loop.waits == waits and loop.rate_rps > 0]
         if rates:
-            low, high = (f"{rps:.1f}/s" if rps < 100 else write.rate(rps) for rps in (min(rates), max(rates)))
+            low, high = (f"{rps:.1f}/s" if rps < 100 else words.rate(rps) for rps in (min(rates), max(rates)))
             parts.append(f"{low if low == high else f'{low} to {high}'} for {what}")
-    return write.listed(parts) or "nothing was measured"
+    return words.listed(parts) or "nothing was measured"
 
 
 @style.styled

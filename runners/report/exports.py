@@ -14,6 +14,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
@@ -23,7 +24,6 @@ from runners.audit.audit import Audit, page
 from runners.audit.listing import highest_rate_lines, written
 from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
 from runners.design.objective import ERRORS, Outcome
-from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
@@ -68,7 +68,7 @@ def _headline(comparison: Comparison, judgements: Sequence[Judgement]) -> str:
     against = f"{name} against {facts.engine_name(comparison.baseline)}"
     for outcome, said in ((Outcome.FAILED, "failed"), (Outcome.INCONCLUSIVE, "inconclusive")):
         if named := [judgement.limit.text for judgement in judgements if judgement.outcome == outcome]:
-            return f"{against}: {write.listed(named)} {said}"
+            return f"{against}: {words.listed(named)} {said}"
     if judgements:
         return f"{against}: every limit passed"
     row = comparison.row(comparison.leading)
@@ -86,8 +86,8 @@ def picture(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> str
     width = max(map(len, labels), default=0)
     drawings = [
         f"{label:<{width}} {_drawn(row, reach, limits.get(row.quantity.name))} {row.change}".replace(
-            write.THIN, " "
-        ).replace(write.NBSP, " ")
+            words.THIN, " "
+        ).replace(words.NBSP, " ")
         for label, row in zip(labels, rows, strict=True)
     ]
     ends = f"{math.expm1(-reach):+.0%}", f"{math.expm1(reach):+.0%}"
@@ -160,9 +160,9 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
         "failed": comparison.failed_json(),
         "differences": [
             {
-                "quantity": row.quantity.name, "a": write.finite(row.baseline_value),
-                "b": write.finite(row.treatment_value), "change": write.finite(row.ratio - 1),
-                "low": write.finite(row.low - 1), "high": write.finite(row.high - 1), "verdict": row.direction.value,
+                "quantity": row.quantity.name, "a": words.finite(row.baseline_value),
+                "b": words.finite(row.treatment_value), "change": words.finite(row.ratio - 1),
+                "low": words.finite(row.low - 1), "high": words.finite(row.high - 1), "verdict": row.direction.value,
                 "not_compared": row.refused,
             }
             for row in comparison.rows
@@ -192,7 +192,7 @@ def comparison_page(
 SHOWN_LEVELS = (0.5, 0.9, 0.99, 0.999)
 HEAD = (
     *("run", "tool", "offered", "achieved"),
-    *(write.level(level) for level in SHOWN_LEVELS),
+    *(words.level(level) for level in SHOWN_LEVELS),
     *("max", "samples", "errors"),
 )
 
@@ -215,7 +215,7 @@ def as_html(audit: Audit) -> str:
         pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],
         icons=ICONS,
         value=written,
-        sentence=write.sentence,
+        sentence=words.sentence,
         css=report.source("report.css"),
     )
 
@@ -227,11 +227,11 @@ def _row(output: Output) -> tuple[str, ...]:
     cells = (
         f"{place}{f', {output.label}' if output.label else ''}",
         output.tool,
-        write.rate(output.offered_rps) if output.offered_rps else None,
-        write.rate(achieved_rps(output)) if achieved_rps(output) is not None else None,
-        *(write.latency(at(output, level)) if at(output, level) is not None else None for level in SHOWN_LEVELS),
-        write.latency(largest_us(output)) if largest_us(output) is not None else None,
-        f"{'' if counted else 'about '}{write.count(count)}" if count is not None else None,
-        write.count(output.report.errors) if output.report.requests is not None else None,
+        words.rate(output.offered_rps) if output.offered_rps else None,
+        words.rate(achieved_rps(output)) if achieved_rps(output) is not None else None,
+        *(words.latency(at(output, level)) if at(output, level) is not None else None for level in SHOWN_LEVELS),
+        words.latency(largest_us(output)) if largest_us(output) is not None else None,
+        f"{'' if counted else 'about '}{words.count(count)}" if count is not None else None,
+        words.count(output.report.errors) if output.report.requests is not None else None,
     )
-    return tuple(cell or write.DASH for cell in cells)
+    return tuple(cell or words.DASH for cell in cells)

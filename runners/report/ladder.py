@@ -12,11 +12,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
 from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
 from runners.design.objective import Objective
-from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.run import Run, Step
 from runners.report import style, tables
@@ -34,14 +34,14 @@ MOST_DRAWN = 3  # more ladders than that stand side by side
 
 def objective_words(objective: Objective) -> str:
     """Return an objective in words: p99 within 10 ms, 99 % of the rate, no errors."""
-    limits = [f"{write.level(level)} within {write.given_latency(limit)}" for level, limit in objective.latencies]
-    errors = f"errors up to {write.given_share(objective.errors)}" if objective.errors else "no errors"
-    return ", ".join([*limits, f"{write.given_share(objective.achieved)} of the rate", errors])
+    limits = [f"{words.level(level)} within {words.given_latency(limit)}" for level, limit in objective.latencies]
+    errors = f"errors up to {words.given_share(objective.errors)}" if objective.errors else "no errors"
+    return ", ".join([*limits, f"{words.given_share(objective.achieved)} of the rate", errors])
 
 
 def sides_of(knee: Knee) -> str:
     """Return which side of a knee that was not found is not known."""
-    low, high = (write.rate(rps) if write.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
+    low, high = (words.rate(rps) if words.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
     if low and high:
         return f"met up to {low} and missed from {high} on, with no knee between"
     if low:
@@ -62,15 +62,15 @@ def missed_words(point: Point) -> str:
         return point.why_not
     late = ["the generator did not keep up"] if point.outcome == StepOutcome.GENERATOR else []
     shares = (ACHIEVED, ERRORS)
-    parts = [(part.part, write.percent if part.part in shares else write.latency, part.value) for part in point.missed]
-    return write.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
+    parts = [(part.part, words.percent if part.part in shares else words.latency, part.value) for part in point.missed]
+    return words.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return what confirms a knee, else what bounds it."""
     if knee.confirmed:
         step = next((step for step in (*ladder.steps, *ladder.other_steps) if step.name == knee.confirmed_by), None)
-        return f"confirmed for {write.seconds(step.record.duration_s if step else None)}"
+        return f"confirmed for {words.seconds(step.record.duration_s if step else None)}"
     if knee.limit == Limit.LONGER_STEP:
         return "a longer step missed"
     if knee.limit == Limit.CLOSED_LOOP:
@@ -334,7 +334,7 @@ def _caption(all_ladders: Sequence[Ladder]) -> str:
     text = "All ladders"
     over = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(over) == 1:
-        text += f" on {write.connections(over.pop())}"
+        text += f" on {words.connections(over.pop())}"
     objective = objectives(all_ladders)
     what = "objective of the searches" if any(ladder.search for ladder in all_ladders) else "objective"
     return f"{text}; {what}: {objective}" if objective else text
@@ -377,7 +377,7 @@ def _width(ladder: Ladder) -> str:
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind != Kind.FOUND:
         return tables.NONE
-    return f"{tables.share(knee.width)} ({write.given_share(search.precision)})"
+    return f"{tables.share(knee.width)} ({words.given_share(search.precision)})"
 
 
 def _missed(ladder: Ladder) -> str:
@@ -408,7 +408,7 @@ def _rates(ladder: Ladder) -> str:
     met, missed = ladder.outcomes
     if not met and not missed:
         return "nothing is known"
-    late = f"; generator late at {write.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
+    late = f"; generator late at {words.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
     return _judged_rates(met, missed) + late
 
 

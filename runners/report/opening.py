@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runners import words
 from runners.design.objective import THROUGHPUT
-from runners.readers import write
 from runners.readers.run import Run
 from runners.report import sentences
 from runners.report.ladder import objectives, title
@@ -72,9 +72,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     parts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     if absent := len(conclusion.answers) - len(verdicts):
         parts.append(f"{absent} not measured")
-    asked = f"{write.several(len(conclusion.answers), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
+    asked = f"{words.several(len(conclusion.answers), 'question')}: {words.listed(parts)}" if verdicts else "Measured"
     where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
-    yield write.sentence(f"{asked}{',' if verdicts and where else ''}{where}")
+    yield words.sentence(f"{asked}{',' if verdicts and where else ''}{where}")
     if not verdicts:
         yield from (f"{title(ladder)}." for ladder in conclusion.results.ladders[:MOST_ANSWERS])
     decided = [

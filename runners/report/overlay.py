@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from msgspec.structs import replace as record_with
 
+from runners import words
 from runners.analysis import facts, instrument
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style
@@ -33,7 +33,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     )
     level = next(resolved, None)
     rates = {facts.offered_rps(step) for step in steps}
-    at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
+    at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = "/".join(dict.fromkeys(style.plain(step.workload.upper(), 12) for step in steps)) + at
     if level is None:
         return f"{heading}: response time by percentile, about as on a server that does nothing"
@@ -43,7 +43,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     ]
     if not 0 < len(values) <= MOST_VALUES:
         return f"{heading}: response time by percentile"
-    return f"{heading}: {write.level(level)} {', '.join(values)}"
+    return f"{heading}: {words.level(level)} {', '.join(values)}"
 
 
 def _resolved(loads: Sequence[Load], level: float) -> bool:

@@ -20,8 +20,8 @@ import matplotlib as mpl
 import pandas as pd
 from markupsafe import Markup
 
+from runners import words
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.report import style, tables
 from runners.report.charts import as_text
 from runners.report.comparison import WHOLE
@@ -200,7 +200,7 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 def _context(page: Document) -> dict[str, Any]:
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "when": tables.when,
-        "sentence": lambda text: write.sentence(str(text or "")),
+        "sentence": lambda text: words.sentence(str(text or "")),
     }  # fmt: skip
 
 

@@ -9,13 +9,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed
 from runners.design.session import FAULT
 from runners.design.setting import CEILING
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import latency_of, timeline
@@ -48,7 +48,7 @@ def outage_title(each: Outage) -> str:
     if not asked:
         return f"{name}: no whole second without the node"
     share = f"{tables.share(bad / asked)} of the responses fail" if bad else "no response fails"
-    return f"{name}: {share} in the {write.several(len(each.part('without')), 'second')} wholly without the node"
+    return f"{name}: {share} in the {words.several(len(each.part('without')), 'second')} wholly without the node"
 
 
 def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
@@ -166,7 +166,7 @@ MB = 1e6
 
 def times(value: float) -> str:
     """Return a ratio: 1.04."""
-    return f"{value:.2f}" if write.known(value) else write.UNKNOWN
+    return f"{value:.2f}" if words.known(value) else words.UNKNOWN
 
 
 def standing(store: Store, against: Store) -> str:
@@ -195,7 +195,7 @@ def store_data(found: Sequence[Store]) -> pd.DataFrame:
 def amplification(found: Sequence[Store]) -> style.Picture:
     """Draw what each store with files writes for a byte, and the room that a live byte takes."""
     kept = [store for store in found if store.on_disk]
-    known = [store for store in kept if write.known(store.written)]
+    known = [store for store in kept if words.known(store.written)]
     heading = "What a byte costs on the disk"
     if known:
         least = min(known, key=lambda store: store.written)
@@ -210,7 +210,7 @@ def amplification(found: Sequence[Store]) -> style.Picture:
 
 def memory(found: Sequence[Store]) -> style.Picture:
     """Draw the memory of each store's process: its own, and that of mapped files."""
-    known = [store for store in found if write.known(store.rss["anon"])]
+    known = [store for store in found if words.known(store.rss["anon"])]
     heading = "Memory outside the heap"
     if known:
         most = max(known, key=lambda store: store.rss["anon"])
@@ -219,7 +219,7 @@ def memory(found: Sequence[Store]) -> style.Picture:
         (name, colour, [store.rss[kind] / MB for store in found])
         for name, colour, kind in (("its own", style.BLUE, "anon"), ("mapped files", style.ORANGE, "file"))
     ]
-    heaps = dict.fromkeys(store.heap_bytes for store in found if write.known(store.heap_bytes))
+    heaps = dict.fromkeys(store.heap_bytes for store in found if words.known(store.heap_bytes))
     marks = [("limit of the heap", heap / MB, style.INK, "--") for heap in heaps]
     names = [store.name for store in found]
     axis = "memory of the process (MB)"
@@ -233,7 +233,7 @@ def store_table(found: Sequence[Store]) -> Table:
         (
             store.name,
             *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
-            *(times(ratio) if write.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
+            *(times(ratio) if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]),
             standing(store, against),
         )
@@ -263,7 +263,7 @@ def store_sections(run: Run) -> Iterator[Section]:
     if any(store.on_disk for store in found):
         shown = (Shown(AMPLIFICATION, amplification(found), rows),)
         yield Section("amplification", "What is written, and what it takes", AMPLIFICATION_TEXT, shown)
-    if any(write.known(store.rss["anon"]) for store in found):
+    if any(words.known(store.rss["anon"]) for store in found):
         shown = (Shown(MEMORY, memory(found), rows),)
         yield Section("memory", "Memory", MEMORY_TEXT, shown)
     yield Section(TABLE, "All in one table", TABLE_TEXT, tables=(store_table(found),))
@@ -305,8 +305,8 @@ def history_headline(found: Sequence[Trend]) -> str:
     runs = len({run for trend in found for run in trend.frame["run"]})
     looked = sum(1 for trend in found if not trend.why_not)
     if not looked:
-        return f"{write.count(runs)} runs: too few of a kind to look for changes"
-    return f"{write.count(runs)} runs: {moved or 'none'} of {write.count(looked)} trends changed level"
+        return f"{words.count(runs)} runs: too few of a kind to look for changes"
+    return f"{words.count(runs)} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
 
 
 def _result(trend: Trend) -> str:
@@ -318,7 +318,7 @@ def _result(trend: Trend) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    return f"{'+' if ratio > 1 else write.MINUS}{abs(ratio - 1):.0%}"
+    return f"{'+' if ratio > 1 else words.MINUS}{abs(ratio - 1):.0%}"
 
 
 def _panel(axes: Axes, trend: Trend) -> None:
@@ -359,15 +359,15 @@ def trend_lines(found: Sequence[Trend]) -> list[str]:
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
         sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
-        by = write.percent_interval(abs(1 - change.ratio), *sizes)
+        by = words.percent_interval(abs(1 - change.ratio), *sizes)
         text = f"{trend.title} became {'higher' if change.ratio > 1 else 'lower'} by {by} with run {row['run']}: "
         text += f"{trend.written(change.before)} before, {trend.written(change.after)} after"
         commits = [str(commit)[:12] for commit in (last["git_commit"], row["git_commit"]) if isinstance(commit, str)]
         text += f" (commits {commits[0]} and {commits[1]})" if len(set(commits)) == 2 else ""
-        lines.append(write.sentence(text))
+        lines.append(words.sentence(text))
     disturbed = sorted({str(run) for trend in found for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
     if disturbed:
-        lines.append(f"The machine was not as usual, by its sentinel, in {write.listed(disturbed)}.")
+        lines.append(f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}.")
     return lines
 
 
@@ -380,7 +380,7 @@ def trend_table(found: Sequence[Trend]) -> Table:
         return (
             trend.title,
             trend.machine_class,
-            write.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
+            words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
             trend.written(float(values.median())),
             trend.written(float(values.iloc[-1])),
             trend.why_not or "; ".join(changed) or "no change",

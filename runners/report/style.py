@@ -27,11 +27,11 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.facts import ENGINE_NAMES
 from runners.design.setting import ENGINES
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.readers.run import Step
 from runners.report import tables
 
@@ -417,7 +417,7 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
     for place, (level, us) in enumerate(within):
         axes.axhline(us, zorder=1, **drawn)
         # Beyond the end of the axis, where no curve is; the lower of two stands below its line.
-        text = f"floor {write.level(level)}\n{tables.latency(us)}"
+        text = f"floor {words.level(level)}\n{tables.latency(us)}"
         place_of = "center" if len(within) == 1 else "bottom" if place else "top"
         axes.annotate(
             text, (1, us), (3, 0), ("axes fraction", "data"), "offset points", fontsize=6.5, color=QUIET, va=place_of,

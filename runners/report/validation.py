@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
 from runners.audit.rules.timing import TimerFit, fitted_line
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
@@ -72,8 +72,8 @@ def staircase_section(run: Run) -> Section | None:
     else:
         text += "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence"
     if (line := fitted_line(output.spectrum_frame())) is not None:
-        text += f", which climbs over {write.latency(line.width_us)} at {write.rate(output.rate_rps)}"
-    return Section("timer", "The timer", write.sentence(text), (shown,))
+        text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
+    return Section("timer", "The timer", words.sentence(text), (shown,))
 
 
 def stall_section(run: Run) -> Section | None:
@@ -108,9 +108,9 @@ def cpu_section(run: Run) -> Section | None:
     def cell(cost: Bounded | None) -> str:
         if cost is None:
             return tables.NONE
-        return f"{write.number(cost.value)} ({write.number(cost.low)}{write.DASH}{write.number(cost.high)})"
+        return f"{words.number(cost.value)} ({words.number(cost.low)}{words.DASH}{words.number(cost.high)})"
 
-    head = (f"{write.rate(r) if r else 'closed loop'} on {write.connections(c)}" for c, r in places)
+    head = (f"{words.rate(r) if r else 'closed loop'} on {words.connections(c)}" for c, r in places)
     rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
     note = (
         "Seconds of CPU time, user and system; the median over the rounds with its interval. Ours and the simplest "
@@ -158,8 +158,8 @@ def floors_title(found: Sequence[Floor]) -> str:
     connections, rate, by_tool = lead
     reference = instrument.reference_of(by_tool)
     named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
-    medians = [f"{label_of(floor.tool)} {write.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
-    return f"p50 at {write.rate(rate)} on {write.connections(connections)}: {', '.join(medians)}"
+    medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+    return f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
 
 
 def _row(axes: Axes, floor: Floor, y: float) -> None:
@@ -193,7 +193,7 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         last = all(other != connections for other, _ in points[index + 1 :])
         if last:
             group += [floor for floor in found if floor.closed and floor.connections == connections]
-        panels.append((f"{write.connections(connections)}, {write.rate(rate)}", group))
+        panels.append((f"{words.connections(connections)}, {words.rate(rate)}", group))
     if not panels:
         return style.empty("no floor to draw")
     count = sum(len(group) for _, group in panels)
@@ -206,7 +206,7 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         names = []
         for floor in group:
             reached = floor.achieved()
-            closed = f", closed loop: {write.rate(reached.value)}" if floor.closed and reached else ""
+            closed = f", closed loop: {words.rate(reached.value)}" if floor.closed and reached else ""
             names.append(label_of(floor.tool) + closed.replace(", ", "\n", 1))
         axes.set_yticks(range(len(group)), names)
         axes.set_ylim(len(group) - 0.4, -0.6)
@@ -244,16 +244,16 @@ def staircase_title(ticks: Sequence[tuple[str, TimerFit]]) -> str:
     """Return the result: who climbs, and how straight."""
     if not ticks:
         return "No generator shows a tick: latencies are flat in the percentile"
-    widths = [f"{name} ({write.latency(line.width_us)})" for name, line in ticks]
+    widths = [f"{name} ({words.latency(line.width_us)})" for name, line in ticks]
     verb = "climbs" if len(widths) == 1 else "climb"
-    return f"{write.listed(widths)} {verb} in a straight line: a timer of 1{write.NBSP}ms"
+    return f"{words.listed(widths)} {verb} in a straight line: a timer of 1{words.NBSP}ms"
 
 
 def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
     """A stair a tenth of the requests: all of the same height."""
     at = np.arange(0, _STEPS) / _STEPS
     axes.step(at, line.start_us + line.width_us * at, where="post", color=colour, linewidth=0.8, alpha=0.6, zorder=1)
-    text = f"each 10 % adds {write.latency(line.width_us / _STEPS)}"
+    text = f"each 10 % adds {words.latency(line.width_us / _STEPS)}"
     middle = (0.5, line.start_us + line.width_us * 0.5)
     axes.annotate(text, middle, xytext=(14, -16), textcoords="offset points", fontsize=8, color=colour)
 
@@ -269,7 +269,7 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
     ]
     if published is not None:
         dotted: Any = (0, (1, 1.2))
-        name = f"published (wrk2, {write.rate(published.rate_rps)})"
+        name = f"published (wrk2, {words.rate(published.rate_rps)})"
         curves.append((name, published.spectrum_frame(), style.INK, dotted))
     if not curves:
         return style.empty("no spectrum to draw")
@@ -305,8 +305,8 @@ _POINTS = 400
 
 def stall_title(seen: Sequence[Stall]) -> str:
     """Return the result: the part of the waits that each generator with a schedule counts."""
-    paced = [one for one in ordered(seen) if write.known(one.seen_share)]
-    parts = [f"{label_of(one.tool)} {write.percent(one.seen_share)}" for one in paced]
+    paced = [one for one in ordered(seen) if words.known(one.seen_share)]
+    parts = [f"{label_of(one.tool)} {words.percent(one.seen_share)}" for one in paced]
     return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
 
 
@@ -315,7 +315,7 @@ def _strip(axes: Axes, one: Stall, length_s: float) -> None:
     axes.axvspan(0, length_s, color=style.GREEN, alpha=0.25, linewidth=0)
     for freeze in one.freezes:
         axes.axvspan(freeze.at_s, freeze.at_s + freeze.length_s, color=style.VERMILION, alpha=0.55, linewidth=0)
-        text = f"frozen\n{write.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
+        text = f"frozen\n{words.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
         middle = freeze.at_s + freeze.length_s / 2
         axes.text(middle, 0.5, text, ha="center", va="center", fontsize=8, color=style.INK)
     axes.text(0.02 * length_s, 0.5, "server\nruns", va="center", fontsize=8, color=style.INK)
@@ -328,9 +328,9 @@ def _strip(axes: Axes, one: Stall, length_s: float) -> None:
 
 def _waits(axes: Axes, seen: Sequence[Stall], longest_s: float) -> None:
     waits = np.linspace(0.01 * longest_s, longest_s * 1.02, _POINTS)
-    paced = [one for one in seen if write.known(one.rate_rps)]
+    paced = [one for one in seen if words.known(one.rate_rps)]
     if paced:
-        best = next((one for one in paced if write.known(one.censored)), paced[0])
+        best = next((one for one in paced if words.known(one.censored)), paced[0])
         expected = [best.expected_above(wait) for wait in waits]
         axes.plot(
             waits, expected, color=style.FLOOR, linewidth=7, alpha=0.55, solid_capstyle="butt",

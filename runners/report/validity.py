@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from runners.readers import write
+from runners import words
 from runners.report.sentences import words_of
 from runners.results.checks import About, Check, Consequence
 from runners.results.conclusion import Conclusion
@@ -49,17 +49,17 @@ def check_words(check: Check, with_values: bool = True) -> str:
     more = len(check.measures) - len(values)
     values += [f"{more} more"] if more > 0 else []
     seen = f" ({', '.join(values)})" if values and with_values else ""
-    return write.sentence(f"{failed}{where}{seen}; {follows}")
+    return words.sentence(f"{failed}{where}{seen}; {follows}")
 
 
 def validity_line(checks: Sequence[Check]) -> str:
     """Return how many checks passed, in one line, and which could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
-    text = f"{write.count(passed)} of {write.several(len(known), 'check')} passed"
+    text = f"{words.count(passed)} of {words.several(len(known), 'check')} passed"
     unknown = list(dict.fromkeys(check.about.value for check in checks if check.ok is None))
-    missing = f"; {write.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
-    return write.sentence(text + missing)
+    missing = f"; {words.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
+    return words.sentence(text + missing)
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
@@ -68,7 +68,7 @@ def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
         if check.failed:
             touched = conclusion.touched(check)
             if touched:
-                which = f"touches question{'s' if len(touched) > 1 else ''} {write.listed(map(str, touched))}"
+                which = f"touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}"
             else:
                 which = "touches no answer" if conclusion.answers else "counts for all of this report"
             yield check_words(check), which
