@@ -47,7 +47,6 @@ from runners.execution.progress import Progress
 from runners.generators.load import LoadSpec, LoadTarget
 from runners.process.cpu_placement import equal_groups
 from runners.process.supervisor import free_port
-from runners.readers import write
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
