@@ -30,6 +30,7 @@ from runners.experiments import campaign
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder, StepFolder
+from runners.storage.step_folder import Inside
 from runners.toolchain.tools import ROOT
 
 DOCS = "runners/docs"
@@ -206,7 +207,7 @@ def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def files() -> Iterator[str]:
-    """Yield what a run folder holds, from the names and docstrings of its readers."""
+    """Yield the list of a run folder's files, with their contents."""
     yield from (
         "# Files of a run",
         "",
@@ -217,10 +218,8 @@ def files() -> Iterator[str]:
     for folder in (run, StepFolder(run.steps_path / "STEP")):
         rows = []
         for name, member in vars(type(folder)).items():
-            if isinstance(member, property) and not name.startswith("_"):
-                path = getattr(folder, name)
-                if isinstance(path, Path) and path.suffix:
-                    rows.append([f"`{path}`", member.__doc__ or ""])
+            if isinstance(member, Inside) and (path := getattr(folder, name)).suffix:
+                rows.append([f"`{path}`", member.content])
         yield from (*table(["file", "content"], rows), "")
     yield from ("## Frames", "", "`RUN/steps/STEP/frames/NAME.parquet`; `lab runs --sql` asks all of them at once.", "")
     yield from table(["frame", "columns"], [[f"`{name}`", ", ".join(columns)] for name, columns in COLUMNS.items()])

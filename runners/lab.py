@@ -21,7 +21,7 @@ from runners.design.session import FLOOR, Trial
 from runners.design.setting import Setting
 from runners.design.target import TargetFile, foreign, read_target
 from runners.errors import LabError, PlanError
-from runners.execution.batch import continued
+from runners.execution.batch import reopened
 from runners.execution.executor import NOOP, Executor, Servers
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress, Sink, sink
@@ -124,7 +124,7 @@ class Lab:
         hosts = opened.enter_context(node_hosts())
         manifest = _described(plan, checked, about or circumstances(shop))
         if resume := resume or os.environ.get(RESUME_VARIABLE):
-            folder = continued(RunFolder.open(Path(resume)), plan.number, manifest)
+            folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
         elif folder is not None:
             folder.update_manifest(**manifest)
         else:

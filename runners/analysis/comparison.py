@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from runners import words
 from runners.analysis import failures
 from runners.analysis.failures import Counts
 from runners.analysis.intervals import Bounded, difference

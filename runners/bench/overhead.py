@@ -230,7 +230,7 @@ def measured(fleet: Fleet, idle_share_of_one: float) -> Costs:
         return max(used_s / count, 1e-6)
 
     return Costs(
-        cost_s(TASKS, lambda host: fleet.on(host, SERVER, threading.Event(), _folder, FOLDER_BYTES)),
+        cost_s(TASKS, lambda host: fleet.run_on(host, SERVER, threading.Event(), _folder, FOLDER_BYTES)),
         cost_s(RENEWALS, lambda host: fleet.renew(host, "bench")),
         max((idle_share - idle_share_of_one) * heartbeat_s(len(hosts)) / (len(hosts) - 1), 1e-6),
     )

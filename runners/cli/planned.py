@@ -10,7 +10,7 @@ from typing import Any
 from runners.design.experiment import Experiment
 from runners.design.target import AS_TARGET, read_target, target_of
 from runners.errors import PlanError
-from runners.execution.batch import of_plan
+from runners.execution.batch import manifest_of
 from runners.experiments.commands import COMMANDS, KNEE, LOAD, SERVERS, TARGET_COMPARE
 from runners.experiments.e09_compare import COMPARE_BLOCK
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
@@ -74,7 +74,7 @@ def _is_target(setting: object) -> bool:
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
     """Return the parameters of the run that is resumed, unless they are given anew."""
-    earlier = of_plan(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
+    earlier = manifest_of(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError, ServerError
-from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, LoadTarget, Sender, run_load
+from runners.generators.load import Generator, LoadOutcome, LoadSpec, LoadTarget, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
@@ -144,9 +144,8 @@ def measure_step(
     if instrument.witness is not None:
         watching = instrument.witness.watch_if_allowed(usable_cpus(), folder.stalls)
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
-    logged = load.parts_rps or (load.targets and load.rate_rps is not None)
-    requests = folder.requests if logged else None
-    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, requests)
+    logged = bool(load.parts_rps or (load.targets and load.rate_rps is not None))
+    load = dataclasses.replace(load, log_requests=logged)
     with (
         _log_slices(logs),
         _events(folder, server, instrument.recorder) as events,
@@ -159,7 +158,7 @@ def measure_step(
         counters |= {name: _Counters(member) for name, member in members.items()}
         try:
             outcome = instrument.send(
-                instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
+                instrument.generator, load, folder, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
             )
         except MeasureError as refusal:
             if server.ended_within(_ENDING_S):

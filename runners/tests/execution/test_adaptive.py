@@ -25,7 +25,7 @@ from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
 from runners.results.ladders import Ladder as Measured
 from runners.results.ladders import between, ladder_of, ladders
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
 from runners.tests.fixtures.fake_measurement import SIZE, FakeMeasurement, Machine, Server
@@ -139,7 +139,7 @@ def test_a_search_that_was_killed_twice_measures_no_step_twice(bench: Bench) -> 
     assert {name: at for name, at in bench.steps().items() if name in kept and name.startswith("rate-step-")} == {
         name: at for name, at in kept.items() if name.startswith("rate-step-")
     }
-    assert read_step(*bench.folder.named("rate-step-put-lsm-003")).record.block == "knee"
+    assert read_step(StepFolder(bench.folder.steps_path / "rate-step-put-lsm-003")).record.block == "knee"
 
 
 def test_a_search_that_is_done_measures_nothing_more_and_is_taken_off_the_plan(bench: Bench) -> None:
@@ -215,7 +215,7 @@ def test_a_server_that_died_between_steps_is_started_and_warmed_again(bench: Ben
     assert Counter(name for name in bench.machine.measured if "probe" in name) == {
         "probe-put-lsm": 1, "re-probe-put-lsm": 1, "probe-put-lsm-warm": 1,
     }  # fmt: skip
-    assert read_step(*bench.folder.named("re-probe-put-lsm")).kind == "warm-up"
+    assert read_step(StepFolder(bench.folder.steps_path / "re-probe-put-lsm")).kind == "warm-up"
 
 
 def test_a_search_that_knows_its_knee_as_well_as_asked_ends_before_its_budget(bench: Bench) -> None:
