@@ -287,7 +287,7 @@ def in_short(step: Step) -> str:
         Cause.DEATH: "server died", Cause.DISTURBED: "disturbed", Cause.LATE: "generator late",
         Cause.SATURATION: "saturated", Cause.HELD_UP: "held up", Cause.GENERATOR: "generator at its limit",
     }  # fmt: skip
-    return causes.get(seen) or why_not(step)
+    return causes[seen] if seen in causes else why_not(step)
 
 
 def disturbance(step: Step) -> str:

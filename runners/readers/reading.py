@@ -69,12 +69,26 @@ def store_frames(step: Step) -> None:
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    The short steps of a load whose rate changes have rows of their own, so the latencies of all rates together are left
-    out.
+    Left out are the latencies of all rates together where each short step has rows of its own, and those of a warm-up,
+    which nobody quotes. Times of single requests have three significant digits, as those of the histograms have, and
+    times of activities hundredths of a millisecond: digits beyond them are noise, and take most of an archive.
     """
-    mixed = {} if step.record.sweep is None else {name: frame(name) for name in ("histograms", "slices")}
-    frames = {**step.frames, **mixed, _UNREADABLE: _unreadable(step)}
+    left_out = ("histograms", "slices") if step.record.sweep is not None or step.record.role == "warm-up" else ()
+    frames = {**step.frames, **{name: frame(name) for name in left_out}, _UNREADABLE: _unreadable(step)}
+    requests, activity = frames["requests"], frames["activity"]
+    frames["requests"] = requests.assign(
+        response_us=_three_digits(requests["response_us"]), service_us=_three_digits(requests["service_us"])
+    )
+    frames["activity"] = activity.assign(busy_ms=activity["busy_ms"].round(2))
     return Content(to_document(step.record), frames, step.folder.console_text())
+
+
+def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
+    """Round times to three significant digits; zero and what is unknown stay."""
+    known = times_us.where(times_us > 0)
+    unit = 10.0 ** (np.floor(np.log10(known)) - 2)
+    # a multiple of a power of ten is rounded again, for the nearest number of so few decimals
+    return ((known / unit).round() * unit).round(3).fillna(times_us)
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
