@@ -163,7 +163,7 @@ class FlameGraph:
         shown = [style.plain(name, 200) for name in names]
         payload = {"names": shown, "colours": list(colours), "rows": rows, "differs": self.other is not None}
         data = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
-        page = _template("flamegraph.html").replace("POLICY", POLICY).replace("DATA", data)
+        page = template("flamegraph.html").replace("POLICY", POLICY).replace("DATA", data)
         return page, 1 + max((box.level for box in seen), default=0)
 
     def _boxes(self, least_share: float) -> list[Box]:
@@ -292,7 +292,8 @@ def names_of(*steps: Step) -> list[str]:
     return [f"{style.name_of(step)} at {write.rate(facts.achieved_rps(step))}" for step in steps]
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """Return a template, style sheet or script of the report, as it is."""
     return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
