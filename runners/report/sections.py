@@ -183,7 +183,7 @@ def standing(store: Store, against: Store) -> str:
 
 
 def store_data(stores: Sequence[Store]) -> pd.DataFrame:
-    """Return a row a store: `store`, `written` and `room` (a byte), `tables`, `own_bytes`, `file_bytes`, `heap_bytes`."""
+    """Return a row a store: `store`, `written`, `room` (a byte), `tables`, `own_bytes`, `file_bytes`, `heap_bytes`."""
     columns = ["store", "written", "room", "tables", "own_bytes", "file_bytes", "heap_bytes"]
     rows = [(s.subject, s.written, s.room, s.tables, s.rss["anon"], s.rss["file"], s.heap_bytes) for s in stores]
     return pd.DataFrame(rows, columns=columns)
