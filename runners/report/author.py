@@ -50,8 +50,9 @@ def _claims(answers: Sequence[Answered]) -> Iterator[str]:
         for number, answered in [pair for pair in numbered if pair[1].agrees is agrees][:MOST_CLAIMS]:
             question = answered.question
             why = question.yes if answered.answer.verdict == Verdict.YES else question.no
-            here = write.sentence(evidence_of(answered.answer))
-            yield f"{word} in its conclusion (question {number}): “{write.sentence(question.claim)}” {why} Here: {here}"
+            text = f"{word} in its conclusion (question {number}): “{write.sentence(question.claim)}” {why}"
+            here = evidence_of(answered.answer)
+            yield f"{text} Here: {here}." if here else text
     still_open = [str(number) for number, answered in numbered if answered.question.claimed and answered.agrees is None]
     if still_open:
         yield f"Not decided here: question{'s' if len(still_open) > 1 else ''} {write.listed(still_open)}."
