@@ -51,7 +51,14 @@ def drawn(
     axes.axvline(1, color=style.INK, linewidth=1.0)
     axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
     ratios = [(dots or {}).get((row.quantity.name, row.treatment), ()) for row in rows]
-    side = _side([ratio for row, own in zip(rows, ratios, strict=True) if not row.refused for ratio in (row.low, row.high, row.ratio, *own)])
+    side = _side(
+        [
+            ratio
+            for row, own in zip(rows, ratios, strict=True)
+            if not row.refused
+            for ratio in (row.low, row.high, row.ratio, *own)
+        ]
+    )
     for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         axes.annotate(

@@ -128,9 +128,7 @@ class Document:
         quiet = any(check.about.value == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
-            write.sentence(str(warning["text"]))
-            for warning in unusual
-            if not (quiet and warning["code"] == BUSY)
+            write.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
         )
 
     @property
@@ -255,7 +253,9 @@ def _limits(run: Run) -> Iterator[str]:
     # what is empty or zero was left to the lab
     parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
     if parameters:
-        texts = (f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items())
+        texts = (
+            f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
+        )
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
@@ -324,5 +324,7 @@ BUILDERS: tuple[Builder, ...] = (
 
 def own_sections(run: Run) -> list[Section]:
     """Return the sections that this run has something for, besides those of loads at one rate."""
-    built = ([made] if isinstance(made, Section) else made for builder in BUILDERS if (made := builder(run)) is not None)
+    built = (
+        [made] if isinstance(made, Section) else made for builder in BUILDERS if (made := builder(run)) is not None
+    )
     return list(chain.from_iterable(built))

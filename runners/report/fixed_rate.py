@@ -210,7 +210,9 @@ def published_section(results: Results) -> Section:
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
     texts = [PUBLISHED_TEXT, of_ladders[-1].note] if of_ladders else []
     text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
-    return Section("published", "Published and reproduced", text, tables=(*shown, *_together(of_ladders))[:MOST_PUBLISHED])
+    return Section(
+        "published", "Published and reproduced", text, tables=(*shown, *_together(of_ladders))[:MOST_PUBLISHED]
+    )
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:

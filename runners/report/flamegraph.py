@@ -346,7 +346,9 @@ class Differential:
         frame = style.plain(short(most.frame), 40)
         text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
         own = max(own_share(self.first, self.event), own_share(self.second, self.event))
-        return f"{text}; the profiler's own frames are up to {write.percent(own)} of the samples" if own > MUCH else text
+        return (
+            f"{text}; the profiler's own frames are up to {write.percent(own)} of the samples" if own > MUCH else text
+        )
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.title)}.</p>" + "".join(graph._repr_html_() for graph in self.graphs)

@@ -112,7 +112,13 @@ def _line(axes: Axes, line: Curve) -> None:
     last = max(0, sure - 1)
     axes.plot(line.x[last:], line.value_us[last:], alpha=line.alpha * 0.35, **drawn)
     if sure:
-        tick: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.6, "color": line.colour, "alpha": line.alpha}
+        tick: dict[str, Any] = {
+            "marker": "|",
+            "markersize": 9,
+            "markeredgewidth": 1.6,
+            "color": line.colour,
+            "alpha": line.alpha,
+        }
         axes.plot(line.x[last], line.value_us[last], **tick)
 
 
@@ -313,9 +319,7 @@ def timeline(
     lanes = lanes_of(seen) if seen is not None else []
     heights = [2.3, 0.9, *([0.24 * len(lanes)] if lanes else [])]
     figure = style.Picture(8.4, 4.2 + 0.26 * len(lanes))
-    panels = figure.subplots(
-        len(heights), len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=heights
-    )
+    panels = figure.subplots(len(heights), len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=heights)
     titles = titles or [timeline_title(step, seen) for step, _ in shown]
     values, most = list[float](), 1.0
     for place, (step, rows) in enumerate(shown):

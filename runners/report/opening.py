@@ -104,7 +104,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     parts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     if absent := len(conclusion.answers) - len(verdicts):
         parts.append(f"{absent} not measured")
-    questions = f"{write.several(len(conclusion.answers), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
+    questions = (
+        f"{write.several(len(conclusion.answers), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
+    )
     where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
     yield write.sentence(f"{questions}{',' if verdicts and where else ''}{where}")
     if not verdicts:

@@ -74,7 +74,9 @@ def render(conclusion: Conclusion, with_html: bool = True) -> None:
 def kept_figures(page: Document) -> frozenset[str]:
     """Choose the figures that an archive keeps: of the questions, then of the sections, last whole comparisons."""
     anchors = [shown.anchor for shown in page.figures]
-    return frozenset(sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES])
+    return frozenset(
+        sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
+    )
 
 
 def _in_readme(page: Document) -> str | None:

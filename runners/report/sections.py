@@ -67,7 +67,9 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
     def cells(death: Outage, part: str) -> tuple[str, str]:
         failed, offered = death.failed(part)
         counts = f"({tables.count(failed)} of {tables.count(offered)})"
-        return f"{tables.share(failed / offered)} {counts}" if offered else tables.NONE, tables.latency(death.p99_us(part))
+        return f"{tables.share(failed / offered)} {counts}" if offered else tables.NONE, tables.latency(
+            death.p99_us(part)
+        )
 
     rows = tuple(
         (

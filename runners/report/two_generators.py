@@ -38,7 +38,9 @@ def _text(readings: TwoReadings) -> str:
         f"{counted}."
     )
     if readings.tick_us is not None:
-        text += f" wrk2's percentiles climb evenly over {write.latency(readings.tick_us)}: it wakes by the millisecond, "
+        text += (
+            f" wrk2's percentiles climb evenly over {write.latency(readings.tick_us)}: it wakes by the millisecond, "
+        )
         text += "so that requests leave late."
     return text
 

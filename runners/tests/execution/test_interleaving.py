@@ -24,8 +24,8 @@ from runners.experiments.e04_lsm_rate_ladder import questions
 from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
-from runners.report.comparison import interleaved_sections as sections
 from runners.report.comparison import direction_words
+from runners.report.comparison import interleaved_sections as sections
 from runners.results.answer import Basis
 from runners.results.answer import Verdict as Answered
 from runners.results.checks import About, checks
@@ -185,7 +185,11 @@ def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     assert row.low <= 1.1 <= row.high and row.ratio == pytest.approx(1.1, abs=0.02)
     assert found.rows[0] is row, "the primary quantity stands first"
     used = found.row(CPU)
-    assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1) and direction_words(used) in ("higher", "inconclusive")
+    assert (
+        used is not None
+        and used.ratio == pytest.approx(1.2, rel=0.1)
+        and direction_words(used) in ("higher", "inconclusive")
+    )
     assert found.row(THROUGHPUT) is not None
     assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in found.reference
     assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
