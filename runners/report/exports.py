@@ -175,19 +175,16 @@ def comparison_page(
     """Return the page. `despite` are the fields in which the runs differ although they are compared."""
     figures = [Shown(f"compared-{place}", drawing(pair), data(pair)) for place, pair in enumerate(comparisons, start=1)]
     drawings = [style.svg(figure.picture, figure.anchor) for figure in figures]
-    return (
-        report.environment()
-        .get_template("between.html.j2")
-        .render(
-            parts=[
-                (heading(pair), lines(pair), figure, drawn, report.data_url(figure), comparison_table(pair))
-                for pair, figure, drawn in zip(comparisons, figures, map(Markup, drawings), strict=True)
-            ],
-            sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
-            despite=[differs.text for differs in despite],
-            face=Markup(report.faces(report.letters(drawings))),  # noqa: S704 - made here, base64
-            css=report.source("report.css"),
-        )
+    template = report.environment().get_template("between.html.j2")
+    return template.render(
+        parts=[
+            (heading(pair), lines(pair), figure, drawn, report.data_url(figure), comparison_table(pair))
+            for pair, figure, drawn in zip(comparisons, figures, map(Markup, drawings), strict=True)
+        ],
+        sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
+        despite=[differs.text for differs in despite],
+        face=Markup(report.faces(report.letters(drawings))),  # noqa: S704 - made here, base64
+        css=report.source("report.css"),
     )
 
 
@@ -200,24 +197,21 @@ def as_html(audit: Audit) -> str:
     remarks: dict[int, list[Remark]] = {id(output): [] for output in audit.outputs}
     for remark in audit.remarks:
         remarks[id(remark.output)].append(remark)
-    return (
-        report.environment()
-        .get_template("audit.html.j2")
-        .render(
-            audit=audit,
-            files=[
-                (path, [(output, remarks[id(output)]) for output in outputs])
-                for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
-            ],
-            highest_rates=list(highest_rate_lines(audit)),
-            row=_row,
-            head=HEAD,
-            pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],
-            icons=ICONS,
-            value=written,
-            sentence=write.sentence,
-            css=report.source("report.css"),
-        )
+    template = report.environment().get_template("audit.html.j2")
+    return template.render(
+        audit=audit,
+        files=[
+            (path, [(output, remarks[id(output)]) for output in outputs])
+            for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
+        ],
+        highest_rates=list(highest_rate_lines(audit)),
+        row=_row,
+        head=HEAD,
+        pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],
+        icons=ICONS,
+        value=written,
+        sentence=write.sentence,
+        css=report.source("report.css"),
     )
 
 
