@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from runners import report
+from runners import report, words
 from runners.analysis.steady_state import judge as judge_sentinel
 from runners.design.experiment import REPORT_S, SHARES, Experiment, Parameter, Value, listed
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
@@ -34,7 +34,6 @@ from runners.experiments.registry import experiment, plan_of, questions_of_run
 from runners.fleet.shares import node_hosts, sending
 from runners.generators.load import Sender, run_load
 from runners.measured import Measured
-from runners.readers import write
 from runners.readers.history import History, open_history, sentinel_history
 from runners.readers.reading import read_step
 from runners.readers.run import Run, Step
@@ -197,13 +196,13 @@ class Lab:
             self._servers.build_target(file)
         target = self._servers.start_target(file, keep_others, setting.name)
         if target.left_out:
-            self._progress.note(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
+            self._progress.note(f"{file.name}: left out, as it can't give them: {words.listed(target.left_out)}")
         return target
 
     def plan(self) -> Table:
         """Return the blocks of the experiment: what each measures, how many minutes it takes, and what it answers."""
         rows = tuple(
-            (block.name, block.title, f"{block.planned_s / 60:.1f}", write.listed(block.questions))
+            (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()
         )
         return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import ROOT, report
+from runners import ROOT, report, words
 from runners.analysis import facts
 from runners.design.load import SENTINEL
 from runners.design.session import ALONE, EVENTS, FLOOR, LOAD, LOOP, OUTAGE, PAIRED, RATE_STEP, ROUND, SOLO, STALL
 from runners.errors import PlanError
 from runners.experiments.references import outputs_of
-from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import COLUMNS, Run, Step, frame
 from runners.readers.stacks import classifier_of
@@ -173,7 +172,7 @@ class Measured:
     def __repr__(self) -> str:
         if not self.steps:
             return f"{self.name}: not measured in this size"
-        return f"<Measured {self.name} of {self.run.name}: {write.several(len(self.steps), 'step')}>"
+        return f"<Measured {self.name} of {self.run.name}: {words.several(len(self.steps), 'step')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
         """Return one frame of these steps below each other, after the steps' names."""

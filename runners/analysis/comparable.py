@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runners import words
 from runners.analysis.instrument import late
 from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
 from runners.design.objective import CPU
-from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord, to_document
 
@@ -43,7 +43,7 @@ def marked(row: Row, *sides: Side) -> Row:
     """
     if row.quantity.name == CPU:
         cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
-        why = f"JIT compilation of {write.listed(cold)} was unfinished" if cold else ""
+        why = f"JIT compilation of {words.listed(cold)} was unfinished" if cold else ""
     else:
         level = LEVELS[row.quantity.name]
         why = _listed(_late(level, side) or _machine(level, side) for side in sides) if row.decided else ""
@@ -59,7 +59,7 @@ def _listed(reasons: Iterable[Reason | None]) -> str:
     names: dict[str, list[str]] = {}
     for text, name in filter(None, reasons):
         names.setdefault(text, []).append(name)
-    return write.listed(text.replace("{}", write.listed(sides)) for text, sides in names.items())
+    return words.listed(text.replace("{}", words.listed(sides)) for text, sides in names.items())
 
 
 def _unsteady(side: Side) -> Reason | None:
@@ -86,8 +86,8 @@ def _machine(level: float, side: Side) -> Reason | None:
         return None
     if len(steps) == 1:
         return f"{explained[0].written} of the tail of {{}}", name
-    named = write.listed(dict.fromkeys(cause for explanation in explained for cause in explanation.shares))
-    counts = f"{write.count(len(explained))} of {write.count(len(steps))}"
+    named = words.listed(dict.fromkeys(cause for explanation in explained for cause in explanation.shares))
+    counts = f"{words.count(len(explained))} of {words.count(len(steps))}"
     return f"in {counts} measurements of {{}} the machine ({named}) explains most of the tail", name
 
 

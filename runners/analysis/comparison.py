@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from runners import words
 from runners.analysis import facts, failures
 from runners.analysis.failures import Counts
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.quantities import ALL_CPU, Row
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT
-from runners.readers import write
 
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times those of the baseline
@@ -210,8 +210,8 @@ class Comparison:
         """Return the comparison as plain JSON values."""
         return {
             "name": self.name, "baseline": self.baseline, "primary": self.primary, "margin": self.margin,
-            "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
-            "offered_rps": write.finite(self.rate_rps), "failed": self.failed_json(),
+            "starts": len(self.starts), "trusted": self.trusted, "start_s": words.finite(self.start_s),
+            "offered_rps": words.finite(self.rate_rps), "failed": self.failed_json(),
             "rows": [row.as_json() for row in self.rows], "control": [row.as_json() for row in self.control],
         }  # fmt: skip
 
@@ -233,6 +233,6 @@ def of_successes(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
     """Return the row, refused where more of the responses of a side failed than may."""
     shares = failures.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     why = [
-        f"{write.percent(share)} of the responses of {facts.engine_name(name)} failed" for name, share in shares.items()
+        f"{words.percent(share)} of the responses of {facts.engine_name(name)} failed" for name, share in shares.items()
     ]
-    return replace(row, refused=write.listed(why)) if why else row
+    return replace(row, refused=words.listed(why)) if why else row

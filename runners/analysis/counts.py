@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from runners import words
 from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S
-from runners.readers import write
 from runners.readers.run import Step
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
@@ -33,7 +33,7 @@ def number(step: Step, column: str) -> float:
 
 def errors(step: Step) -> dict[str, float]:
     """Return how many requests had no good response, by kind; kinds that the generator does not count are left out."""
-    return {column: count for column in ERRORS if write.known(count := number(step, column))}
+    return {column: count for column in ERRORS if words.known(count := number(step, column))}
 
 
 def offered_rps(step: Step) -> float:
@@ -126,7 +126,7 @@ def failures(step: Step) -> Failures:
     elif step.record.expected_status:
         refused = 0.0
     completed = number(step, "completed")
-    ended = (completed if write.known(completed) else 0.0) + protocol + connection
+    ended = (completed if words.known(completed) else 0.0) + protocol + connection
     return Failures(max(ended, timed_out), protocol, connection, timed_out, refused)
 
 

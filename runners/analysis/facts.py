@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from runners import words
 from runners.analysis import intervals
 from runners.analysis.counts import ERRORS as ERRORS
 from runners.analysis.counts import LEAST_ACHIEVED as LEAST_ACHIEVED
@@ -31,7 +32,6 @@ from runners.analysis.validity import only_late as only_late
 from runners.analysis.validity import why_not as why_not
 from runners.design.session import FILL, LOCK
 from runners.design.setting import ENGINES
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
@@ -70,7 +70,7 @@ def held(step: Step) -> Held | None:
     if summary.empty or not {"held", "coalesce_us"} <= set(summary.columns):
         return None
     count, sent, most_us = (number(step, column) for column in ("held", "sent", "coalesce_us"))
-    return Held(count / sent, most_us) if count > 0 and sent > 0 and write.known(most_us) else None
+    return Held(count / sent, most_us) if count > 0 and sent > 0 and words.known(most_us) else None
 
 
 def quotable(step: Step) -> bool:
@@ -125,13 +125,13 @@ def _at_least(row: pd.Series) -> bool:
 def written(value: Bounded) -> str:
     """Give a latency in words: with its interval, or as a lower bound where requests without a response make it one."""
     if value.at_least:
-        return f"at least {write.latency(value.value)}"
+        return f"at least {words.latency(value.value)}"
     return value.as_latency
 
 
 def written_at_most(value: Bounded) -> str:
     """Return an upper bound in words; the upper end of its own interval, where that is known."""
-    return f"at most {write.latency(value.high if value.bounded else value.value)}"
+    return f"at most {words.latency(value.high if value.bounded else value.value)}"
 
 
 def latency_text(step: Step, level: float) -> str:
@@ -139,7 +139,7 @@ def latency_text(step: Step, level: float) -> str:
     if (value := quoted(step, level)) is not None:
         return written(value)
     bound = at_most(step, level)
-    return written_at_most(bound) if bound is not None else in_short(step) or write.UNKNOWN
+    return written_at_most(bound) if bound is not None else in_short(step) or words.UNKNOWN
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
@@ -215,22 +215,22 @@ def line(step: Step) -> str:
     if not may_quote(step, Aspect.RATE) and seen not in (Cause.HELD_UP, Cause.GENERATOR):
         return f"{name}: NOT VALID: {why_not(step)}"
     if (sweep := step.record.sweep) is not None:
-        low, high = write.rate(min(sweep.rates)), write.rate(max(sweep.rates))
-        return f"{name}: {write.several(len(sweep.rates), 'short step')} from {low} to {high}"
+        low, high = words.rate(min(sweep.rates)), words.rate(max(sweep.rates))
+        return f"{name}: {words.several(len(sweep.rates), 'short step')} from {low} to {high}"
     offered, achieved = offered_rps(step), achieved_rps(step)
-    if not write.known(offered):
+    if not words.known(offered):
         many = step.record.connections
-        loop = f"closed loop on {write.connections(many)}" if many and many != 1 else "closed loop"
-        least = f"at least {write.rate(achieved)}, for {why_not(step)}"
-        return f"{name}: {loop}, {least if seen is Cause.GENERATOR else write.rate(achieved)}"
-    rates = f"{write.rate(achieved)} of {write.rate(offered)}"
+        loop = f"closed loop on {words.connections(many)}" if many and many != 1 else "closed loop"
+        least = f"at least {words.rate(achieved)}, for {why_not(step)}"
+        return f"{name}: {loop}, {least if seen is Cause.GENERATOR else words.rate(achieved)}"
+    rates = f"{words.rate(achieved)} of {words.rate(offered)}"
     if fell_short(step):
         return f"{name}: {rates}, {why_not(step)}: its latency is the length of a queue and is not shown"
     values = {level: quoted(step, level) for level in SHOWN_LEVELS}
-    latencies = [f"{write.level(level)} {written(value)}" for level, value in values.items() if value is not None]
+    latencies = [f"{words.level(level)} {written(value)}" for level, value in values.items() if value is not None]
     if (bound := at_most(step, SHOWN_LEVELS[-1])) is not None and values[SHOWN_LEVELS[-1]] is None:
-        latencies.append(f"{write.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}, for {why_not(step)}")
-    counted = f"{write.several(samples(step), 'sample')}, {write.several(sum(errors(step).values()), 'error')}"
+        latencies.append(f"{words.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}, for {why_not(step)}")
+    counted = f"{words.several(samples(step), 'sample')}, {words.several(sum(errors(step).values()), 'error')}"
     return f"{name}: {', '.join([rates, *latencies, counted])}"
 
 

@@ -45,12 +45,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, student_reach
 from runners.audit.rules.timing import fitted_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
-from runners.readers import write
 from runners.readers.batch_means import mean_variance
 from runners.readers.reading import REFERENCES
 from runners.readers.run import Step
@@ -77,7 +77,7 @@ class Floor:
 
     @property
     def closed(self) -> bool:
-        return not write.known(self.rate_rps)
+        return not words.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
         """Return a percentile over the rounds."""
@@ -123,7 +123,7 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
 
     def key(step: Step) -> tuple[int, float, str]:
         rate = facts.offered_rps(step)
-        return step.record.connections or 0, rate if write.known(rate) else math.inf, facts.tool(step)
+        return step.record.connections or 0, rate if words.known(rate) else math.inf, facts.tool(step)
 
     groups = facts.grouped((step for step in steps if step.kind == ROUND), key)
     ordered = sorted(groups.items(), key=lambda item: item[0][:2])
@@ -189,8 +189,8 @@ class Resolution:
     def sentence(self) -> str:
         """Return the sentence of every report."""
         return (
-            f"this instrument resolves {self._both()} at this rate ({write.rate(self.rate_rps)} on "
-            f"{write.connections(self.connections)}; {self.basis})"
+            f"this instrument resolves {self._both()} at this rate ({words.rate(self.rate_rps)} on "
+            f"{words.connections(self.connections)}; {self.basis})"
         )
 
     def elsewhere(self, here: str) -> str:
@@ -199,13 +199,13 @@ class Resolution:
         `here` names the rates that the report is about, at which this says nothing.
         """
         return (
-            f"this instrument resolves {self._both()} at {write.rate(self.rate_rps)} on "
-            f"{write.connections(self.connections)}, the fixed load before the campaign ({self.basis}); what it "
+            f"this instrument resolves {self._both()} at {words.rate(self.rate_rps)} on "
+            f"{words.connections(self.connections)}, the fixed load before the campaign ({self.basis}); what it "
             f"resolves at {here} is not known"
         )
 
     def _both(self) -> str:
-        return f"{write.latency(self.p50_us)} in the median and {write.latency(self.p99_us)} in p99"
+        return f"{words.latency(self.p50_us)} in the median and {words.latency(self.p99_us)} in p99"
 
 
 def run_to_run_us(repeats: Iterable[float]) -> float:
@@ -239,7 +239,7 @@ def of_floor(floor: Step | None) -> Resolution | None:
     least = [_largest_difference(variance, len(seconds)) for variance in variances]
     if not all(map(math.isfinite, least)):
         return None
-    basis = f"from {write.count(len(seconds))} seconds of its floor"
+    basis = f"from {words.count(len(seconds))} seconds of its floor"
     return Resolution(rate_rps, connections, max(UNIT_US, least[0]), max(UNIT_US, least[1]), basis)
 
 
@@ -263,7 +263,7 @@ def of_rounds(
         if math.isnan(limits[1]):
             return None
         least.append(max(limits))
-    basis = f"from {write.count(len(good))} rounds" + (f" against {against}" if against else "")
+    basis = f"from {words.count(len(good))} rounds" + (f" against {against}" if against else "")
     return Resolution(rate_rps, connections, least[0], least[1], basis)
 
 
@@ -398,14 +398,14 @@ def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
 def taken_at(floor: Step, load: Step) -> bool:
     """Return whether a floor was taken at a load's rate and connections. A closed loop has no rate."""
     rate_rps = facts.offered_rps(load)
-    near = write.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
+    near = words.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
 
 
 def late(step: Step, level: float) -> str:
     """Say that a percentile holds the generator's own lateness; empty where it does not, or where nothing tells."""
     upto = facts.number(step, "kept_up_to")
-    beyond = write.known(upto) and upto < THROUGHOUT and 100 * level > upto
+    beyond = words.known(upto) and upto < THROUGHOUT and 100 * level > upto
     return f"the generator kept up to p{upto:g} only" if beyond else ""
 
 
@@ -430,7 +430,7 @@ def unresolved(steps: Iterable[Step], load: Step, level: float) -> str:
     """
     steps = tuple(steps)
     why = of_instrument(steps, load, level)
-    if why or load.kind in (FLOOR, ROUND, SENTINEL) or not write.known(facts.offered_rps(load)):
+    if why or load.kind in (FLOOR, ROUND, SENTINEL) or not words.known(facts.offered_rps(load)):
         return why
     taken = facts.only([step for step in steps if taken_at(step, load)])
     if own_floor(steps, load) is not None:
@@ -448,7 +448,7 @@ def incomparable(steps: Iterable[Step], load: Step, level: float) -> str:
 
 def where_taken(floor: Step) -> str:
     """Return the rate and the connections of a floor, in words."""
-    return f"{write.rate(facts.offered_rps(floor))} on {write.connections(_connections(floor))}"
+    return f"{words.rate(facts.offered_rps(floor))} on {words.connections(_connections(floor))}"
 
 
 def _good(steps: Iterable[Step], kind: str) -> list[Step]:

@@ -16,6 +16,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from runners import words
 from runners.analysis import facts, failures, machine_stalls
 from runners.analysis.comparison import NEITHER_ABOVE, NO_REFERENCE, Alone, Comparison, Form, of_successes
 from runners.analysis.failures import Counts
@@ -35,7 +36,6 @@ from runners.analysis.treatments import (
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import ALONE, SHARED, SOLO
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 from runners.storage.schema import InterleavedRecord, TargetRecord
@@ -163,7 +163,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         of_warm = _of_warm(_within_generator(row, limited), background, cpu_us)
         return of_successes(of_warm, failed_of.get(row.quantity.name, failed))
 
-    rates_rps = [rate for step in used for rate in step.frames["targets"]["offered_rps"] if write.known(rate)]
+    rates_rps = [rate for step in used for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
         margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,
@@ -198,7 +198,7 @@ def _of_warm(row: Row, background: Mapping[str, Mapping[str, float]], cpu_us: Ma
     cold = any(own_us > UNFINISHED_JIT * cpu_us.get(name, math.inf) for name, own_us in jit_us.items())
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
         return row
-    taken = " against ".join(map(write.latency, jit_us.values()))
+    taken = " against ".join(map(words.latency, jit_us.values()))
     return replace(row, refused=f"JIT compilation was unfinished: {taken} per request")
 
 
@@ -335,7 +335,7 @@ def _on_time(step: Step) -> float:
     if step.valid:
         return 1.0
     percent = facts.number(step, "kept_up_to")
-    return percent / 100 if write.known(percent) else 0.0
+    return percent / 100 if words.known(percent) else 0.0
 
 
 def _row(

@@ -37,7 +37,7 @@ import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom, t
 
-from runners.readers import write
+from runners import words
 from runners.readers.batch_means import CONFIDENCE, share_variance
 from runners.readers.console_report import rank
 from runners.readers.run import Step
@@ -69,12 +69,12 @@ class Bounded:
     @property
     def as_share(self) -> str:
         """A share of 1 in words: 26.6 % (24.7-28.6)."""
-        return write.percent_interval(self.value, self.low, self.high)
+        return words.percent_interval(self.value, self.low, self.high)
 
     @property
     def as_latency(self) -> str:
         """A duration in microseconds in words: 118 us (116-121)."""
-        return write.latency_interval(self.value, self.low, self.high)
+        return words.latency_interval(self.value, self.low, self.high)
 
     def apart_from(self, other: Bounded) -> bool | None:
         """Return whether the two intervals do not overlap; None where a bound that decides it is not known."""

@@ -30,10 +30,10 @@ from functools import cached_property
 
 import numpy as np
 
+from runners import words
 from runners.analysis.knee_curve import Curve, at_least, curve, student_below
 from runners.analysis.rate_steps import DECIDED, RateStep, StepOutcome
 from runners.design.objective import Objective
-from runners.readers import write
 
 NEAR = 1.1  # rates this close are one rate for the ends of the range
 FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
@@ -106,7 +106,7 @@ class Knee:
     @property
     def from_below(self) -> bool:
         """Whether it is known from below only: what lies above was met, or the generator was late there."""
-        return self.kind != Kind.FOUND and write.known(self.low_rps) and not write.known(self.high_rps)
+        return self.kind != Kind.FOUND and words.known(self.low_rps) and not words.known(self.high_rps)
 
     @property
     def from_above(self) -> bool:
@@ -216,7 +216,7 @@ class Search:
         """The knee by everything that bounds it."""
         short, refuting = self.estimate, self.refuting
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
-        bounded = write.known(short.high_rps)
+        bounded = words.known(short.high_rps)
         known = replace(
             short, closed_loop_rps=self.closed_loop_rps, confirmed_by=_name(self.confirming),
             refuted_by=_name(refuting),
@@ -240,8 +240,8 @@ class Search:
         """Return the knee between what is met and a bound from above."""
         assert self.curve is not None  # there are steps
         by_all = self.curve.knee
-        high_rps = min(rps for rps in (self.reached_rps, by_all.high, known.high_rps) if write.known(rps))
-        low_rps = by_all.low if write.known(by_all.low) else math.exp(self.curve.places[0])
+        high_rps = min(rps for rps in (self.reached_rps, by_all.high, known.high_rps) if words.known(rps))
+        low_rps = by_all.low if words.known(by_all.low) else math.exp(self.curve.places[0])
         between = replace(known, kind=Kind.FOUND, rps=by_all.value, late=False)
         rps = self.confirming.rps if self.confirming else self._no_higher_than_met(between).rps
         low_rps, high_rps = min(low_rps, rps), max(high_rps, rps)
@@ -298,7 +298,7 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     missed = {*lost, *(step.rps for step in search.longer if step.outcome(aim.objective) == StepOutcome.MISSED)}
     top_rps = min([*missed, search.reached_rps, aim.high_rps])
     met_rps = max((step.rps for step in search.met if step.rps < top_rps), default=math.nan)
-    if not write.known(met_rps):
+    if not words.known(met_rps):
         first_rps = min(_just_below(search.estimate, search.closed_loop_rps), BELOW_CLOSED * top_rps)
         rps = _lower(search, missed) * min(missed) if missed else first_rps
         return _rounded(rps) if aim.low_rps <= rps < math.inf else None
@@ -322,7 +322,7 @@ def _just_below(short: Knee, closed_loop_rps: float) -> float:
     if short.kind == Kind.FOUND:
         return max(short.low_rps, JUST_BELOW * short.rps)
     sides = (short.low_rps, LOWER * short.high_rps, closed_loop_rps / 2)
-    return next((rps for rps in sides if write.known(rps)), math.inf)
+    return next((rps for rps in sides if words.known(rps)), math.inf)
 
 
 def _just_above(short: Knee, met_rps: float) -> float:
@@ -366,7 +366,7 @@ def estimate(
         return Knee(Kind.ABOVE, nan, max(met), nan, True, ceiling_rps)
     if higher and not lower:
         ends = (max(met), knee.low, at_least(steps, objective).knee.low)
-        low_rps = min((rps for rps in ends if write.known(rps)), default=nan)
+        low_rps = min((rps for rps in ends if words.known(rps)), default=nan)
         kind = Kind.ABOVE if late else Kind.OPEN
         return Knee(kind, nan, low_rps, nan, False, ceiling_rps, late=bool(late))
     if lower and min(missed) <= limits_rps[0] * NEAR:
@@ -426,7 +426,7 @@ def _spread(low_rps: float, high_rps: float, count: int) -> list[float]:
 
 def rounded_rate(rps: float) -> str:
     """Return a rate with three digits: 21 400/s."""
-    return write.rate(float(f"{rps:.3g}"))
+    return words.rate(float(f"{rps:.3g}"))
 
 
 def rate_interval(knee: Knee) -> str:
@@ -434,4 +434,4 @@ def rate_interval(knee: Knee) -> str:
     if knee.from_below or knee.from_above:
         return f"{'above' if knee.from_below else 'at most'} {rounded_rate(knee.quoted_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (knee.low_rps, knee.high_rps))
-    return f"{rounded_rate(knee.rps)} ({write.count(low)}{write.DASH}{write.count(high)})"
+    return f"{rounded_rate(knee.rps)} ({words.count(low)}{words.DASH}{words.count(high)})"

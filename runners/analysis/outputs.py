@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from runners import words
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form
 from runners.analysis.failures import Counts
 from runners.analysis.quantities import ALPHA, Quantity, Row, welch
@@ -29,7 +30,6 @@ from runners.audit.rule import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
 from runners.design.objective import MOST_FAILED
 from runners.errors import PlanError
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.samples import bound_ranks
@@ -170,10 +170,10 @@ def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]
     elif "tool" not in apart or _latency_of(a[0]):
         for level in levels:
             if why := _level_refused(level, a, b):
-                refused.append((write.level(level), why))
+                refused.append((words.level(level), why))
             else:
-                names.append(write.level(level))
-    by_name = {write.level(level): level for level in levels}
+                names.append(words.level(level))
+    by_name = {words.level(level): level for level in levels}
     alpha = ALPHA / max(1, len(names))
     rows = tuple(_row(name, by_name.get(name), a, b, alpha) for name in names)
     return Comparison(
@@ -190,9 +190,9 @@ def _counts(output: Output) -> Counts:
 def _errors(output: Output) -> str | None:
     requests, errors = output.report.requests, output.report.socket_errors
     if errors and errors.timeout:
-        return f"{output.place}: {write.several(errors.timeout, 'time-out')} stand in no figure"
+        return f"{output.place}: {words.several(errors.timeout, 'time-out')} stand in no figure"
     if requests and output.report.errors > MOST_FAILED * requests:
-        share = write.percent(output.report.errors / requests)
+        share = words.percent(output.report.errors / requests)
         return f"{output.place}: {share} of the responses are errors, and stand among the others"
     return None
 
@@ -211,7 +211,7 @@ def _latency_refused(output: Output) -> str | None:
     if not output.report.latencies.rows:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
-        reached = f"{write.rate(achieved_rps(output))} of {write.rate(output.offered_rps)}"
+        reached = f"{words.rate(achieved_rps(output))} of {words.rate(output.offered_rps)}"
         return f"{output.place}: {reached} was achieved, so its latency is not that of its rate"
     said = next((text for text in _about(output) if _AVERAGED.search(text)), None)
     if said is not None:
@@ -236,7 +236,7 @@ def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> st
             return f"{output.place}: it is not printed there"
         count, _ = samples(output)
         if count is not None and beyond(count, level) < ENOUGH_BEYOND:
-            return f"{output.place}: {write.several(beyond(count, level), 'sample')} beyond it"
+            return f"{output.place}: {words.several(beyond(count, level), 'sample')} beyond it"
         if level <= TIMER_LEVEL and output.tool == "wrk2" and timer_line(output):
             return f"{output.place}: up to p90 the latency is that of the generator's timer"
     return None
@@ -290,7 +290,7 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
             if value is None and not (name == "offered rate" and setting["loop"] == "closed loop")
         ]
         if hidden:
-            yield f"{side} does not say: {write.listed(hidden)}"
+            yield f"{side} does not say: {words.listed(hidden)}"
     if loop_of(a[0]) == "closed loop":
         yield "closed loop: a server that stalls is asked less, so no latency under a given load can be read from it"
     elif _latency_of(a[0]) == SERVICE_TIME:
@@ -302,7 +302,7 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
         if value and _digit(output, value, level) > COARSE
     }
     for tool in sorted(filter(None, coarse)):
-        yield f"{tool} prints {write.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
+        yield f"{tool} prints {words.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
     if min(len(a), len(b)) < FEWEST_RUNS:
         yield (
             "one run of a side: how much the next one would differ is not known, so there is no verdict; give repeats "
@@ -315,9 +315,9 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
 def _heading(a: Sequence[Output], b: Sequence[Output]) -> str:
     setting, rate = setting_of(a[0]), a[0].offered_rps
     parts = [str(setting["tool"] or "unknown tool"), str(setting["operation"] or ""), str(setting["loop"] or "")]
-    parts.append(f"at {write.rate(rate)}" if rate and setting["loop"] != "closed loop" else "")
-    parts.append(write.connections(a[0].connections) if a[0].connections else "")
-    runs = f"{write.several(len(a), 'run')} of A, {write.several(len(b), 'run')} of B"
+    parts.append(f"at {words.rate(rate)}" if rate and setting["loop"] != "closed loop" else "")
+    parts.append(words.connections(a[0].connections) if a[0].connections else "")
+    runs = f"{words.several(len(a), 'run')} of A, {words.several(len(b), 'run')} of B"
     return f"{', '.join(filter(None, parts))}: {runs}"
 
 
@@ -332,8 +332,8 @@ def as_record(loads: Sequence[Compared]) -> list[dict[str, object]]:
             "figures": [
                 {
                     "name": row.quantity.label, "a": row.baseline_value, "b": row.treatment_value,
-                    "share": row.ratio - 1, "low": write.finite(row.low - 1), "high": write.finite(row.high - 1),
-                    "interval_of": ("sampling" if row.sampled else "runs") if write.known(row.low) else None,
+                    "share": row.ratio - 1, "low": words.finite(row.low - 1), "high": words.finite(row.high - 1),
+                    "interval_of": ("sampling" if row.sampled else "runs") if words.known(row.low) else None,
                     "runs": [len(load.a), len(load.b)], "verdict": row.direction.value,
                 }
                 for row in load.comparison.rows

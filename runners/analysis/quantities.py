@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import ttest_ind
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, Direction, direction
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
-from runners.readers import write
 from runners.readers.run import Step
 
 ALPHA = 0.05
@@ -137,7 +137,7 @@ class Row:
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
-            return f"at least {write.percent(1 - self.high)} lower"
+            return f"at least {words.percent(1 - self.high)} lower"
         return at_least(self.low - 1)
 
     @property
@@ -157,7 +157,7 @@ class Row:
         return {
             "quantity": self.quantity.name, "unit": self.quantity.unit,
             "lower_is_better": self.quantity.lower_is_better, "baseline": self.baseline, "treatment": self.treatment,
-            "verdict": self.direction.value, **{name: write.finite(getattr(self, name)) for name in numbers},
+            "verdict": self.direction.value, **{name: words.finite(getattr(self, name)) for name in numbers},
             "starts": self.starts, "starts_needed": self.starts_needed, "not_compared": self.refused,
             "at_most": sorted(self.at_most), "at_least": sorted(self.at_least),
         }  # fmt: skip
@@ -220,7 +220,7 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
 
 def signed(share: float) -> str:
     """Return a share with its sign: +3.10 %; what is rounded to zero has none."""
-    text = write.percent(share)
+    text = words.percent(share)
     return f"+{text}" if share > 0 and text.strip("0. %\u00a0") else text
 
 
@@ -228,17 +228,17 @@ def changed(share: float, low: float, high: float) -> str:
     """Give a relative effect with its interval: +41 % (+33 to +49); of a wide one the nearer bound alone."""
     if bound := one_sided(low, high):
         return bound
-    if not (write.known(low) and write.known(high)):
+    if not (words.known(low) and words.known(high)):
         return f"{signed(share)} (not bounded)"
     if high > WIDEST and low > 0:
         return at_least(low)
-    return write.change_interval(share, low, high)
+    return words.change_interval(share, low, high)
 
 
 def at_least(share: float) -> str:
     """Return a lower bound of a rise: at least 20.0 % higher, at least 12 times the baseline."""
     return (
-        f"at least {f'{factor(1 + share)} the baseline' if share > FACTOR_FROM else f'{write.percent(share)} higher'}"
+        f"at least {f'{factor(1 + share)} the baseline' if share > FACTOR_FROM else f'{words.percent(share)} higher'}"
     )
 
 
@@ -252,18 +252,18 @@ def one_sided(low: float, high: float) -> str:
     if above:
         return at_least(low) if low > 0 else f"at least {signed(low)}"
     if below:
-        return f"at least {write.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
+        return f"at least {words.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
     return ""
 
 
 def factor(times: float) -> str:
     """Return a large ratio as a factor: 26 times."""
-    return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
+    return f"{words.count(times)} times" if times >= 10 else f"{times:.2g} times"
 
 
 def absolute(quantity: Quantity, value: float) -> str:
     """Return a value in its unit."""
     if quantity.unit == "count":
-        return write.number(value)
-    unit = {"rps": write.rate, "bytes": write.size}.get(quantity.unit, write.latency)
+        return words.number(value)
+    unit = {"rps": words.rate, "bytes": words.size}.get(quantity.unit, words.latency)
     return unit(value)

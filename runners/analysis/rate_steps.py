@@ -19,12 +19,12 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts, machine_stalls
 from runners.analysis.counts import failures
 from runners.analysis.validity import kept_up, unusable
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
-from runners.readers import write
 from runners.readers.run import Step
 
 FURTHEST = 3.0  # of an excess from zero: what lies further tells no more
@@ -201,7 +201,7 @@ def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
         start_of(step), float(row["length_s"]), name=step.name,
     )  # fmt: skip
-    if kept_up(step) is False and write.known(float(row["achieved_most"])):
+    if kept_up(step) is False and words.known(float(row["achieved_most"])):
         least = tuple((level, float(row[f"{_column(level)}_least_us"])) for level in LEVELS)
         rate_step = replace(rate_step, least_us=least, achieved_most=float(row["achieved_most"]))
     else:
@@ -216,15 +216,15 @@ def _whole(step: Step, objective: Objective) -> Point:
     achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
     # what a late generator has no response to yet is not lost by the server
     lost = lost_share(step, objective, censored=kept_up(step) is not False)
-    known = achieved if write.known(achieved) else 0.0
+    known = achieved if words.known(achieved) else 0.0
     rate_step = RateStep(facts.offered_rps(step), latencies, known, lost, 0.0, start_of(step), length_s, name=step.name)
     why_not = ""
     if unusable(step):
         why_not = facts.why_not(step)
-    elif not write.known(achieved):
+    elif not words.known(achieved):
         why_not = "no rate was recorded"
     elif lacking := [level for level, _ in objective.latencies if level not in dict(latencies)]:
-        why_not = f"{write.level(lacking[0])} was not recorded"
+        why_not = f"{words.level(lacking[0])} was not recorded"
     if why_not:
         return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step), why_not=why_not)
     if rate_step.excess(objective) > 0 and machine_stalls.watched(step) and not step.frames["slices"].empty:
@@ -264,9 +264,9 @@ def _on_time(rate_step: RateStep, step: Step) -> RateStep:
     if kept_up(step) is not False:
         return rate_step
     latest_us = facts.number(step, "lag_max_us")
-    if not write.known(latest_us):
+    if not words.known(latest_us):
         latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
-    if not write.known(latest_us):
+    if not words.known(latest_us):
         latest_us = math.inf
     least_us = tuple((level, max(0.0, us - latest_us) if us < math.inf else 0.0) for level, us in rate_step.latency_us)
     achieved_most = min(1.0, rate_step.achieved + latest_us / 1e6 / rate_step.length_s)
@@ -296,11 +296,11 @@ def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> fl
     """
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
-    under_way = max(float(step.record.connections or 1), within if write.known(within) else 0.0)
+    under_way = max(float(step.record.connections or 1), within if words.known(within) else 0.0)
     waiting = max(0.0, facts.number(step, "censored") - under_way) if censored else 0.0
     due = facts.number(step, "scheduled")
-    total = failures(step).failed + (waiting if write.known(waiting) else 0.0)
-    return total / due if write.known(due) and due else 0.0
+    total = failures(step).failed + (waiting if words.known(waiting) else 0.0)
+    return total / due if words.known(due) and due else 0.0
 
 
 def rates(judged: Sequence[Point], *outcomes: StepOutcome) -> list[float]:

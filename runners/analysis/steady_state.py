@@ -34,9 +34,9 @@ import numpy.typing as npt
 import ruptures
 from scipy.stats import bootstrap, kendalltau, rankdata, theilslopes
 
+from runners import words
 from runners.analysis import facts, intervals
 from runners.analysis.facts import per_second
-from runners.readers import write
 from runners.readers.run import Step
 
 FEWEST_SECONDS = 5
@@ -302,12 +302,12 @@ class Sentinel:
     def sentence(self) -> str:
         if self.p50_us is None:
             return "Sentinel: its load was not valid, so nothing tells whether this machine is as usual."
-        seen = f"Sentinel: p50 {write.latency(self.p50_us)} for a fixed small load on a handler that does nothing"
+        seen = f"Sentinel: p50 {words.latency(self.p50_us)} for a fixed small load on a handler that does nothing"
         if self.usual_us is None:
-            few = f"{write.several(self.earlier, 'earlier run')} that can be compared, too few to say what is usual"
+            few = f"{words.several(self.earlier, 'earlier run')} that can be compared, too few to say what is usual"
             return f"{seen}; {few} (it takes {FEWEST_RUNS})."
-        low, high = (write.latency(bound) for bound in self.usual_us)
-        among = f"{low} to {high} is usual here ({write.several(self.earlier, 'earlier run')})"
+        low, high = (words.latency(bound) for bound in self.usual_us)
+        among = f"{low} to {high} is usual here ({words.several(self.earlier, 'earlier run')})"
         verdict = "" if self.ok else ". The machine is not as usual: doubt what this run measures"
         return f"{seen}; {among}{verdict}."
 

@@ -30,10 +30,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import bootstrap
 
+from runners import words
 from runners.analysis import facts, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import Cause, Tail
-from runners.readers import write
 from runners.readers.run import Step
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
@@ -241,8 +241,8 @@ class Made:
     @property
     def written(self) -> str:
         """CPU steal explains 99.5 % of its tail, without the last three words."""
-        return write.listed(
-            f"{latency_spikes.explains(name)} {write.percent(share)}" for name, share in self.shares.items()
+        return words.listed(
+            f"{latency_spikes.explains(name)} {words.percent(share)}" for name, share in self.shares.items()
         )
 
 

@@ -28,10 +28,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from runners import words
 from runners.analysis import counts
 from runners.analysis.counts import LEAST_ACHIEVED, SERVICE, achieved_share, failures, number, offered_rps, per_second
 from runners.design.objective import MOST_FAILED
-from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import Ended, Spoken
 
@@ -114,7 +114,7 @@ def _cause(step: Step) -> Cause | None:
     if fell_short(step):
         return _shortfall(step)
     if kept_up(step) is False and step.record.sweep is None:
-        return Cause.LATE if write.known(offered_rps(step)) else Cause.GENERATOR
+        return Cause.LATE if words.known(offered_rps(step)) else Cause.GENERATOR
     return None
 
 
@@ -155,7 +155,7 @@ def kept_up(step: Step) -> bool | None:
 def kept_up_to(step: Step) -> float:
     """Return the level (0..1) up to which a late generator's lateness does not matter; 0 where it does not tell."""
     percent = number(step, "kept_up_to")
-    return percent / 100 if write.known(percent) else 0.0
+    return percent / 100 if words.known(percent) else 0.0
 
 
 def busy_elsewhere(step: Step) -> bool:
@@ -288,19 +288,19 @@ def why_not(step: Step) -> str:
 def _achieved(step: Step) -> str:
     """Return the achieved next to the offered rate, in brackets; empty in a closed loop."""
     offered = offered_rps(step)
-    return f" ({write.rate(number(step, 'achieved_rps'))} of {write.rate(offered)})" if write.known(offered) else ""
+    return f" ({words.rate(number(step, 'achieved_rps'))} of {words.rate(offered)})" if words.known(offered) else ""
 
 
 def in_short(step: Step) -> str:
     """Return what speaks against a step in a word or two, for a table; empty where nothing does."""
     seen = cause(step)
     if seen in FAILED:
-        return f"{write.percent(failures(step).share)} failed"
-    words = {
+        return f"{words.percent(failures(step).share)} failed"
+    causes = {
         Cause.DEATH: "server died", Cause.DISTURBED: "disturbed", Cause.LATE: "generator late",
         Cause.SATURATION: "saturated", Cause.HELD_UP: "held up", Cause.GENERATOR: "generator at its limit",
     }  # fmt: skip
-    return words.get(seen, why_not(step)) if seen is not None else why_not(step)
+    return causes.get(seen, why_not(step)) if seen is not None else why_not(step)
 
 
 def disturbance(step: Step) -> str:
@@ -309,31 +309,31 @@ def disturbance(step: Step) -> str:
     if counts.foreign_cores(step) > FOREIGN_LIMIT_CORES:
         parts.append(f"other processes kept {counts.foreign_cores(step):.2f} cores busy")
     if counts.steal_share(step) > STEAL_LIMIT:
-        parts.append(f"the host took {write.percent(counts.steal_share(step))} of the cores away")
+        parts.append(f"the host took {words.percent(counts.steal_share(step))} of the cores away")
     tries = step.record.tries
-    again = f", measured {write.count(tries)} times" if tries > 1 else ""
-    return f"disturbed: {write.listed(parts) or 'the machine stalled'}{again}"
+    again = f", measured {words.count(tries)} times" if tries > 1 else ""
+    return f"disturbed: {words.listed(parts) or 'the machine stalled'}{again}"
 
 
 def _failed_text(step: Step, seen: Cause) -> str:
     """Return how many requests failed, and how. The first kind is the one that decides."""
     counted = failures(step)
-    share = "all" if counted.failed >= counted.requests else write.percent(counted.share)
+    share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
     noun = "response" if seen is Cause.REFUSED else "request"
     parts = []
     if counted.protocol:
-        parts.append(f"{write.several(counted.protocol, 'response')} of another protocol")
+        parts.append(f"{words.several(counted.protocol, 'response')} of another protocol")
     kinds = counts.errors(step)
     for kind in ("connect", "read", "write"):
         if many := kinds.get(f"{kind}_errors", 0.0):
-            parts.append(f"{write.several(many, f'{kind} error')}")
+            parts.append(f"{words.several(many, f'{kind} error')}")
     if counted.timed_out:
-        parts.append(f"{write.several(counted.timed_out, 'time-out')}")
+        parts.append(f"{words.several(counted.timed_out, 'time-out')}")
     codes = counts.refused_by_status(step)
-    parts += [f"{write.count(many)} with status {code}" for code, many in codes.items()]
+    parts += [f"{words.count(many)} with status {code}" for code, many in codes.items()]
     if counted.refused and not codes:
-        parts.append(f"{write.count(counted.refused)} with an error status")
-    text = f"{share} of {write.several(counted.requests, noun)} failed: {write.listed(parts)}"
+        parts.append(f"{words.count(counted.refused)} with an error status")
+    text = f"{share} of {words.several(counted.requests, noun)} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
     looks = f" (it looks like {step.record.spoken.value})" if step.record.spoken in _KNOWN_PROTOCOLS else ""

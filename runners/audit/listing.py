@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from runners import words
 from runners.audit.audit import Audit, Digest, groups, theme
 from runners.audit.rule import (
     BEYOND,
@@ -22,9 +23,8 @@ from runners.audit.rule import (
     largest_us,
     samples,
 )
-from runners.readers import write
 from runners.readers.output import Output
-from runners.readers.write import Value
+from runners.words import Value
 
 SCHEMA = "audit/1"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -39,7 +39,7 @@ UNKNOWN = (
     "whether server and generator shared one machine",
 )
 SHOWN = 3  # places of outputs in a line
-_SPACES = str.maketrans({write.THIN: " ", write.NBSP: " ", write.DASH: "-", write.MINUS: "-"})
+_SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
 
 
 def as_text(audit: Audit) -> str:
@@ -73,7 +73,7 @@ def _line(digest: Digest, highest: str) -> str:
     """`place: theme severity: text - remedy; highest rate achieved: ... [CODE at 3, 17; CODE; also conditions]`."""
     worst = digest.worst
     places = [f"{code} at {', '.join(places)}" if len(places) > 1 else code for code, places in digest.places.items()]
-    also = f"; also {write.listed(digest.also)}" if digest.also else ""
+    also = f"; also {words.listed(digest.also)}" if digest.also else ""
     return (
         f"{worst.output.place}: {digest.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
         f"{f'; {highest}' if highest else ''} [{'; '.join(places)}{also}]"
@@ -82,7 +82,7 @@ def _line(digest: Digest, highest: str) -> str:
 
 def unknown_lines(audit: Audit) -> Iterator[str]:
     """Yield one fixed line a document: what can't be known from its outputs."""
-    yield from (f"{group[0].group}: not in its outputs: {write.listed(UNKNOWN)}" for group in groups(audit.outputs))
+    yield from (f"{group[0].group}: not in its outputs: {words.listed(UNKNOWN)}" for group in groups(audit.outputs))
 
 
 def plain(text: str) -> str:
@@ -162,9 +162,9 @@ def _highest_rates(audit: Audit) -> Iterator[tuple[str, str]]:
         known = _document(group)
         highest, above = known["highest_achieved_rps"], known["latency_above_it"]
         if highest:
-            rates = write.listed(f"{name} {write.rate(rate)}" for name, rate in sorted(highest.items()))
+            rates = words.listed(f"{name} {words.rate(rate)}" for name, rate in sorted(highest.items()))
             places = ", ".join(above[:SHOWN]) + (" ..." if len(above) > SHOWN else "")
-            beyond = f"; above it: the latency of {write.several(len(above), 'run')}, {places}" if above else ""
+            beyond = f"; above it: the latency of {words.several(len(above), 'run')}, {places}" if above else ""
             yield known["document"], f"highest rate achieved: {rates}{beyond}"
 
 
@@ -192,7 +192,7 @@ def _output(output: Output) -> dict[str, Any]:
         "non_2xx": output.report.non_2xx,
         "samples": count,
         "samples_counted": counted if count is not None else None,
-        "latency_us": {write.level(level): value for level, value in output.report.latencies.rows},
+        "latency_us": {words.level(level): value for level, value in output.report.latencies.rows},
         "max_us": largest_us(output),
         "missing": list(output.missing),
     }

@@ -13,7 +13,7 @@ from runners.readers import tools
 from runners.readers.console_report import ConsoleReport
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts
-from runners.readers.write import Value
+from runners.words import Value
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
 BEYOND = 1.1  # of the offered rate: more than a late start makes up for

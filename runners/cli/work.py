@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
@@ -46,7 +47,6 @@ from runners.experiments.e09_compare import COMPARE_BLOCK
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.jobs import Appraisal, LocalRunner
 from runners.lab import Lab
-from runners.readers import write
 from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
@@ -226,7 +226,7 @@ def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
     ends = {
         "rps": knee.rps, "low_rps": knee.low_rps, "high_rps": knee.high_rps, "closed_loop_rps": knee.closed_loop_rps,
     }  # fmt: skip
-    finite = {end: write.finite(value) for end, value in ends.items()}
+    finite = {end: words.finite(value) for end, value in ends.items()}
     about = {"kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
     return {"name": name, **finite, **about}
 
@@ -243,22 +243,22 @@ def _load_json(step: Step) -> dict[str, Any]:
         "invalid_reasons": [why_not(step)] if seen in FAILED else list(step.record.invalid_reasons),
         "cause": seen.value if seen is not None else None,
         "withheld": sorted(aspect.value for aspect in withheld(step)),
-        "offered_rps": write.finite(facts.offered_rps(step)),
-        "achieved_rps": write.finite(facts.achieved_rps(step)) if may_quote(step, Aspect.RATE) else None,
+        "offered_rps": words.finite(facts.offered_rps(step)),
+        "achieved_rps": words.finite(facts.achieved_rps(step)) if may_quote(step, Aspect.RATE) else None,
         "requests": {"ended": round(failed.requests), "failed": round(failed.failed), "by_cause": {
             Cause.PROTOCOL.value: round(failed.protocol), Cause.CONNECTION.value: round(failed.connection),
             Cause.TIME_OUT.value: round(failed.timed_out), Cause.REFUSED.value: round(failed.refused),
         }},
         "failures": json.loads(step.frames["failures"].to_json(orient="records")),
-        "reconnects": write.finite(number(step, "reconnects")),
-        "closed_idle": write.finite(number(step, "closed_idle")),
+        "reconnects": words.finite(number(step, "reconnects")),
+        "closed_idle": words.finite(number(step, "closed_idle")),
         "status": by_status(step),
         "response_us": {
-            write.level(level): {name: write.finite(getattr(each, name)) for name in ("value", "low", "high")}
+            words.level(level): {name: words.finite(getattr(each, name)) for name in ("value", "low", "high")}
             for level, each in quoted.items()
             if each is not None
         },
-        "server_cpu_us_a_request": write.finite(cpu_us(step)) if may_quote(step, Aspect.CPU) else None,
+        "server_cpu_us_a_request": words.finite(cpu_us(step)) if may_quote(step, Aspect.CPU) else None,
         "left_out": list(step.record.server.left_out),
     }  # fmt: skip
 

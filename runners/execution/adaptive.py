@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis import knee as knees
 from runners.analysis.interleaved import comparison
@@ -29,7 +30,6 @@ from runners.design.ladder import (
 from runners.design.objective import ACHIEVED_ALONE
 from runners.design.session import AROUND_A_RATE_STEP_S, PROBE, RATE_STEP, Session, SharedSession, in_random_order
 from runners.errors import MeasureError
-from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
@@ -63,7 +63,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
     rate = block.rate(capacity_rps)
     if rate is not None:
-        say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered to each: {rate.basis}")
+        say(f"{block.workload.label}: {words.rate(rate.rps)} will be offered to each: {rate.basis}")
     sessions = tuple(block.sessions(rate))
     about = InterleavedRecord(
         name=block.name, treatments=tuple(each.name for each in block.ordered),

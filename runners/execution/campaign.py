@@ -24,10 +24,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from runners import words
 from runners.design.experiment import Value
 from runners.errors import MeasureError
 from runners.execution.progress import Event, Sink
-from runners.readers import write
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
@@ -236,8 +236,8 @@ def _cells(job: Job, state: str, outcome: JobOutcome | None = None) -> list[str]
     if outcome is not None and outcome.status == "complete":
         took = duration(outcome.took_s)
         trials = f"{outcome.trials}, {outcome.invalid} invalid" if outcome.invalid else str(outcome.trials)
-        sentinel = "" if outcome.sentinel_us is None else write.latency(outcome.sentinel_us)
-        stalled = "" if outcome.stalled_share is None else write.percent(outcome.stalled_share)
+        sentinel = "" if outcome.sentinel_us is None else words.latency(outcome.sentinel_us)
+        stalled = "" if outcome.stalled_share is None else words.percent(outcome.stalled_share)
     return [job.name, str(job.repeat), settings(job), duration(job.planned_s), took, state, trials, sentinel, stalled]
 
 

@@ -15,6 +15,7 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.validity import REMEDIES, cause, disturbance, unusable, why_not, worth_another_try
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
@@ -49,7 +50,6 @@ from runners.execution.progress import Progress
 from runners.generators.load import LoadSpec, LoadTarget
 from runners.process.cpu_placement import equal_groups
 from runners.process.supervisor import in_a_row
-from runners.readers import write
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
@@ -196,7 +196,7 @@ class Executor:
         if probes and not capacity_rps:
             raise _no_response(f"probe of {block.workload.label}", probes)
         if (rate := block.rate(capacity_rps)) is not None:
-            self._progress.say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
+            self._progress.say(f"{block.workload.label}: {words.rate(rate.rps)} will be offered: {rate.basis}")
         for session in block.loads(rate):
             yield Request(session)
 
@@ -219,7 +219,7 @@ class Executor:
         absent = {name for name in absent if not self._measurement.has_generator(name)}
         if new := absent - self._absent:
             self._absent |= new
-            self._progress.note(f"Not on this machine, and so left out: {write.listed(sorted(new))}")
+            self._progress.note(f"Not on this machine, and so left out: {words.listed(sorted(new))}")
         trials = tuple(each for each in session.trials if each.generator not in absent)
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
@@ -355,7 +355,7 @@ class Executor:
             seed=session.seed, slice_s=session.slice_s,
         )  # fmt: skip
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
-            group = TargetGroup(write.listed(each.name for each in session.compared), servers)
+            group = TargetGroup(words.listed(each.name for each in session.compared), servers)
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))
             return [*steps, measurement.step(load, group, known=known, load=sent)]

@@ -22,6 +22,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from runners import words
 from runners.analysis.counts import failures
 from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
@@ -32,7 +33,6 @@ from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
 from runners.generators.load import Generator, LoadSpec, Sender, generators, planned_s, run_load
 from runners.process.cpu_placement import compilers, compiling_anywhere
-from runners.readers import write
 from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
@@ -87,7 +87,7 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
 def _paced(trial: Trial, load: LoadSpec) -> str:
     if trial.generator or load.targets or load.parts_rps:
         return ""
-    return ", closed loop" if load.rate_rps is None else f" at {write.rate(load.rate_rps)}"
+    return ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
 
 
 def _planned(trial: Trial, label: str) -> StepRecord:
@@ -246,7 +246,7 @@ class Measurement:
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
-        text = f"fill {server.subject} with {write.several(keys, 'key')}"
+        text = f"fill {server.subject} with {words.several(keys, 'key')}"
         with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as tick:
             if self._shop.truepace is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)

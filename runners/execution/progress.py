@@ -26,8 +26,8 @@ from typing import Any, Protocol, TextIO
 import psutil
 from tqdm import tqdm
 
+from runners import words
 from runners.errors import printable
-from runners.readers import write
 
 SHOWN_S = 120
 _TENTH_S = 0.1  # the length of a whole line of the log
@@ -47,8 +47,8 @@ class Moment:
 
     def text(self) -> str:
         """Return the second in words, for a terminal."""
-        percentiles = f"p50 {write.latency(self.p50_us)}, p99 {write.latency(self.p99_us)}"
-        return f"{write.rate(self.rate_rps)}, {percentiles}, {write.percent(self.stolen_share)} stolen"
+        percentiles = f"p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
+        return f"{words.rate(self.rate_rps)}, {percentiles}, {words.percent(self.stolen_share)} stolen"
 
 
 class Follower:
@@ -100,10 +100,10 @@ def drawing(moments: Sequence[Moment]) -> str:
     shown = moments[-SHOWN_S:]
     latest = shown[-1]
     strips = [
-        (RATE, [[each.rate_rps for each in shown]], write.rate(latest.rate_rps), False),
+        (RATE, [[each.rate_rps for each in shown]], words.rate(latest.rate_rps), False),
         (LATENCY, [[each.p50_us for each in shown], [each.p99_us for each in shown]],
-         f"{write.latency(latest.p50_us)}, {write.latency(latest.p99_us)}", True),
-        (STOLEN, [[each.stolen_share for each in shown]], write.percent(latest.stolen_share), False),
+         f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}", True),
+        (STOLEN, [[each.stolen_share for each in shown]], words.percent(latest.stolen_share), False),
     ]  # fmt: skip
     parts = []
     for place, ((label, colour), lines, now, logarithmic) in enumerate(strips):

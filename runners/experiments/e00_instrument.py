@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from runners import words
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import ROUND, Freeze, Session, Trial, in_random_order
 from runners.design.setting import Setting
-from runners.readers import write
 from runners.results.answer import Asked, Question
 
 #: Named as their drivers are; the simplest clients first.
@@ -48,7 +48,7 @@ class Rounds:
         return in_random_order(trials, "floors", number)
 
     def _trial(self, name: str, number: int, tool: str, connections: int, rps: float | None) -> Trial:
-        label = f"{tool}, {connections} x {write.rate(rps) if rps else 'closed loop'}, round {number}"
+        label = f"{tool}, {connections} x {words.rate(rps) if rps else 'closed loop'}, round {number}"
         rate, shape = Rate(rps, "fixed") if rps else None, Shape(connections, 1, self.window_s, self.warmup_s)
         shape = shape if rps else replace(shape, warmup_s=0.0)
         return Trial(f"{name}-r{number}", ROUND, FIXED_GET, rate, shape, label=label, generator=tool, round=number)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runners import words
 from runners.errors import ReadError, why
-from runners.readers import write
 from runners.readers.console_report import rank
 from runners.readers.run import COLUMNS, frame
 from runners.storage.schema import SweepRecord
@@ -198,7 +198,7 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepR
                 "offered_rps": rps,
                 "requests": len(values),
                 "achieved": _in_time(at_s[mine], response_us[mine], end),
-                "achieved_most": _in_time(at_s[mine], least_us[mine], end) if write.known(least[-1]) else math.nan,
+                "achieved_most": _in_time(at_s[mine], least_us[mine], end) if words.known(least[-1]) else math.nan,
                 "lost": float(lost[mine].mean()),
                 "stalled": stood_s / sweep.step_s,
                 **{name: float(values[rank(len(values), level) - 1]) for level, name in LEVELS.items()},

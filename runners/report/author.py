@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from runners import words
 from runners.analysis import loops
-from runners.readers import write
 from runners.readers.published import published_of
 from runners.report.sentences import evidence_of
 from runners.results.answer import Answered, Changes, Verdict
@@ -39,9 +39,9 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
 def _measured(published: Sequence[Published]) -> Iterator[str]:
     if published:
         tools, rates_rps, lengths_s = ([value for value in column if value] for column in zip(*published, strict=True))
-        runs = write.several(len(published), "run") + (f" of {write.listed(sorted(set(tools)))}" if tools else "")
-        parts = [runs, f"at {write.span(rates_rps, write.rate)}", f"{write.span(lengths_s, write.seconds)} each"]
-        yield f"You measured {', '.join(part for part in parts if write.UNKNOWN not in part)}."
+        runs = words.several(len(published), "run") + (f" of {words.listed(sorted(set(tools)))}" if tools else "")
+        parts = [runs, f"at {words.span(rates_rps, words.rate)}", f"{words.span(lengths_s, words.seconds)} each"]
+        yield f"You measured {', '.join(part for part in parts if words.UNKNOWN not in part)}."
 
 
 def _claims(answers: Sequence[Answered]) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _claims(answers: Sequence[Answered]) -> Iterator[str]:
             yield f"{text} Here: {here}." if here else text
     still_open = [str(number) for number, answered in numbered if answered.question.claimed and answered.agrees is None]
     if still_open:
-        yield f"Not decided here: question{'s' if len(still_open) > 1 else ''} {write.listed(still_open)}."
+        yield f"Not decided here: question{'s' if len(still_open) > 1 else ''} {words.listed(still_open)}."
 
 
 def _advice(answers: Sequence[Answered]) -> Iterator[str]:

@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, NullLocator
 
+from runners import words
 from runners.analysis import facts, instrument, loops
 from runners.analysis.loops import Loop
 from runners.analysis.quantities import factor
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
@@ -203,7 +203,7 @@ def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Pictu
     chosen = curves_of(_loops(steps))
     if not chosen:
         return style.empty("no loop to draw")
-    parts = [f"{loop.title} {write.latency(loop.median_us)}" for loop in chosen]
+    parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
     labels = {loop.step.name: loop.title for loop in chosen}
     return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
@@ -215,9 +215,9 @@ def per_connection(measured: Sequence[Loop]) -> str:
     for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
         rates = [loop.rate_rps / loop.connections for loop in measured if loop.waits == waits and loop.rate_rps > 0]
         if rates:
-            low, high = (f"{rps:.1f}/s" if rps < 100 else write.rate(rps) for rps in (min(rates), max(rates)))
+            low, high = (f"{rps:.1f}/s" if rps < 100 else words.rate(rps) for rps in (min(rates), max(rates)))
             parts.append(f"{low if low == high else f'{low} to {high}'} for {what}")
-    return write.listed(parts) or "nothing was measured"
+    return words.listed(parts) or "nothing was measured"
 
 
 @style.styled

@@ -12,13 +12,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from runners import words
 from runners.analysis import facts, failures
 from runners.analysis.comparison import NEITHER_ABOVE, Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Row, absolute, changed, signed
 from runners.design.objective import CPU, ERRORS, THROUGHPUT, Outcome
-from runners.readers import write
 from runners.readers.run import Run
 from runners.report import style
 from runners.report.tables import Section, Shown, Table
@@ -143,7 +143,7 @@ FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}
 def _texts(block: Comparison) -> list[str]:
     """Return how a block was compared, a paragraph a part."""
     apart = [RESPONDING] if block.row(BACKGROUND_CPU) else []
-    how = f"a slice of {write.given_latency(block.slice_s * 1e6)}" if block.slice_s else "a short slice of time"
+    how = f"a slice of {words.given_latency(block.slice_s * 1e6)}" if block.slice_s else "a short slice of time"
     return [TEXTS[block.form].format(slice=how), *apart, INTERVALS]
 
 
@@ -237,7 +237,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
             row = rows.get(treatment)
             yield f"{value(row, treatment, row.treatment_value)}, {direction_words(row)}" if row else write.DASH
         if controls:
-            yield controls[name].change if name in controls else write.DASH
+            yield controls[name].change if name in controls else words.DASH
         if comparison.reference:
             known = name in comparison.reference
             yield absolute(first_row.quantity, comparison.reference[name]) if known else write.DASH
@@ -258,7 +258,7 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = "CPU time per request stands first, for the generator was the limit of some rates"
-    matters = f"a change within {write.given_share(comparison.margin)} would not matter"
+    matters = f"a change within {words.given_share(comparison.margin)} would not matter"
     yield f"{leads}; {matters}. The figures show the changes."
     if comparison.control:
         yield "Control: a second process of the baseline against the first."
@@ -271,14 +271,14 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
     for name, medians in comparison.alone.items():
         values = f"{facts.written(medians.treatment)} for {facts.engine_name(name)} and "
         values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
-        yield f"One load of each alone at {write.rate(medians.rate_rps)} has a median of {values}, and does not count."
+        yield f"One load of each alone at {words.rate(medians.rate_rps)} has a median of {values}, and does not count."
     if left:
-        yield f"The figure of all quantities has {write.count(left)} more."
-    if write.known(comparison.between_starts):
-        part = write.percent(comparison.between_starts)
+        yield f"The figure of all quantities has {words.count(left)} more."
+    if words.known(comparison.between_starts):
+        part = words.percent(comparison.between_starts)
         yield f"Of the variance of the primary quantity {part} lies between starts, the rest between requests."
-    if write.known(comparison.without_stalls):
-        out = write.percent(comparison.without_stalls)
+    if words.known(comparison.without_stalls):
+        out = words.percent(comparison.without_stalls)
         yield f"The p99 without the machine's stalls leaves out {out} of the time."
 
 
@@ -287,7 +287,7 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
     shown_before: set[str] = set()
     for block in comparisons(run):
         if block.rows:
-            texts = [write.sentence(errors)] if (errors := failing(block)) else []
+            texts = [words.sentence(errors)] if (errors := failing(block)) else []
             fresh = [text for text in _texts(block) if text not in shown_before]
             shown_before.update(fresh)
             place = anchor(block.name)
@@ -318,19 +318,19 @@ def failing(block: Comparison) -> str:
     if not block.failing:
         return ""
     shares = {name: failures.share(block.failed[name]) for name in (*block.treatments, block.baseline)}
-    parts = [f"{write.percent(share)} of {facts.engine_name(name)}" for name, share in shares.items()]
-    return f"responses that failed: {write.listed(parts)}"
+    parts = [f"{words.percent(share)} of {facts.engine_name(name)}" for name, share in shares.items()]
+    return f"responses that failed: {words.listed(parts)}"
 
 
 def addition(comparison: Comparison, row: Row) -> str:
     """Return what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
     text = ""
-    if row.quantity.is_latency and write.known(comparison.rate_rps):
-        text += f" at {write.rate(comparison.rate_rps)} each"
+    if row.quantity.is_latency and words.known(comparison.rate_rps):
+        text += f" at {words.rate(comparison.rate_rps)} each"
     if row.spill_over:
         text += "; spill-over: the shared schedule contradicts the loads alone, which count"
     if row.at_least:
-        text += f"; the generator was at its limit in {write.several(len(comparison.busy), comparison.unit)}"
+        text += f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
     whole = comparison.contradicting(row)
     return text if whole is None else f"{text}; with its background threads {whole.change}"
 
@@ -347,10 +347,10 @@ def sentence(comparison: Comparison, row: Row) -> str:
     elif row.decided:
         text = f"{b} is {direction_words(row)} than {a} in {label}: {values}"
     elif row.direction == Direction.SAME:
-        text = f"{b} and {a} are the same in {label} within {write.given_share(comparison.margin)}: {values}"
+        text = f"{b} and {a} are the same in {label} within {words.given_share(comparison.margin)}: {values}"
     else:
         text = f"it is inconclusive whether {b} and {a} differ in {label}: {values}"
-    return write.sentence(f"{text}; {write.several(row.starts, unit)} of each")
+    return words.sentence(f"{text}; {words.several(row.starts, unit)} of each")
 
 
 def heading(comparison: Comparison) -> str:
@@ -362,7 +362,7 @@ def heading(comparison: Comparison) -> str:
 
 def lines(comparison: Comparison) -> list[str]:
     """Return a comparison of runs, or of outputs, in sentences: responses that failed first."""
-    parts = [write.sentence(errors)] if (errors := failing(comparison)) else []
+    parts = [words.sentence(errors)] if (errors := failing(comparison)) else []
     parts += [sentence(comparison, row) for row in comparison.rows]
     parts += [f"{name} is not compared: {why}" for name, why in comparison.refused]
     parts += [f"note: {note}" for note in comparison.notes]
@@ -383,7 +383,7 @@ def reason(judgement: Judgement) -> str:
     unit = comparison.unit
     if judgement.refused:
         return f"it is not compared: {judgement.refused}"
-    if not write.known(change.value):
+    if not words.known(change.value):
         return f"it is not known: {comparison.left_out[0][1] if comparison.left_out else f'no {unit} tells it of both'}"
     if judgement.limit.quantity == ERRORS:
         text = f"{signed(change.value)} of the responses ({signed(change.low)} to {signed(change.high)})"
@@ -394,10 +394,10 @@ def reason(judgement: Judgement) -> str:
         bounds = f"{signed(control.value)} ({signed(control.low)} to {signed(control.high)})"
         return f"{text}, but a second process of the baseline breaks it too: {bounds}; measure again"
     if judgement.outcome != Outcome.INCONCLUSIVE:
-        return f"{text}, {write.several(judgement.starts, unit)} of each"
+        return f"{text}, {words.several(judgement.starts, unit)} of each"
     if judgement.starts < comparison.fewest:
-        return f"{text}, from {write.several(judgement.starts, unit)} of each, where it takes {comparison.fewest}"
+        return f"{text}, from {words.several(judgement.starts, unit)} of each, where it takes {comparison.fewest}"
     if judgement.starts_needed is None:
         return f"{text}: too wide, or too near the limit, for more {unit}s to decide"
     minutes = f" or {judgement.minutes_needed:.2g} minutes" if judgement.minutes_needed is not None else ""
-    return f"{text}; about {write.several(judgement.starts_needed, unit)}{minutes} in all would decide it"
+    return f"{text}; about {words.several(judgement.starts_needed, unit)}{minutes} in all would decide it"

@@ -9,8 +9,8 @@ from itertools import chain
 
 import msgspec
 
+from runners import words
 from runners.design.experiment import Extent, Shortfall
-from runners.readers import write
 from runners.readers.run import Run
 from runners.report import author, opening
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
@@ -233,7 +233,7 @@ def _short(part: Section) -> Section:
 def _limits(run: Run) -> Iterator[str]:
     """Yield the hardware, the conditions, and what was not tested."""
     machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
-    memory = write.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else write.UNKNOWN
+    memory = words.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else words.UNKNOWN
     if machine:
         what = "virtual machine" if machine.get("virtualised") == "yes" else "machine"
         parts = [f"one {what}", machine.get("cpu_model"), f"{machine.get('cores')} cores", memory, machine.get("os")]
@@ -244,12 +244,12 @@ def _limits(run: Run) -> Iterator[str]:
     yield from _placements(run)
     stored = [size for step in run.steps if (size := step.record.store_after.disk_bytes)]
     if stored and machine.get("memory_bytes"):
-        most = write.size(float(max(stored)))
+        most = words.size(float(max(stored)))
         yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
     yield from _shortfalls(run)
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
-        yield f"Durability: {write.listed(sorted(durable))}."
+        yield f"Durability: {words.listed(sorted(durable))}."
     # what is empty or zero was left to the lab
     parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
     if parameters:
@@ -266,7 +266,7 @@ def _shortfalls(run: Run) -> Iterator[str]:
     rows = [msgspec.convert(row, Shortfall) for row in run.manifest.get("shortfalls") or ()]
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [
-        f"{row.workload.upper()} with {write.size(row.published)} in the store (here {write.size(row.here)})"
+        f"{row.workload.upper()} with {words.size(row.published)} in the store (here {words.size(row.here)})"
         for row in rows
         if row.extent == Extent.DATA_BYTES
     ]
@@ -275,7 +275,7 @@ def _shortfalls(run: Run) -> Iterator[str]:
         here, there = write.seconds(most.here), write.seconds(most.published)
         parts.append(f"what takes longer than {here} a load (published {there})")
     if parts:
-        yield f"This size can't show: {write.listed(parts)}."
+        yield f"This size can't show: {words.listed(parts)}."
 
 
 def _placements(run: Run) -> Iterator[str]:
@@ -284,10 +284,10 @@ def _placements(run: Run) -> Iterator[str]:
     for step in run.steps:
         if step.record.server.command and step.kind != "sentinel":
             sides = (step.record.server.cpus or (), step.record.generator.cpus or ())
-            server, generator = (write.listed(map(str, cpus)) for cpus in sides)
+            server, generator = (words.listed(map(str, cpus)) for cpus in sides)
             seen.setdefault((server, generator), []).append(step.kind)
     for (server, generator), kinds in seen.items():
-        what = f" ({write.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
+        what = f" ({words.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
         own = f"CPU {server}" if server else f"all CPUs, so a busy server also delays the generator on CPU {generator}"
         yield f"Placement{what}: server on {own}{f', generator on CPU {generator}' if server else ''}."
 
@@ -303,11 +303,11 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
     """Yield the first server and load of each treatment, as a shell takes them."""
     seen: set[str] = set()
     for step in run.steps:
-        words, load = step.record.server.command, step.record.generator.command
-        if step.subject in seen or not words or step.kind not in ("load", "rate-step", "round", "loop"):
+        command, load = step.record.server.command, step.record.generator.command
+        if step.subject in seen or not command or step.kind not in ("load", "rate-step", "round", "loop"):
             continue
         seen.add(step.subject)
-        yield (step.name, "\n".join(shlex.join(map(str, part)) for part in (words, load) if part))
+        yield (step.name, "\n".join(shlex.join(map(str, part)) for part in (command, load) if part))
         if len(seen) == MOST_COMMANDS:
             return
 

@@ -14,6 +14,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
@@ -23,7 +24,6 @@ from runners.audit.audit import Audit, page
 from runners.audit.listing import highest_rate_lines, written
 from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
 from runners.design.objective import ERRORS, Outcome
-from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
@@ -159,9 +159,9 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
         "failed": comparison.failed_json(),
         "differences": [
             {
-                "quantity": row.quantity.name, "a": write.finite(row.baseline_value),
-                "b": write.finite(row.treatment_value), "change": write.finite(row.ratio - 1),
-                "low": write.finite(row.low - 1), "high": write.finite(row.high - 1), "verdict": row.direction.value,
+                "quantity": row.quantity.name, "a": words.finite(row.baseline_value),
+                "b": words.finite(row.treatment_value), "change": words.finite(row.ratio - 1),
+                "low": words.finite(row.low - 1), "high": words.finite(row.high - 1), "verdict": row.direction.value,
                 "not_compared": row.refused,
             }
             for row in comparison.rows
@@ -210,7 +210,7 @@ def as_html(audit: Audit) -> str:
         pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],
         icons=ICONS,
         value=written,
-        sentence=write.sentence,
+        sentence=words.sentence,
         css=report.source("report.css"),
     )
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.quantities import of_step
 from runners.design.session import LOCK
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
@@ -67,8 +67,8 @@ def loads_table(results: Results) -> Table | None:
         return None
     rows = tuple(
         (
-            facts.title(step), write.rate(facts.achieved_rps(step)), write.count(sum(facts.errors(step).values())),
-            *(percentile(step, results.run, level) for level in LEVELS), write.latency(of_step(step)["cpu_us"]),
+            facts.title(step), words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
+            *(percentile(step, results.run, level) for level in LEVELS), words.latency(of_step(step)["cpu_us"]),
         )
         for step in loads
     )  # fmt: skip
@@ -109,7 +109,7 @@ def _by_rate(results: Results) -> Iterator[Shown]:
         ladder, steps = max(pairs, key=lambda pair: len(pair[1]))
         if len(steps) < 2 or any(step.frames["spectrum"].empty for step in steps):
             continue
-        rates = {step.name: write.rate(facts.offered_rps(step)) for step in steps}
+        rates = {step.name: words.rate(facts.offered_rps(step)) for step in steps}
         values = [(rates[step.name], value) for step in steps if (value := facts.at(step, 0.99)) is not None]
         heading = f"{style.name_of(steps[0])}, p99: {', '.join(f'{facts.written(v)} at {rate}' for rate, v in values)}"
         limits = ladder.objective.latencies if ladder.objective else ()
@@ -136,7 +136,7 @@ def where_section(results: Results) -> Section:
     graphs = chosen_graphs(profiled, locks)
     figure = cpu_figure(results.run)
     figures = (figure,) if figure is not None else ()
-    text = f"{text} Flame graphs leave out frames under {write.given_share(STILL_SHARE)}.".strip() if graphs else ""
+    text = f"{text} Flame graphs leave out frames under {words.given_share(STILL_SHARE)}.".strip() if graphs else ""
     return Section("where", "Where the time goes", text, figures, tuple(_shares(profiled, (facts.CPU,))), graphs)
 
 
@@ -188,7 +188,7 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         ]
         note = f"Share of {profiles.EVENT_NAMES[event]} with its 95 % interval."
         if event == facts.CPU:
-            note += f" The store is {write.listed(profiles.STORE)} together."
+            note += f" The store is {words.listed(profiles.STORE)} together."
         yield Table(f"{EVENT_TITLES[event]} by category", ("category", *heads), tuple(body), note)
 
 
@@ -236,15 +236,15 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
     def level_row(level: float) -> tuple[str, ...]:
         stated = published.latencies.at(level)
         cells = (percentile(step, run, level) for step in loads)
-        return (write.level(level), tables.NONE if stated is None else write.latency(stated), *cells)
+        return (words.level(level), tables.NONE if stated is None else words.latency(stated), *cells)
 
     rows = (
-        row("offered rate", published.rate_rps, write.rate, facts.offered_rps),
-        row("achieved rate", published.requests_per_s, write.rate, facts.achieved_rps),
+        row("offered rate", published.rate_rps, words.rate, facts.offered_rps),
+        row("achieved rate", published.requests_per_s, words.rate, facts.achieved_rps),
         *map(level_row, PUBLISHED_LEVELS),
-        row("samples", published.latencies.count, write.count, facts.samples),
-        row("errors", published.errors, write.count, lambda step: sum(facts.errors(step).values())),
-        row("duration", published.duration_s, write.seconds, lambda step: facts.number(step, "elapsed_s")),
+        row("samples", published.latencies.count, words.count, facts.samples),
+        row("errors", published.errors, words.count, lambda step: sum(facts.errors(step).values())),
+        row("duration", published.duration_s, words.seconds, lambda step: facts.number(step, "elapsed_s")),
         ("generator", published.tool or tables.NONE, *map(facts.tool, loads)),
     )
     head = (workload.upper(), "published", *(facts.engine_name(step.subject) for step in loads))

@@ -18,10 +18,10 @@ from importlib import resources
 import pandas as pd
 from markupsafe import Markup
 
+from runners import words
 from runners.analysis import facts
 from runners.design.session import EVENTS
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
 from runners.report import style, tables
@@ -135,9 +135,9 @@ class FlameGraph:
     def title(self) -> str:
         """What a reader opens."""
         if self.other is None:
-            at = f" at {write.rate(rate)}" if write.known(rate := facts.achieved_rps(self.step)) else ""
-            at += f" of {write.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
-            return f"Flame graph: {style.name_of(self.step)}{at}, {self.event}, {write.several(self.samples, 'sample')}"
+            at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
+            at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
+            return f"Flame graph: {style.name_of(self.step)}{at}, {self.event}, {words.several(self.samples, 'sample')}"
         here, there = names_of(self.step, self.other)
         return f"Shape of {here}: red is more than in {there}, blue less"
 
@@ -216,7 +216,7 @@ class FlameGraph:
     def words(self) -> str:
         """The widest towers in a line: the frame, what owns it, and its share."""
         event = EVENT_NAMES.get(self.event, self.event)
-        parts = [f"{short(tower.frame)} ({tower.category}) {write.percent(tower.share)}" for tower in self.towers]
+        parts = [f"{short(tower.frame)} ({tower.category}) {words.percent(tower.share)}" for tower in self.towers]
         return f"Widest towers of the {event}: {', '.join(parts)}."
 
     @property
@@ -289,7 +289,7 @@ def names_of(*steps: Step) -> list[str]:
     names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names
-    return [f"{style.name_of(step)} at {write.rate(facts.achieved_rps(step))}" for step in steps]
+    return [f"{style.name_of(step)} at {words.rate(facts.achieved_rps(step))}" for step in steps]
 
 
 def template(name: str) -> str:

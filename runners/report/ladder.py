@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
 from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
@@ -35,14 +36,14 @@ MET, GENERATOR, STALLED = StepOutcome.MET, StepOutcome.GENERATOR, StepOutcome.ST
 
 def objective_words(objective: Objective) -> str:
     """Return an objective in words: p99 within 10 ms, 99 % of the rate, no errors."""
-    limits = [f"{write.level(level)} within {write.given_latency(limit)}" for level, limit in objective.latencies]
-    errors = f"errors up to {write.given_share(objective.errors)}" if objective.errors else "no errors"
-    return ", ".join([*limits, f"{write.given_share(objective.achieved)} of the rate", errors])
+    limits = [f"{words.level(level)} within {words.given_latency(limit)}" for level, limit in objective.latencies]
+    errors = f"errors up to {words.given_share(objective.errors)}" if objective.errors else "no errors"
+    return ", ".join([*limits, f"{words.given_share(objective.achieved)} of the rate", errors])
 
 
 def sides_of(knee: Knee) -> str:
     """Return which side of a knee that was not found is not known."""
-    low, high = (write.rate(rps) if write.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
+    low, high = (words.rate(rps) if words.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
     if low and high:
         return f"met up to {low} and missed from {high} on, with no knee between"
     if low:
@@ -63,15 +64,15 @@ def missed_words(point: Point) -> str:
         return point.why_not
     late = ["the generator did not keep up"] if point.outcome == GENERATOR else []
     shares = (ACHIEVED, ERRORS)
-    parts = [(part.part, write.percent if part.part in shares else write.latency, part.value) for part in point.missed]
-    return write.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
+    parts = [(part.part, words.percent if part.part in shares else words.latency, part.value) for part in point.missed]
+    return words.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return what confirms a knee, else what bounds it."""
     if knee.confirmed:
         step = next((step for step in (*ladder.steps, *ladder.other_steps) if step.name == knee.confirmed_by), None)
-        return f"confirmed for {write.seconds(step.record.duration_s if step else None)}"
+        return f"confirmed for {words.seconds(step.record.duration_s if step else None)}"
     if knee.limit == Limit.LONGER_STEP:
         return "a longer step missed"
     if knee.limit == Limit.CLOSED_LOOP:

@@ -16,11 +16,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from runners import words
 from runners.analysis import facts, latency_spikes, tail_attribution
 from runners.analysis.facts import quotable
 from runners.analysis.latency_spikes import Grid
 from runners.analysis.tail_attribution import Attribution, Share
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Step
 from runners.report import style, tables
@@ -205,7 +205,7 @@ def spectrum(
     for line in lines:
         _line(axes, line)
     for level, limit_us in limits:
-        name = f"objective: {write.level(level)} within {write.given_latency(limit_us)}"
+        name = f"objective: {words.level(level)} within {words.given_latency(limit_us)}"
         ends = [1.0, 1 / (1 - level)]
         axes.plot(ends, [limit_us] * 2, ":", color=style.INK, marker="v", markevery=[1], linewidth=1.2, label=name)
     _censored(axes, steps)

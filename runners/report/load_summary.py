@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.counts import failures, number, refused_by_status
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import Outcome
-from runners.readers import write
 from runners.readers.run import Step
 from runners.report.cpu_time import cpu_us
 from runners.results.limits import LoadJudgement
@@ -23,7 +23,7 @@ def load_lines(step: Step) -> Iterator[str]:
         first = f"the first after {write.seconds(float(cause['first_s']))}: {cause['first']}"
         yield _line("", f"{write.count(float(cause['count']))} {cause['cause']}, {first}")
     for status, count in refused_by_status(step).items():
-        yield _line("", f"{write.count(count)} with status {status}")
+        yield _line("", f"{words.count(count)} with status {status}")
     if number(step, "reconnects") > 0:
         yield _line("reconnects", _reconnects(step))
     yield _line("median", facts.latency_text(step, 0.5))
@@ -46,18 +46,18 @@ def _line(name: str, text: str) -> str:
 
 def _rate(step: Step) -> str:
     offered_rps = facts.offered_rps(step)
-    text = write.rate(facts.achieved_rps(step))
-    return f"{text} of {write.rate(offered_rps)} offered" if write.known(offered_rps) else text
+    text = words.rate(facts.achieved_rps(step))
+    return f"{text} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else text
 
 
 def _reconnects(step: Step) -> str:
-    text = f"{write.count(number(step, 'reconnects'))}, {write.latency(number(step, 'reconnect_p50_us'))} in the median"
+    text = f"{words.count(number(step, 'reconnects'))}, {words.latency(number(step, 'reconnect_p50_us'))} in the median"
     idle = number(step, "closed_idle")
-    return f"{text}; the server closed {write.several(idle, 'idle connection')}" if idle > 0 else text
+    return f"{text}; the server closed {words.several(idle, 'idle connection')}" if idle > 0 else text
 
 
 def _cpu(step: Step) -> str:
     used_us = cpu_us(step)
-    if not write.known(used_us):
+    if not words.known(used_us):
         return "not known: the lab did not start the server"
-    return f"{write.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"
+    return f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.facts import quotable
 from runners.design.session import RATE_STEP
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import tables
 from runners.results.generators import HostNetwork, host_networks
@@ -59,7 +59,7 @@ def _grouped(remarks: Iterable[tuple[Step, str]]) -> list[str]:
 def _name_of(step: Step) -> str:
     """Return a step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
-    at = f" at {write.rate(rate_rps)}" if write.known(rate_rps) else ""
+    at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
     title = facts.title(step)
     return f"{title}{at}{', profiled' if step.profiled else kind}" if title else step.name  # of one that can't be read
 
@@ -81,4 +81,4 @@ def _network(network: HostNetwork) -> str:
 
 def reason(step: Step) -> str:
     """Return why a step can't be quoted."""
-    return write.sentence(facts.why_not(step))
+    return words.sentence(facts.why_not(step))

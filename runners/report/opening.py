@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runners import words
 from runners.design.objective import THROUGHPUT
-from runners.readers import write
 from runners.readers.run import Run
 from runners.report import sentences
 from runners.report.ladder import objectives, title

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from msgspec.structs import replace as record_with
 
+from runners import words
 from runners.analysis import facts, instrument
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style
@@ -38,7 +38,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     ]
     if not 0 < len(values) <= MOST_VALUES:
         return f"{heading}: response time by percentile"
-    return f"{heading}: {write.level(level)} {', '.join(values)}"
+    return f"{heading}: {words.level(level)} {', '.join(values)}"
 
 
 def _resolved(loads: Sequence[Load], level: float) -> bool:

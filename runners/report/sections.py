@@ -10,13 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed
 from runners.design.session import FAULT
 from runners.design.setting import CEILING
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import latency_of, timeline
@@ -167,7 +167,7 @@ MB = 1e6
 
 def times(value: float) -> str:
     """Return a ratio: 1.04."""
-    return f"{value:.2f}" if write.known(value) else write.UNKNOWN
+    return f"{value:.2f}" if words.known(value) else words.UNKNOWN
 
 
 def standing(store: Store, against: Store) -> str:
@@ -231,7 +231,7 @@ def store_table(stores: Sequence[Store]) -> Table:
         (
             store.name,
             *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
-            *(times(ratio) if write.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
+            *(times(ratio) if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]),
             standing(store, against),
         )
@@ -292,8 +292,8 @@ def _headline(trends: Sequence[Trend]) -> str:
     runs = len({run for trend in trends for run in trend.frame["run"]})
     looked = sum(1 for trend in trends if not trend.why_not)
     if not looked:
-        return f"{write.count(runs)} runs: too few of a kind to look for changes"
-    return f"{write.count(runs)} runs: {moved or 'none'} of {write.count(looked)} trends changed level"
+        return f"{words.count(runs)} runs: too few of a kind to look for changes"
+    return f"{words.count(runs)} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
 
 
 def _result(trend: Trend) -> str:
@@ -305,7 +305,7 @@ def _result(trend: Trend) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    return f"{'+' if ratio > 1 else write.MINUS}{abs(ratio - 1):.0%}"
+    return f"{'+' if ratio > 1 else words.MINUS}{abs(ratio - 1):.0%}"
 
 
 def _panel(axes: Axes, trend: Trend) -> None:
@@ -342,7 +342,7 @@ def trend_lines(trends: Sequence[Trend]) -> list[str]:
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
         sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
-        by = write.percent_interval(abs(1 - change.ratio), *sizes)
+        by = words.percent_interval(abs(1 - change.ratio), *sizes)
         text = f"{trend.title} became {'higher' if change.ratio > 1 else 'lower'} by {by} with run {row['run']}: "
         text += f"{trend.written(change.before)} before, {trend.written(change.after)} after"
         commits = [str(commit)[:12] for commit in (last["git_commit"], row["git_commit"]) if isinstance(commit, str)]
@@ -350,7 +350,7 @@ def trend_lines(trends: Sequence[Trend]) -> list[str]:
         lines.append(write.sentence(text))
     disturbed = sorted({str(run) for trend in trends for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
     if disturbed:
-        lines.append(f"The machine was not as usual, by its sentinel, in {write.listed(disturbed)}.")
+        lines.append(f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}.")
     return lines
 
 
@@ -363,7 +363,7 @@ def trend_table(trends: Sequence[Trend]) -> Table:
         return (
             trend.title,
             trend.machine_class,
-            write.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
+            words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
             trend.written(float(values.median())),
             trend.written(float(values.iloc[-1])),
             trend.why_not or "; ".join(changed) or "no change",

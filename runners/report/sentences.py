@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable
 from functools import singledispatch
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.quantities import Row, absolute, changed, signed
-from runners.readers import write
 from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
@@ -28,20 +28,20 @@ RATIO_TEXT = " (the ratio has an interval of its own: the ends of both knees are
 
 
 def _factor(value: float) -> str:
-    return f"{value:.3g}" if write.known(value) else write.UNKNOWN
+    return f"{value:.3g}" if words.known(value) else words.UNKNOWN
 
 
 _VALUE: dict[Unit, Callable[[float], str]] = {
-    Unit.LATENCY_US: write.latency,
-    Unit.RATE_RPS: write.rate,
-    Unit.SHARE: write.percent,
+    Unit.LATENCY_US: words.latency,
+    Unit.RATE_RPS: words.rate,
+    Unit.SHARE: words.percent,
     Unit.CHANGE: signed,
-    Unit.COUNT: write.count,
-    Unit.SIZE_BYTES: write.size,
-    Unit.TIME_S: write.seconds,
+    Unit.COUNT: words.count,
+    Unit.SIZE_BYTES: words.size,
+    Unit.TIME_S: words.seconds,
     Unit.FACTOR: _factor,
-    Unit.TIMES: lambda value: f"{_factor(value)}{write.NBSP}times",
-    Unit.CORES: lambda value: f"{_factor(value)}{write.NBSP}cores",
+    Unit.TIMES: lambda value: f"{_factor(value)}{words.NBSP}times",
+    Unit.CORES: lambda value: f"{_factor(value)}{words.NBSP}cores",
 }
 
 
@@ -55,11 +55,11 @@ def value_of(measure: Measure) -> str:
     if measure.value in (measure.low, measure.high) and measure.unit != Unit.SHARE:  # the ends of several values
         return f"{written(measure.low)} to {written(measure.high)}"
     if measure.unit == Unit.LATENCY_US and measure.low <= measure.value <= measure.high:
-        return write.latency_interval(measure.value, measure.low, measure.high)
+        return words.latency_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.SHARE:
-        return write.percent_interval(measure.value, measure.low, measure.high)
+        return words.percent_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.CHANGE:
-        return write.change_interval(measure.value, measure.low, measure.high)
+        return words.change_interval(measure.value, measure.low, measure.high)
     return f"{written(measure.value)} ({written(measure.low)} to {written(measure.high)})"
 
 
@@ -81,7 +81,7 @@ def _(measure: Measure) -> str:
 
 @words_of.register
 def _(at: AtRate) -> str:
-    return f"{words_of(at.measure)} at {write.rate(at.rate_rps)} on {write.connections(at.connections)}"
+    return f"{words_of(at.measure)} at {words.rate(at.rate_rps)} on {words.connections(at.connections)}"
 
 
 @words_of.register
@@ -93,25 +93,25 @@ def _(difference: Difference) -> str:
         return f"{leads}{label} is not compared: {row.refused}"
     text = f"{leads}{label} {row.change}: {row.pair}"
     if row.direction == Direction.SAME:
-        text = f"{label} is the same within {write.given_share(difference.margin)}: {row.change}"
+        text = f"{label} is the same within {words.given_share(difference.margin)}: {row.change}"
     if row.spill_over:
         text += ", by the loads alone, which the shared schedule contradicts"
     if difference.all_threads is not None:
         text += f"; in all threads {difference.all_threads.change}"
     if row.at_least:
         text += "; the generator was at its limit"
-    if write.known(difference.rate_rps):
-        text += f" at {write.rate(difference.rate_rps)} each"
+    if words.known(difference.rate_rps):
+        text += f" at {words.rate(difference.rate_rps)} each"
     if (medians := difference.alone) is not None and not medians.inconclusive:
         pair = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
-        text += f"; one load of each alone at {write.rate(medians.rate_rps)}: {signed(medians.share)}, {pair}"
+        text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {signed(medians.share)}, {pair}"
     return text
 
 
 @words_of.register
 def _(cost: Cost) -> str:
     worst = cost.worst.row
-    text = f"{cost.quantity.label} is worse in {write.count(cost.count)} of {write.count(cost.gaining)}"
+    text = f"{cost.quantity.label} is worse in {words.count(cost.count)} of {words.count(cost.gaining)}"
     return f"{text}, most with {facts.engine_name(worst.treatment)}: {worst.change}"
 
 
@@ -126,10 +126,10 @@ def _(ratio: KneeRatio) -> str:
             own = RATIO_TEXT * _narrower(ratio)
             text = f"knee {changed(change.value, change.low, change.high)}{own}: {text}"
     unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
-    text += f"; no longer load confirmed {write.listed(unconfirmed)}" if unconfirmed else ""
-    missed = [f"{name} at {write.rate(knee.repeated_rps)}" for name, knee in pairs if write.known(knee.repeated_rps)]
+    text += f"; no longer load confirmed {words.listed(unconfirmed)}" if unconfirmed else ""
+    missed = [f"{name} at {words.rate(knee.repeated_rps)}" for name, knee in pairs if words.known(knee.repeated_rps)]
     found_higher = "longer loads missed the objective at lower rates than the short steps of the search had found"
-    return f"{text}; {found_higher}: {write.listed(missed)}" if missed else text
+    return f"{text}; {found_higher}: {words.listed(missed)}" if missed else text
 
 
 def _narrower(ratio: KneeRatio) -> bool:
@@ -148,28 +148,28 @@ def knee_words(knee: Knee) -> str:
 
 @words_of.register
 def _(rate: PublishedRate) -> str:
-    name, wanted = rate.workload.upper(), write.rate(rate.published_rps)
+    name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
-        return f"{name} here {write.rate(rate.closed_loop_rps)} in closed loop against published {wanted}"
+        return f"{name} here {words.rate(rate.closed_loop_rps)} in closed loop against published {wanted}"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 
 @words_of.register
 def _(change: ChangeWithRate) -> str:
     name = f"{facts.engine_name(change.subject)} {change.workload.upper()}"
-    rates = f"from {write.rate(change.low_rps)} to {write.rate(change.high_rps)}"
+    rates = f"from {words.rate(change.low_rps)} to {words.rate(change.high_rps)}"
     parts = [f"{category} {a.as_share} to {b.as_share}" for category, a, b in change.moved[:MOST_NAMED]]
     if not parts:
-        return f"{name} {rates}: no category changes by more than {write.percent(change.most)}"
-    return f"{name} {rates}: {write.listed(parts)}"
+        return f"{name} {rates}: no category changes by more than {words.percent(change.most)}"
+    return f"{name} {rates}: {words.listed(parts)}"
 
 
 @words_of.register
 def _(tail: Explained) -> str:
-    slow = f"of the time that responses slower than {write.latency(tail.threshold_us)} waited beyond the usual"
+    slow = f"of the time that responses slower than {words.latency(tail.threshold_us)} waited beyond the usual"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
-    caused = f"{write.listed(parts)}; " if parts else ""
-    return f"{slow}, {caused}{write.percent(tail.unexplained)} has no recorded cause"
+    caused = f"{words.listed(parts)}; " if parts else ""
+    return f"{slow}, {caused}{words.percent(tail.unexplained)} has no recorded cause"
 
 
 @words_of.register
@@ -219,15 +219,15 @@ def needed_words(answer: Answer) -> str:
     """Return what an inconclusive answer would take; empty for any other."""
     if answer.needed is None:
         return ""
-    count = write.count(answer.needed_count) if answer.needed_count else "more"
+    count = words.count(answer.needed_count) if answer.needed_count else "more"
     return _NEEDED[answer.needed].format(count=count)
 
 
 def basis_words(answer: Answer) -> str:
     """Return what an answer rests on: 6 fresh starts of each, 2 published outputs."""
     if answer.basis in _BASIS:
-        return _BASIS[answer.basis].format(count=write.count(answer.count))
-    return write.several(answer.count, answer.basis.value) if answer.count else ""
+        return _BASIS[answer.basis].format(count=words.count(answer.count))
+    return words.several(answer.count, answer.basis.value) if answer.count else ""
 
 
 def why_unknown(answered: Answered) -> str:

@@ -27,11 +27,11 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.facts import ENGINE_NAMES
 from runners.design.setting import ENGINES
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.readers.run import Step
 from runners.report import tables
 

@@ -1,4 +1,4 @@
-"""Tables, figures and sections of a report as plain values; numbers as cells, as `readers.write` has them, or a dash.
+"""Tables, figures and sections of a report as plain values; cells hold numbers as `runners.words` writes them.
 
 The templates turn tables into HTML and Markdown, which escape each cell: Markdown as code-hosting sites and notebooks
 render it, where values are escaped unless marked as Markdown.
@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from runners import words
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.readers.run import Step
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runners.report.flamegraph import FlameGraph
     from runners.report.style import Picture
 
-NONE = write.DASH
+NONE = words.DASH
 
 
 def value(number: Any) -> float:
@@ -41,7 +41,7 @@ def _quantity(written: Callable[..., str]) -> Callable[..., str]:
 
     def quantity(*numbers: Any) -> str:
         text = written(*map(value, numbers))
-        return NONE if text == write.UNKNOWN else text
+        return NONE if text == words.UNKNOWN else text
 
     return quantity
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from matplotlib.axes import Axes
 
+from runners import words
 from runners.analysis import facts
 from runners.design.session import PAIRED
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style
 from runners.report.latency import Curve, curve
@@ -29,12 +29,12 @@ def two_generators_section(run: Run) -> Section | None:
 
 
 def _text(readings: TwoReadings) -> str:
-    load = f"{facts.title(readings.loads[0])} at {write.rate(readings.rate_rps)}"
+    load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
     rounds = readings.median.rounds
-    counted = f"{write.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
+    counted = f"{words.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
     text = (
         f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on "
-        f"{write.connections(readings.connections)}, on one warm server, by both generators in random order; "
+        f"{words.connections(readings.connections)}, on one warm server, by both generators in random order; "
         f"{counted}."
     )
     if readings.tick_us is not None:
@@ -100,7 +100,7 @@ def _mark(axes: Axes, difference: Difference) -> None:
     x, added_us = 1 / (1 - difference.level), difference.added_us.value
     arrow = {"arrowstyle": "<->", "color": style.INK, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (x, difference.wrk2_us), (x, difference.truepace_us), arrowprops=arrow)
-    text = f"{'+' if added_us >= 0 else write.MINUS}{write.latency(abs(added_us))}"
+    text = f"{'+' if added_us >= 0 else words.MINUS}{words.latency(abs(added_us))}"
     middle = (x, (difference.truepace_us * difference.wrk2_us) ** 0.5)
     axes.annotate(text, middle, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5, color=style.INK)
 
@@ -109,7 +109,7 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
     """Yield what each generator printed of its first round, under a title."""
     for step in run.find(kind=PAIRED):
         if step.record.round == 1 and (text := step.folder.console_text()):
-            load = f"{write.rate(facts.offered_rps(step))} on {write.connections(step.record.connections)}"
+            load = f"{words.rate(facts.offered_rps(step))} on {words.connections(step.record.connections)}"
             yield f"What {facts.tool(step)} printed ({load})", text
 
 

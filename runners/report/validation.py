@@ -12,12 +12,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
 from runners.audit.rules.timing import TimerFit, fitted_line
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
@@ -73,8 +73,8 @@ def staircase_section(run: Run) -> Section | None:
     else:
         text += "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence"
     if (line := fitted_line(output.spectrum_frame())) is not None:
-        text += f", which climbs over {write.latency(line.width_us)} at {write.rate(output.rate_rps)}"
-    return Section("timer", "The timer", write.sentence(text), (shown,))
+        text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
+    return Section("timer", "The timer", words.sentence(text), (shown,))
 
 
 def stall_section(run: Run) -> Section | None:
@@ -111,7 +111,7 @@ def cpu_section(run: Run) -> Section | None:
         value, low, high = map(write.number, (cost.value, cost.low, cost.high))
         return f"{value} ({low}{write.DASH}{high})" if cost.bounded else value
 
-    head = (f"{write.rate(r) if r else 'closed loop'} on {write.connections(c)}" for c, r in places)
+    head = (f"{words.rate(r) if r else 'closed loop'} on {words.connections(c)}" for c, r in places)
     rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
     note = (
         "Seconds of CPU time, user and system; the median over the rounds with its interval. Ours and the simplest "
@@ -157,8 +157,8 @@ def floors_title(measured: Sequence[Floor]) -> str:
     connections, rate, by_tool = lead
     reference = instrument.reference_of(by_tool)
     named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
-    medians = [f"{label_of(floor.tool)} {write.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
-    return f"p50 at {write.rate(rate)} on {write.connections(connections)}: {', '.join(medians)}"
+    medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+    return f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
 
 
 def _row(axes: Axes, floor: Floor, y: float) -> None:
@@ -241,16 +241,16 @@ def staircase_title(ticks: Sequence[tuple[str, TimerFit]]) -> str:
     """Return which spectra climb in a straight line, and over how much."""
     if not ticks:
         return "No generator shows a tick: latencies are flat in the percentile"
-    widths = [f"{name} ({write.latency(line.width_us)})" for name, line in ticks]
+    widths = [f"{name} ({words.latency(line.width_us)})" for name, line in ticks]
     verb = "climbs" if len(widths) == 1 else "climb"
-    return f"{write.listed(widths)} {verb} in a straight line: a timer of 1{write.NBSP}ms"
+    return f"{words.listed(widths)} {verb} in a straight line: a timer of 1{words.NBSP}ms"
 
 
 def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
     """Draw a stair a tenth of the requests: all of the same height."""
     at = np.arange(0, _STEPS) / _STEPS
     axes.step(at, line.start_us + line.width_us * at, where="post", color=colour, linewidth=0.8, alpha=0.6, zorder=1)
-    text = f"each 10 % adds {write.latency(line.width_us / _STEPS)}"
+    text = f"each 10 % adds {words.latency(line.width_us / _STEPS)}"
     middle = (0.5, line.start_us + line.width_us * 0.5)
     axes.annotate(text, middle, xytext=(14, -16), textcoords="offset points", fontsize=8, color=colour)
 
@@ -266,7 +266,7 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
     ]
     if published is not None:
         dotted: Any = (0, (1, 1.2))
-        name = f"published (wrk2, {write.rate(published.rate_rps)})"
+        name = f"published (wrk2, {words.rate(published.rate_rps)})"
         curves.append((name, published.spectrum_frame(), style.INK, dotted))
     if not curves:
         return style.empty("no spectrum to draw")
@@ -313,7 +313,7 @@ def _strip(axes: Axes, load: Stall, length_s: float) -> None:
     axes.axvspan(0, length_s, color=style.GREEN, alpha=0.25, linewidth=0)
     for freeze in load.freezes:
         axes.axvspan(freeze.at_s, freeze.at_s + freeze.length_s, color=style.VERMILION, alpha=0.55, linewidth=0)
-        text = f"frozen\n{write.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
+        text = f"frozen\n{words.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
         middle = freeze.at_s + freeze.length_s / 2
         axes.text(middle, 0.5, text, ha="center", va="center", fontsize=8, color=style.INK)
     axes.text(0.02 * length_s, 0.5, "server\nruns", va="center", fontsize=8, color=style.INK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from runners.readers import write
+from runners import words
 from runners.report.sentences import words_of
 from runners.results.checks import About, Check, Consequence
 from runners.results.conclusion import Conclusion
@@ -56,10 +56,10 @@ def validity_line(checks: Sequence[Check]) -> str:
     """Return in one line how many checks passed, and which could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
-    text = f"{write.count(passed)} of {write.several(len(known), 'check')} passed"
+    text = f"{words.count(passed)} of {words.several(len(known), 'check')} passed"
     unknown = list(dict.fromkeys(check.about.value for check in checks if check.ok is None))
-    missing = f"; {write.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
-    return write.sentence(text + missing)
+    missing = f"; {words.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
+    return words.sentence(text + missing)
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts
 from runners.design.session import FAULT, OUTAGE
-from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.stacks import wilson
 from runners.results.answer import Answer, Answering, Basis, Measure, Unit, Verdict
@@ -41,7 +41,7 @@ class Outage:
     def events(self) -> list[tuple[float, str]]:
         """What happened and when."""
         times = (self.killed_s, self.started_s, self.back_s)
-        return [(at, word) for at, word in zip(times, EVENTS, strict=True) if write.known(at)]
+        return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     @property
     def seconds(self) -> pd.DataFrame:
@@ -55,7 +55,7 @@ class Outage:
         of failures they would count responses of a whole cluster.
         """
         rows = self.seconds
-        back_s = self.back_s if write.known(self.back_s) else math.inf
+        back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
         without = (rows["t_s"] >= self.killed_s) & (rows["t_s"] + 1 <= back_s)
         return rows[{"before": before, "without": without, "after": after, "between": ~before & ~after}[which]]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Aim, Kind, Knee, Search
@@ -18,7 +19,6 @@ from runners.analysis.steady_state import SETTLED_CORES, compiling_cores
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ACHIEVED_ALONE, Objective
 from runners.design.session import FILL, RATE_STEP
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
@@ -141,7 +141,7 @@ class Ladder:
     @property
     def title(self) -> str:
         connections = self.steps[0].record.connections
-        return f"{facts.title(self.steps[0])} on {write.connections(connections)}"
+        return f"{facts.title(self.steps[0])} on {words.connections(connections)}"
 
 
 def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:

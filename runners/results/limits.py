@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.comparison import Comparison
 from runners.analysis.counts import failures
@@ -19,7 +20,6 @@ from runners.analysis.intervals import Bounded, Direction, direction
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, LoadLimit, Outcome
 from runners.errors import Exit
-from runners.readers import write
 from runners.readers.run import Step
 
 MOST_TIMES = 50  # so many times as many starts, and nobody waits for them
@@ -47,7 +47,7 @@ class Judgement:
 
     def as_json(self) -> dict[str, object]:
         """Return the judgement as plain JSON values; what is not finite becomes null."""
-        value, low, high = map(write.finite, (self.change.value, self.change.low, self.change.high))
+        value, low, high = map(words.finite, (self.change.value, self.change.low, self.change.high))
         return {
             "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
             "low": low, "high": high, "starts_needed": self.starts_needed, "minutes_needed": self.minutes_needed,
@@ -150,7 +150,7 @@ class LoadJudgement:
 
     def as_json(self) -> dict[str, object]:
         """Return the judgement as plain JSON values; what is not finite becomes null."""
-        value, low, high = map(write.finite, (self.value.value, self.value.low, self.value.high))
+        value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
         return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
 

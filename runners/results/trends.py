@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, changes, usual_before
 from runners.design.load import SENTINEL
-from runners.readers import write
 from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
 from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict
@@ -75,8 +75,8 @@ class Trend:
 
     def written(self, value: float) -> str:
         if self.metric.startswith(SHARE_OF):
-            return write.percent(value)
-        return write.rate(value) if self.metric == "achieved" else write.latency(value)
+            return words.percent(value)
+        return words.rate(value) if self.metric == "achieved" else words.latency(value)
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
@@ -135,7 +135,7 @@ def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.Data
 def _changes(frame: pd.DataFrame, kind: str, level: float = CHANGE_LEVEL) -> tuple[tuple[Change, ...], str]:
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
-        spread = f"{write.rate(rates.min())} to {write.rate(rates.max())}"
+        spread = f"{words.rate(rates.min())} to {words.rate(rates.max())}"
         return (), f"the offered rates differ too much to compare ({spread}); give rate_rps"
     quiet = frame if kind == SENTINEL else frame[~frame["disturbed"]]
     if len(quiet) < FEWEST_RUNS:

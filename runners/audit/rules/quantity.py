@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from runners import words
 from runners.audit.rule import (
     Group,
     Seen,
@@ -17,7 +18,6 @@ from runners.audit.rule import (
     rule_of_group,
     samples,
 )
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.tools import facts, is_like_wrk
@@ -40,11 +40,11 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     count, counted = samples(output)
     if not thin or count is None:
         return
-    each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin.items())
-    of = f"{'' if counted else 'about '}{write.several(count, 'sample')}"
+    each_level = words.listed(f"{left} beyond {words.level(level)}" for level, left in thin.items())
+    of = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
     text = f"{of}, {each_level}: that is an anecdote, not a percentile"
-    evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
-    evidence |= {f"beyond_{write.level(level)}": left for level, left in thin.items()}
+    evidence: dict[str, words.Value] = {"samples": count, "counted": counted}
+    evidence |= {f"beyond_{words.level(level)}": left for level, left in thin.items()}
     asked = output.columns > 1 or max(thin) <= ASKED_FOR  # the higher ones a tool prints whether one wants them or not
     yield Seen(output, text, evidence, None if asked else Severity.NOTE, -min(thin))
 
@@ -98,10 +98,10 @@ def _no_count(output: Output) -> Iterator[Seen]:
     if highest is None or highest <= MEDIAN:
         return
     text = (
-        f"percentiles without their number of samples: whether {write.level(highest)} rests on ten responses or on one "
+        f"percentiles without their number of samples: whether {words.level(highest)} rests on ten responses or on one "
         "can't be known"
     )
-    evidence: dict[str, write.Value] = {"highest_percentile": highest, "rows": len(report.latencies.rows)}
+    evidence: dict[str, words.Value] = {"highest_percentile": highest, "rows": len(report.latencies.rows)}
     yield Seen(output, text, evidence, size=highest)
 
 
@@ -117,7 +117,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
     if censored and censored[0]:
         text = (
-            f"{write.several(censored[0], 'request')} had no response when the run ended: the maximum is a lower bound"
+            f"{words.several(censored[0], 'request')} had no response when the run ended: the maximum is a lower bound"
         )
         yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
         return
@@ -130,7 +130,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     if timeout_s and facts(output.tool).timeout_s and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
         named = "the maximum" if largest is not None else "a percentile"
         text = (
-            f"{named} of {write.latency(longest)} lies at {output.tool}'s time-out of {write.seconds(timeout_s)}: what "
+            f"{named} of {words.latency(longest)} lies at {output.tool}'s time-out of {words.seconds(timeout_s)}: what "
             "took longer is not in it"
         )
         yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s})
@@ -138,7 +138,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     run_s = output.duration_s if output.tool != "ab" else None  # which runs until all its requests are done
     if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
         text = (
-            f"the maximum of {write.latency(largest)} is as long as the run of {write.seconds(run_s)}: longer waits "
+            f"the maximum of {words.latency(largest)} is as long as the run of {words.seconds(run_s)}: longer waits "
             "could not be seen"
         )
         yield Seen(output, text, {"max_us": largest, "duration_s": run_s})

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runners import words
 from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, Severity, dead_connections, finite, rule, rule_of_group
-from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
@@ -28,19 +28,19 @@ def _errors(output: Output) -> Iterator[Seen]:
     """Responses other than 2xx and 3xx are counted like successes."""
     errors, requests, share = output.report.non_2xx, output.report.requests, output.report.error_share
     if share:
-        text = f"{write.percent(share)} of the responses are errors, and stand in rate and latency like the others"
+        text = f"{words.percent(share)} of the responses are errors, and stand in rate and latency like the others"
         yield Seen(output, text, {"share": round(share, 6)}, Severity.WARNING if share < FEW_ERRORS else None, share)
     if not errors or not requests:
         return
     share = min(1.0, errors / requests)  # that there are more errors than requests is said elsewhere
-    portion = write.percent(share) if share >= FEW_ERRORS else f"1 in {write.count(requests / errors)}"
+    portion = words.percent(share) if share >= FEW_ERRORS else f"1 in {words.count(requests / errors)}"
     own = is_like_wrk(output.tool) or output.tool == "ab"
     said = "responses ({}) are not 2xx or 3xx" if own else "requests ({}) failed"
     text = (
-        f"{write.count(errors)} of {write.count(requests)} {said.format(portion)}, and stand in rate and latency like "
+        f"{words.count(errors)} of {words.count(requests)} {said.format(portion)}, and stand in rate and latency like "
         "the others"
     )
-    evidence: dict[str, write.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
+    evidence: dict[str, words.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
     yield Seen(output, text, evidence, Severity.WARNING if share < FEW_ERRORS else None, share)
 
 
@@ -58,22 +58,22 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
     errors, requests = output.report.socket_errors, output.report.requests
     if errors is None:
         return
-    counts: dict[str, write.Value] = {
+    counts: dict[str, words.Value] = {
         "connect": errors.connect,
         "read": errors.read,
         "write": errors.write,
         "timeout": errors.timeout,
     }
-    seen = [f"{write.count(int(number or 0))} {name}" for name, number in counts.items() if number]
+    seen = [f"{words.count(int(number or 0))} {name}" for name, number in counts.items() if number]
     if not seen:
         return
-    text, evidence = f"socket errors: {write.listed(seen)}", counts
+    text, evidence = f"socket errors: {words.listed(seen)}", counts
     if errors.timeout and output.tool == WRK:
         late, counts_of_late = _of_wrk(output, errors.timeout)
         text, evidence = f"{text}; {late}", counts | counts_of_late
     elif errors.timeout and output.tool == WRK2:
         dead, connections = dead_connections(output), output.connections
-        of = f"{write.count(dead)} of {write.several(connections or dead, 'connection')}"
+        of = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
         text += (
             f"; wrk2 counts a connection that waits at each check, {CHECK_S:g} s apart: about {of} had no response for "
             "that long, and no percentile holds their wait"
@@ -82,7 +82,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence, size=lost / requests if requests else float(lost))
 
 
-def _of_wrk(output: Output, late: int) -> tuple[str, dict[str, write.Value]]:
+def _of_wrk(output: Output, late: int) -> tuple[str, dict[str, words.Value]]:
     """Return a sentence on wrk's time-outs, responses later than its limit that are in no percentile, and its numbers.
 
     Source: wrk.c of wrk 4, `response_complete` and `stats_record`.
@@ -92,9 +92,9 @@ def _of_wrk(output: Output, late: int) -> tuple[str, dict[str, write.Value]]:
     share = min(1.0, late / requests)
     known = math.ceil(100 * (1 - share) - 1e-9)
     text = (
-        f"{write.count(late)} of {write.count(requests)} responses ({write.percent(share)}) took over "
-        f"{write.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
-        f"{write.seconds(limit_s)}; the percentiles are of {write.count(requests - late)} samples"
+        f"{words.count(late)} of {words.count(requests)} responses ({words.percent(share)}) took over "
+        f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
+        f"{words.seconds(limit_s)}; the percentiles are of {words.count(requests - late)} samples"
     )
     return text, {"late": late, "share_late": round(share, 4), "samples": requests - late, "known_below": known}
 
@@ -109,9 +109,9 @@ def _other_length(output: Output) -> Iterator[Seen]:
     """Responses of another length are counted as failed."""
     odd, requests = output.report.odd_length, output.report.requests
     if odd and requests:
-        share = write.percent(odd / requests)
+        share = words.percent(odd / requests)
         text = (
-            f"{write.count(odd)} of {write.count(requests)} responses ({share}) count as failed because their length "
+            f"{words.count(odd)} of {words.count(requests)} responses ({share}) count as failed because their length "
             "is not that of the first: ab tells no varying page from an error"
         )
         yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=odd / requests)
@@ -165,9 +165,9 @@ def _one_kind(group: Group) -> Iterator[Seen]:
         text = (
             f"the mixed load is {only.upper()} alone: its responses have {mixed.size:.1f} bytes, those of "
             f"{first.upper()} {first_size:.1f} and of {second.upper()} {second_size:.1f}, which makes a share of "
-            f"{write.percent(share)} {first.upper()}"
+            f"{words.percent(share)} {first.upper()}"
         )
-        evidence: dict[str, write.Value] = {
+        evidence: dict[str, words.Value] = {
             "bytes_a_response": round(mixed.size, 2),
             f"bytes_a_response_{first}": round(first_size, 2),
             f"bytes_a_response_{second}": round(second_size, 2),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from runners import words
 from runners.analysis.comparison import Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
@@ -21,7 +22,6 @@ from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.experiments import e04_lsm_rate_ladder as report_4
 from runners.experiments.e04_lsm_rate_ladder import questions
-from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report.comparison import direction_words
@@ -131,7 +131,7 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     assert found.row("p50_us") is None and found.trusted
     run = read_run(bench.folder)
     (section,) = sections(run)
-    assert f"for a slice of {write.latency(100_000.0)}, then another" in section.text
+    assert f"for a slice of {words.latency(100_000.0)}, then another" in section.text
 
 
 def test_an_incomplete_design_has_the_baseline_and_its_control_in_every_start(bench: Bench) -> None:

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
+from runners import words
 from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import UNFINISHED_JIT, comparisons
 from runners.analysis.interleaved import _of_warm as of_warm
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import QUANTITIES, Row, absolute, signed
 from runners.design.session import SHARED
-from runners.readers import write
 from runners.readers.run import Run, Step, frame
 from runners.report.comparison import lines, sentence
 from runners.report.sentences import words_of
@@ -142,10 +142,10 @@ def test_numbers_are_written_without_an_exponent_and_zero_without_a_sign() -> No
         "0.00\u00a0%",
         "\u22120.10\u00a0%",
     ]
-    assert (write.given_share(0.99), write.given_share(0.025)) == ("99\u00a0%", "2.5\u00a0%")
-    assert (write.given_latency(10_000), write.given_latency(2.5e6)) == ("10\u00a0ms", "2.5\u00a0s")
-    spans = [write.span(ends, write.percent) for ends in ((0.3333, 0.33331), (0.3, 0.4), ())]
-    assert spans == ["33.3\u00a0%", "30.0\u00a0% to 40.0\u00a0%", write.UNKNOWN]
+    assert (words.given_share(0.99), words.given_share(0.025)) == ("99\u00a0%", "2.5\u00a0%")
+    assert (words.given_latency(10_000), words.given_latency(2.5e6)) == ("10\u00a0ms", "2.5\u00a0s")
+    spans = [words.span(ends, words.percent) for ends in ((0.3333, 0.33331), (0.3, 0.4), ())]
+    assert spans == ["33.3\u00a0%", "30.0\u00a0% to 40.0\u00a0%", words.UNKNOWN]
 
 
 def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
