@@ -50,7 +50,7 @@ def _claims(answers: Sequence[Answered]) -> Iterator[str]:
         for number, answered in [pair for pair in numbered if pair[1].agrees is agrees][:MOST_CLAIMS]:
             question = answered.question
             why = question.yes if answered.answer.verdict == Verdict.YES else question.no
-            text = f"{word} in its conclusion (question {number}): “{write.sentence(question.claim)}” {why}"
+            text = f"{word} in its conclusion (question {number}): “{words.sentence(question.claim)}” {why}"
             here = evidence_of(answered.answer)
             yield f"{text} Here: {here}." if here else text
     still_open = [str(number) for number, answered in numbered if answered.question.claimed and answered.agrees is None]

@@ -62,7 +62,7 @@ def rate_section(run: Run) -> Section | None:
 
 def counter_section(run: Run) -> Section | None:
     """Return what the kernel counted in each stage, a request; None where it was not counted."""
-    counted = [loop for loop in loops.of_run(run) if write.known(loop.a_request("DelayedACKs"))]
+    counted = [loop for loop in loops.of_run(run) if words.known(loop.a_request("DelayedACKs"))]
     if not counted:
         return None
     rows = tuple(
@@ -145,7 +145,7 @@ def published_section(run: Run) -> Section | None:
             ours = _cell(loop.rate_rps, p50.value if p50 else None, known.value if known else None, loop.non_2xx)
             other = {"mixed-once": "mixed", "get-few": "get"}.get(loop.name, loop.name)
             missed = _missed(loop, output, next(iter(loops.find(measured, "nodelay", other, loop.connections)), None))
-        rows.append((name.rpartition("/")[2].replace("-", write.NBSP), there, ours, missed))
+        rows.append((name.rpartition("/")[2].replace("-", words.NBSP), there, ours, missed))
     head = ("run", "published", "reproduced", "what the authors missed")
     note = (
         "before: dispatcher thread; after: cached pool; then threads and connections. Published: wrk, one minute each, "

@@ -69,7 +69,7 @@ def drawn(
             continue  # what is not compared has no bar
         lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))
         axes.scatter(own, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2)
-        if write.known(row.low) and write.known(row.high):
+        if words.known(row.low) and words.known(row.high):
             ends = max(row.low, 1e-9), row.high
             axes.plot(ends, [index, index], color=colour, linewidth=4, zorder=3)
             for edge in ends:
@@ -89,7 +89,7 @@ def drawn(
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
     handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]
-    handles.append(Patch(color=BAND, label=f"within {write.given_share(margin)}: would not matter"))
+    handles.append(Patch(color=BAND, label=f"within {words.given_share(margin)}: would not matter"))
     if any(ratios):
         handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label="a start"))
     style.legend(figure, 5, 8, handles)
@@ -113,7 +113,7 @@ def _tick(ratio: float, _place: float = 0) -> str:
 
 def _side(ratios: Sequence[float]) -> float:
     """Return how far the axis goes, as a ratio: to the furthest bound, start or value, but no further than fits."""
-    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if write.known(ratio)]
+    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if words.known(ratio)]
     return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
@@ -199,7 +199,7 @@ def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
         for row in rows
     ]  # fmt: skip
     sampled = any(row.sampled for row in rows)
-    at = f" at {write.rate(comparison.rate_rps)} each" if write.known(comparison.rate_rps) else ""
+    at = f" at {words.rate(comparison.rate_rps)} each" if words.known(comparison.rate_rps) else ""
     note = f"against the baseline{at}; diamonds, bars: geometric mean of the {comparison.unit}s and its 95 % interval"
     if sampled:
         note = "bars hold what the requests of one run tell, not what differs between runs"
@@ -235,17 +235,17 @@ def table(comparison: Comparison, most: int = 99) -> Table:
         yield from (first_row.quantity.label, value(first_row, comparison.baseline, first_row.baseline_value))
         for treatment in comparison.treatments:
             row = rows.get(treatment)
-            yield f"{value(row, treatment, row.treatment_value)}, {direction_words(row)}" if row else write.DASH
+            yield f"{value(row, treatment, row.treatment_value)}, {direction_words(row)}" if row else words.DASH
         if controls:
             yield controls[name].change if name in controls else words.DASH
         if comparison.reference:
             known = name in comparison.reference
-            yield absolute(first_row.quantity, comparison.reference[name]) if known else write.DASH
+            yield absolute(first_row.quantity, comparison.reference[name]) if known else words.DASH
 
     starts = max((row.starts for row in comparison.rows), default=0)
-    caption = f"{comparison.name}: {write.several(starts, comparison.unit)} of each"
-    if write.known(comparison.rate_rps):
-        caption += f"; each server is offered {write.rate(comparison.rate_rps)}"
+    caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each"
+    if words.known(comparison.rate_rps):
+        caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
     inside = any((name, side) in comparison.inside for name in shown for side in sides)
     refused = {row.refused: row.quantity.label for name in shown for row in by_quantity[name] if row.refused}
     refused.pop(NEITHER_ABOVE, None)

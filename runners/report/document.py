@@ -128,7 +128,7 @@ class Document:
         quiet = any(check.about.value == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
-            write.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
+            words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
         )
 
     @property
@@ -223,7 +223,7 @@ def _short(part: Section) -> Section:
     def shortened(table: Table) -> Table:
         if len(table.rows) <= MOST_ROWS:
             return table
-        more = write.several(len(table.rows) - MOST_ROWS, "more row")
+        more = words.several(len(table.rows) - MOST_ROWS, "more row")
         note = f"{table.note} {more} in the data of the figures.".strip()
         return replace(table, rows=table.rows[:MOST_ROWS], note=note)
 
@@ -272,7 +272,7 @@ def _shortfalls(run: Run) -> Iterator[str]:
     ]
     if lengths:
         most = max(lengths, key=lambda row: row.published / row.here)
-        here, there = write.seconds(most.here), write.seconds(most.published)
+        here, there = words.seconds(most.here), words.seconds(most.published)
         parts.append(f"what takes longer than {here} a load (published {there})")
     if parts:
         yield f"This size can't show: {words.listed(parts)}."

@@ -68,7 +68,7 @@ def _headline(comparison: Comparison, judgements: Sequence[Judgement]) -> str:
     against = f"{name} against {facts.engine_name(comparison.baseline)}"
     for outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE):
         if named := [judgement.limit.text for judgement in judgements if judgement.outcome == outcome]:
-            return f"{against}: {write.listed(named)} {outcome.value}"
+            return f"{against}: {words.listed(named)} {outcome.value}"
     if judgements:
         return f"{against}: every limit passed"
     row = comparison.row(comparison.leading)
@@ -92,7 +92,7 @@ def picture(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> str
     scale = f"{ends[0]}{'0':^{_WIDTH - len(ends[0]) - len(ends[1])}}{ends[1]}"
     legend = "●: geometric mean of the starts; ├ ┤: 95 % interval; │: no change" + ("; ┊: limit" if limits else "")
     text = "\n".join([*drawings, f"{'':<{width}} {scale}", legend])
-    return text.replace(write.THIN, " ").replace(write.NBSP, " ")
+    return text.replace(words.THIN, " ").replace(words.NBSP, " ")
 
 
 def _drawn(row: Row, reach: float, limit: float | None) -> str:
@@ -189,7 +189,7 @@ def comparison_page(
 
 
 SHOWN_LEVELS = (0.5, 0.9, 0.99, 0.999)
-HEAD = ("run", "tool", "offered", "achieved", *map(write.level, SHOWN_LEVELS), "max", "samples", "errors")
+HEAD = ("run", "tool", "offered", "achieved", *map(words.level, SHOWN_LEVELS), "max", "samples", "errors")
 
 
 def as_html(audit: Audit) -> str:
@@ -221,15 +221,15 @@ def _row(output: Output) -> tuple[str, ...]:
     place = f"{f'cell {output.cell}, ' if output.cell is not None else ''}line {output.line}"
 
     def cell(number: float | None, unit: Callable[[float], str]) -> str:
-        return write.DASH if number is None else unit(number)
+        return words.DASH if number is None else unit(number)
 
     return (
         f"{place}{f', {output.label}' if output.label else ''}",
-        output.tool or write.DASH,
-        cell(output.offered_rps or None, write.rate),
-        cell(achieved_rps(output), write.rate),
-        *(cell(at(output, level), write.latency) for level in SHOWN_LEVELS),
-        cell(largest_us(output), write.latency),
-        ("" if counted or count is None else "about ") + cell(count, write.count),
-        cell(output.report.errors if output.report.requests is not None else None, write.count),
+        output.tool or words.DASH,
+        cell(output.offered_rps or None, words.rate),
+        cell(achieved_rps(output), words.rate),
+        *(cell(at(output, level), words.latency) for level in SHOWN_LEVELS),
+        cell(largest_us(output), words.latency),
+        ("" if counted or count is None else "about ") + cell(count, words.count),
+        cell(output.report.errors if output.report.requests is not None else None, words.count),
     )

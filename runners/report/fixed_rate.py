@@ -72,7 +72,7 @@ def loads_table(results: Results) -> Table | None:
         )
         for step in loads
     )  # fmt: skip
-    head = ("load", "rate", "errors", *map(write.level, LEVELS), "CPU per request, all threads")
+    head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request, all threads")
     note = f"{NOTE} {CPU_NOTE}" if results.comparisons else NOTE
     return Table("Loads at one rate", head, rows, note)
 

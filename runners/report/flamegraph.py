@@ -347,7 +347,7 @@ class Differential:
         text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
         own = max(own_share(self.first, self.event), own_share(self.second, self.event))
         return (
-            f"{text}; the profiler's own frames are up to {write.percent(own)} of the samples" if own > MUCH else text
+            f"{text}; the profiler's own frames are up to {words.percent(own)} of the samples" if own > MUCH else text
         )
 
     def _repr_html_(self) -> str:

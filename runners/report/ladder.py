@@ -16,7 +16,6 @@ from runners.analysis import facts, instrument
 from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
 from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
 from runners.design.objective import Objective
-from runners.readers import write
 from runners.readers.console_report import Latencies
 from runners.readers.output import Output
 from runners.readers.run import Run, Step
@@ -302,7 +301,7 @@ def _caption(all_ladders: Sequence[Ladder]) -> str:
     text = "All ladders"
     connections = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(connections) == 1:
-        text += f" on {write.connections(connections.pop())}"
+        text += f" on {words.connections(connections.pop())}"
     objective = objectives(all_ladders)
     what = "objective of the searches" if any(ladder.search for ladder in all_ladders) else "objective"
     return f"{text}; {what}: {objective}" if objective else text
@@ -332,7 +331,7 @@ def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind == Kind.FAILED:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
-    width = f"{tables.share(knee.width)} ({write.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
+    width = f"{tables.share(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
     if not knee.known:
         return f"not found: {sides_of(knee)}", tables.NONE, width or tables.NONE, _missed(ladder)
     return rate_interval(knee), support_words(ladder, knee), width or tables.NONE, _missed(ladder)
@@ -369,7 +368,7 @@ def _rates(ladder: Ladder) -> str:
         text = f"{tables.rate(met[-1])}, not {tables.rate(missed[0])}"
     else:
         text = f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
-    late = f"; generator late at {write.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
+    late = f"; generator late at {words.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
     return text + late
 
 

@@ -18,10 +18,10 @@ def load_lines(step: Step) -> Iterator[str]:
     """Yield rate, errors with their causes, median, p99 and CPU time of a load, and its reconnects where it had any."""
     yield _line("rate", _rate(step))
     failed = failures(step)
-    yield _line("errors", f"{write.count(failed.failed)} of {write.several(failed.requests, 'request')}")
+    yield _line("errors", f"{words.count(failed.failed)} of {words.several(failed.requests, 'request')}")
     for cause in step.frames["failures"].to_dict("records"):
-        first = f"the first after {write.seconds(float(cause['first_s']))}: {cause['first']}"
-        yield _line("", f"{write.count(float(cause['count']))} {cause['cause']}, {first}")
+        first = f"the first after {words.seconds(float(cause['first_s']))}: {cause['first']}"
+        yield _line("", f"{words.count(float(cause['count']))} {cause['cause']}, {first}")
     for status, count in refused_by_status(step).items():
         yield _line("", f"{words.count(count)} with status {status}")
     if number(step, "reconnects") > 0:
@@ -35,7 +35,7 @@ def judged_load(judgement: LoadJudgement) -> str:
     """Return a limit of a load with its outcome and the value that decided it."""
     limit, value = judgement.limit, judgement.value
     text = facts.written(value) if limit.most_us is not None else value.as_share
-    if judgement.outcome == Outcome.INCONCLUSIVE and not write.known(value.value):
+    if judgement.outcome == Outcome.INCONCLUSIVE and not words.known(value.value):
         text = "nothing may be said of it; the report says why"
     return f"{judgement.outcome.value}: {limit.text}: {text}"
 

@@ -68,15 +68,15 @@ def _network(network: HostNetwork) -> str:
     """Return what a host adds to the figures of a load that its generator shared in."""
     parts = []
     if network.round_trip_us is not None:
-        took = write.latency(network.round_trip_us)
+        took = words.latency(network.round_trip_us)
         parts.append(f"its round trip to the server, in every response time, takes {took}")
     if network.repeated_share is not None:
-        parts.append(f"TCP sent {write.percent(network.repeated_share)} of its segments again")
+        parts.append(f"TCP sent {words.percent(network.repeated_share)} of its segments again")
     if network.off_us is not None:
-        parts.append(f"its clock or its begin was off by {write.latency(abs(network.off_us))}")
+        parts.append(f"its clock or its begin was off by {words.latency(abs(network.off_us))}")
     if network.stalled_share is not None:
-        parts.append(f"its cores stalled {write.percent(network.stalled_share)} of the time")
-    return f"of the host {network.host}, {write.listed(parts)}."
+        parts.append(f"its cores stalled {words.percent(network.stalled_share)} of the time")
+    return f"of the host {network.host}, {words.listed(parts)}."
 
 
 def reason(step: Step) -> str:

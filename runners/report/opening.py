@@ -105,10 +105,10 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     if absent := len(conclusion.answers) - len(verdicts):
         parts.append(f"{absent} not measured")
     questions = (
-        f"{write.several(len(conclusion.answers), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
+        f"{words.several(len(conclusion.answers), 'question')}: {words.listed(parts)}" if verdicts else "Measured"
     )
     where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
-    yield write.sentence(f"{questions}{',' if verdicts and where else ''}{where}")
+    yield words.sentence(f"{questions}{',' if verdicts and where else ''}{where}")
     if not verdicts:
         yield from (f"{title(ladder)}." for ladder in conclusion.results.ladders[:MOST_ANSWERS])
     decided = [

@@ -28,7 +28,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     steps = [step for step, _ in loads]
     level = next((level for level in HEADLINE_LEVELS if _resolved(loads, level)), None)
     rates = {facts.offered_rps(step) for step in steps}
-    at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
+    at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
     if level is None:
         return f"{heading}: response time by percentile, about as on a server that does nothing"

@@ -19,7 +19,6 @@ import matplotlib as mpl
 import pandas as pd
 from markupsafe import Markup
 
-from runners import words
 from runners.errors import UNPRINTABLE
 from runners.report import sentences, style, tables
 from runners.report.charts import as_text

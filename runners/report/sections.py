@@ -49,7 +49,7 @@ def outage_title(death: Outage) -> str:
     if not offered:
         return f"{name}: no whole second without the node"
     share = f"{tables.share(failed / offered)} of the responses fail" if failed else "no response fails"
-    return f"{name}: {share} in the {write.several(len(death.part('without')), 'second')} wholly without the node"
+    return f"{name}: {share} in the {words.several(len(death.part('without')), 'second')} wholly without the node"
 
 
 def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
@@ -194,7 +194,7 @@ def store_data(stores: Sequence[Store]) -> pd.DataFrame:
 def amplification(stores: Sequence[Store]) -> style.Picture:
     """Draw what each store with files writes for a byte, and the room that a live byte takes."""
     kept = [store for store in stores if store.on_disk]
-    known = [store for store in kept if write.known(store.written)]
+    known = [store for store in kept if words.known(store.written)]
     heading = "What a byte costs on the disk"
     if known:
         least = min(known, key=lambda store: store.written)
@@ -209,7 +209,7 @@ def amplification(stores: Sequence[Store]) -> style.Picture:
 
 def memory(stores: Sequence[Store]) -> style.Picture:
     """Draw the memory of each store's process: its own, and that of mapped files."""
-    known = [store for store in stores if write.known(store.rss["anon"])]
+    known = [store for store in stores if words.known(store.rss["anon"])]
     heading = "Memory outside the heap"
     if known:
         most = max(known, key=lambda store: store.rss["anon"])
@@ -218,7 +218,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
         (name, colour, [store.rss[kind] / MB for store in stores])
         for name, colour, kind in (("its own", style.BLUE, "anon"), ("mapped files", style.ORANGE, "file"))
     ]
-    heaps = dict.fromkeys(store.heap_bytes for store in stores if write.known(store.heap_bytes))
+    heaps = dict.fromkeys(store.heap_bytes for store in stores if words.known(store.heap_bytes))
     marks = [("limit of the heap", heap / MB, style.INK, "--") for heap in heaps]
     names, axis = [store.name for store in stores], "memory of the process (MB)"
     return style.bars(names, series, lambda value: tables.size(value * MB), axis, heading, marks)
@@ -258,7 +258,7 @@ def store_sections(run: Run) -> Iterator[Section]:
     if any(store.on_disk for store in stores):
         shown = (Shown(AMPLIFICATION, amplification(stores), rows),)
         yield Section("amplification", "What is written, and what it takes", AMPLIFICATION_TEXT, shown)
-    if any(write.known(store.rss["anon"]) for store in stores):
+    if any(words.known(store.rss["anon"]) for store in stores):
         shown = (Shown(MEMORY, memory(stores), rows),)
         yield Section("memory", "Memory", MEMORY_TEXT, shown)
     yield Section(TABLE, "All in one table", TABLE_TEXT, tables=(store_table(stores),))
@@ -347,7 +347,7 @@ def trend_lines(trends: Sequence[Trend]) -> list[str]:
         text += f"{trend.written(change.before)} before, {trend.written(change.after)} after"
         commits = [str(commit)[:12] for commit in (last["git_commit"], row["git_commit"]) if isinstance(commit, str)]
         text += f" (commits {commits[0]} and {commits[1]})" if len(set(commits)) == 2 else ""
-        lines.append(write.sentence(text))
+        lines.append(words.sentence(text))
     disturbed = sorted({str(run) for trend in trends for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
     if disturbed:
         lines.append(f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}.")

@@ -412,7 +412,7 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
     for place, (level, us) in enumerate(within):
         axes.axhline(us, zorder=1, **drawn)
         # Beyond the end of the axis, where no curve is; the lower of two stands below its line.
-        text = f"floor {write.level(level)}\n{tables.latency(us)}"
+        text = f"floor {words.level(level)}\n{tables.latency(us)}"
         anchored = "center" if len(within) == 1 else "bottom" if place else "top"
         axes.annotate(
             text, (1, us), (3, 0), ("axes fraction", "data"), "offset points", fontsize=6.5, color=QUIET, va=anchored,

@@ -46,9 +46,9 @@ def _quantity(written: Callable[..., str]) -> Callable[..., str]:
     return quantity
 
 
-count, rate, latency = _quantity(write.count), _quantity(write.rate), _quantity(write.latency)
-share, share_interval = _quantity(write.percent), _quantity(write.percent_interval)
-size, seconds, number = _quantity(write.size), _quantity(write.seconds), _quantity(write.number)
+count, rate, latency = _quantity(words.count), _quantity(words.rate), _quantity(words.latency)
+share, share_interval = _quantity(words.percent), _quantity(words.percent_interval)
+size, seconds, number = _quantity(words.size), _quantity(words.seconds), _quantity(words.number)
 
 
 class Linked(str):

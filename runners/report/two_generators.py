@@ -39,7 +39,7 @@ def _text(readings: TwoReadings) -> str:
     )
     if readings.tick_us is not None:
         text += (
-            f" wrk2's percentiles climb evenly over {write.latency(readings.tick_us)}: it wakes by the millisecond, "
+            f" wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}: it wakes by the millisecond, "
         )
         text += "so that requests leave late."
     return text
@@ -61,10 +61,10 @@ def _added(difference: Difference) -> str:
     """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
     added = difference.added_us
     if added.value < 0:
-        text = f"{write.latency_interval(-added.value, -added.high, -added.low)} lower"
+        text = f"{words.latency_interval(-added.value, -added.high, -added.low)} lower"
     else:
         text = f"{added.as_latency} higher"
-    return f"{write.level(difference.level)} {text}"
+    return f"{words.level(difference.level)} {text}"
 
 
 @style.styled

@@ -108,8 +108,8 @@ def cpu_section(run: Run) -> Section | None:
     def cell(cost: Bounded | None) -> str:
         if cost is None:
             return tables.NONE
-        value, low, high = map(write.number, (cost.value, cost.low, cost.high))
-        return f"{value} ({low}{write.DASH}{high})" if cost.bounded else value
+        value, low, high = map(words.number, (cost.value, cost.low, cost.high))
+        return f"{value} ({low}{words.DASH}{high})" if cost.bounded else value
 
     head = (f"{words.rate(r) if r else 'closed loop'} on {words.connections(c)}" for c, r in places)
     rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
@@ -191,7 +191,7 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         group = list(instrument.at_point(measured, connections, rate).values())
         if all(other != connections for other, _ in points[index + 1 :]):  # the last of these connections
             group += [floor for floor in measured if floor.closed and floor.connections == connections]
-        panels.append((f"{write.connections(connections)}, {write.rate(rate)}", group))
+        panels.append((f"{words.connections(connections)}, {words.rate(rate)}", group))
     if not panels:
         return style.empty("no floor to draw")
     ratios = [len(group) + 0.6 for _, group in panels]
@@ -203,7 +203,7 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         names = []
         for floor in group:
             reached = floor.achieved() if floor.closed else None
-            names.append(label_of(floor.tool) + (f"\nclosed loop: {write.rate(reached.value)}" if reached else ""))
+            names.append(label_of(floor.tool) + (f"\nclosed loop: {words.rate(reached.value)}" if reached else ""))
         axes.set_yticks(range(len(group)), names)
         axes.set_ylim(len(group) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
@@ -303,8 +303,8 @@ _Values = npt.NDArray[np.float64]
 
 def stall_title(seen: Sequence[Stall]) -> str:
     """Return the part of the waits that each generator with a schedule counts."""
-    paced = [load for load in ordered(seen) if write.known(load.seen_share)]
-    parts = [f"{label_of(load.tool)} {write.percent(load.seen_share)}" for load in paced]
+    paced = [load for load in ordered(seen) if words.known(load.seen_share)]
+    parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in paced]
     return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
 
 
@@ -326,9 +326,9 @@ def _strip(axes: Axes, load: Stall, length_s: float) -> None:
 
 def _waits(axes: Axes, seen: Sequence[Stall], longest_s: float) -> None:
     waits = np.linspace(0.01 * longest_s, longest_s * 1.02, _POINTS)
-    paced = [load for load in seen if write.known(load.rate_rps)]
+    paced = [load for load in seen if words.known(load.rate_rps)]
     if paced:
-        best = next((load for load in paced if write.known(load.censored)), paced[0])
+        best = next((load for load in paced if words.known(load.censored)), paced[0])
         expected = np.array([best.expected_above(wait) for wait in waits])
         axes.plot(
             waits, expected, color=style.FLOOR, linewidth=7, alpha=0.55, solid_capstyle="butt",

@@ -49,7 +49,7 @@ def check_words(check: Check, with_values: bool = True) -> str:
     if more := len(check.measures) - len(values):
         values.append(f"{more} more")
     measured = f" ({', '.join(values)})" if values and with_values else ""
-    return write.sentence(f"{failed}{where}{measured}; {follows}")
+    return words.sentence(f"{failed}{where}{measured}; {follows}")
 
 
 def validity_line(checks: Sequence[Check]) -> str:
@@ -67,7 +67,7 @@ def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
     for check in conclusion.checks:
         if check.failed:
             if touched := conclusion.touched(check):
-                which = f"touches question{'s' if len(touched) > 1 else ''} {write.listed(map(str, touched))}"
+                which = f"touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}"
             else:
                 which = "touches no answer" if conclusion.answers else "counts for all of this report"
             yield check_words(check), which
