@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from runners import words
 from runners.analysis import loops
 from runners.readers.published import published_of
+from runners.report.sentences import evidence_of
 from runners.results.answer import Answered, Changes, Verdict
 from runners.results.conclusion import Conclusion
 from runners.results.published import outputs_named
 from runners.results.results import Results
 
-MOST_CLAIMS, MOST_ADVICE = 3, 1  # of each kind, so that there are ten lines at most
-
+MOST_CLAIMS, MOST_ADVICE = 3, 1  # of a kind, so that there are ten lines at most
 
 #: Of a published output: its tool, its rate in requests per second and its length in seconds, where they are known.
 Published = tuple[str | None, float | None, float | None]
 
 
 def outputs(results: Results) -> list[Published]:
-    """Return the published outputs that a run reproduces, each once."""
+    """Return the published outputs that a run reproduces, without repeats."""
     named = {**results.published, **(published_of(loops.REPORT) if results.loops else {})}
     rows = {name: (report.tool, report.rate_rps, report.duration_s) for name, report in named.items()}
     for name, output in outputs_named([name for ladder in results.ladders for name in ladder.published]):
@@ -50,7 +50,9 @@ def _claims(answers: Sequence[Answered]) -> Iterator[str]:
         for number, answered in [pair for pair in numbered if pair[1].agrees is agrees][:MOST_CLAIMS]:
             question = answered.question
             why = question.yes if answered.answer.verdict == Verdict.YES else question.no
-            yield f"{word} (question {number}): “{words.sentence(question.claim)}” {why}"
+            text = f"{word} in its conclusion (question {number}): “{words.sentence(question.claim)}” {why}"
+            here = evidence_of(answered.answer)
+            yield f"{text} Here: {here}." if here else text
     still_open = [str(number) for number, answered in numbered if answered.question.claimed and answered.agrees is None]
     if still_open:
         yield f"Not decided here: question{'s' if len(still_open) > 1 else ''} {words.listed(still_open)}."

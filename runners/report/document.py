@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import msgspec
 
 from runners import words
 from runners.design.experiment import Extent, Shortfall
 from runners.readers.run import Run
-from runners.report import author, opening, sentences
+from runners.report import author, opening
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
 from runners.report.cpu_time import by_rate_sections
@@ -59,31 +60,23 @@ class QuestionPart:
 
     number: int
     answered: Answered
-    claim: str
-    verdict: str
-    evidence: str
-    rests_on: str
-    needed: str
     shown: Section
     elsewhere: str | None
     marks: tuple[str, ...]
 
     @property
     def anchor(self) -> str:
-        return f"question-{self.answered.question.key}"
+        return self.shown.anchor
 
     @property
-    def means(self) -> str:
-        """What the answer means to somebody who runs such a server; empty where there is none."""
-        return self.answered.question.means if self._decided else ""
+    def claim(self) -> str:
+        """What the original report says, with its line where it is known; empty where it says nothing."""
+        question = self.answered.question
+        line = f", line {question.line}" if question.line else ""
+        return f"The original report{line}: {question.claim}" if question.claim else ""
 
     @property
-    def overturned_by(self) -> str:
-        """What would change the answer; empty where there is none."""
-        return self.answered.question.overturned_by if self._decided else ""
-
-    @property
-    def _decided(self) -> bool:
+    def decided(self) -> bool:
         return self.answered.answer.verdict != Verdict.INCONCLUSIVE
 
 
@@ -130,14 +123,12 @@ class Document:
         return tuple(graph for part in self.parts for graph in part.graphs)
 
     @property
-    def warnings(self) -> tuple[tuple[str, str], ...]:
-        """What was unusual before the run, with its code; other work that was over before the loads is left out."""
+    def warnings(self) -> tuple[str, ...]:
+        """What was unusual before the run; other work that was over before the loads is left out."""
         quiet = any(check.about.value == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
-            (words.sentence(str(warning["text"])), str(warning["code"]))
-            for warning in unusual
-            if not (quiet and warning["code"] == BUSY)
+            words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
         )
 
     @property
@@ -161,8 +152,7 @@ def document(conclusion: Conclusion) -> Document:
         where_section(results),
         shares_section(results),
     ]
-    curves, pool = _taken(next((shown.anchor for shown in pool[0].figures), None), pool)
-    curves = replace(curves, anchor=CURVES)
+    curves, pool = _taken(next((shown.anchor for shown in pool[0].figures), None), pool, CURVES)
     questions, pool = _questions(conclusion, pool, {shown.anchor: CURVES for shown in curves.figures})
     whole = {"latency", "where", TWO_GENERATORS} if questions else {part.anchor for part in pool} - {"tail"}
     measured = any(part.anchor not in {"latency", "where", "shares"} and not part.empty for part in pool)
@@ -181,7 +171,7 @@ def document(conclusion: Conclusion) -> Document:
         validity_line(conclusion.checks),
         tuple(failed_checks(conclusion)),
         (*main, *([] if published.empty else [published])),
-        tuple(_limits(results.run, conclusion)),
+        tuple(_limits(results.run)),
         author.lines(conclusion),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
@@ -197,62 +187,51 @@ def _questions(
 
     `shown_before`: figures that stand above the questions, with their places.
     """
-    left, parts, shown_in = list(pool), list[QuestionPart](), dict(shown_before)
+    left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
     for number, answered in enumerate(conclusion.answers, 1):
-        anchor = answered.answer.figure
-        section, left = _taken(anchor, left)
-        place = f"question-{answered.question.key}"
-        elsewhere = shown_in.get(anchor or "")
-        if anchor and not section.empty:
-            shown_in[anchor] = place
+        figure, place = answered.answer.figure or "", f"question-{answered.question.key}"
+        section, left = _taken(figure, left, place)
         parts.append(
-            QuestionPart(
-                number, answered, _claim(answered), sentences.verdict_words(answered),
-                sentences.effect_words(answered), sentences.basis_words(answered.answer),
-                sentences.needed_words(answered.answer), replace(_short(section), anchor=place), elsewhere,
-                tuple(marks_of(number, conclusion)),
-            )
-        )  # fmt: skip
+            QuestionPart(number, answered, _short(section), places.get(figure), tuple(marks_of(number, conclusion)))
+        )
+        if not section.empty:
+            places[figure] = place
     return tuple(parts), left
 
 
-def _taken(anchor: str | None, pool: Sequence[Section]) -> tuple[Section, list[Section]]:
-    """Take what an anchor names out of the sections: one figure, or the tables of the section that bears it."""
-    nothing = Section("", "")
-    if anchor is None:
-        return nothing, list(pool)
-    for place, part in enumerate(pool):
-        own = tuple(shown for shown in part.figures if shown.anchor == anchor)
-        if own or (part.anchor == anchor and part.tables):
-            tables = () if own else part.tables
+def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
+    """Take what an anchor names out of the sections, to stand at a place: one figure, or the tables of the section that
+    bears it.
+    """
+    for index, part in enumerate(pool):
+        figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
+        if figures:
             rest = replace(part, figures=tuple(shown for shown in part.figures if shown.anchor != anchor))
-            rest = replace(rest, tables=() if tables else rest.tables)
-            return Section("", "", part.text if tables else "", own, tables), [*pool[:place], rest, *pool[place + 1 :]]
-    return nothing, list(pool)
-
-
-def _claim(answered: Answered) -> str:
-    """Return what the original report says, with its line where it is known; empty where it says nothing."""
-    question = answered.question
-    if not question.claim:
-        return ""
-    line = f", line {question.line}" if question.line else ""
-    return f"The original report{line}: {question.claim}"
+            taken = Section(place, "", figures=figures)
+        elif part.anchor == anchor and part.tables:
+            rest = replace(part, tables=())
+            taken = Section(place, "", part.text, tables=part.tables)
+        else:
+            continue
+        return taken, [*pool[:index], rest, *pool[index + 1 :]]
+    return Section(place, ""), list(pool)
 
 
 def _short(part: Section) -> Section:
-    return replace(part, tables=tuple(map(_shortened, part.tables)))
+    """Return a section without the rows of long tables, which the data of figures hold."""
+
+    def shortened(table: Table) -> Table:
+        if len(table.rows) <= MOST_ROWS:
+            return table
+        more = words.several(len(table.rows) - MOST_ROWS, "more row")
+        note = f"{table.note} {more} in the data of the figures.".strip()
+        return replace(table, rows=table.rows[:MOST_ROWS], note=note)
+
+    return replace(part, tables=tuple(map(shortened, part.tables)))
 
 
-def _shortened(table: Table) -> Table:
-    if len(table.rows) <= MOST_ROWS:
-        return table
-    more = words.several(len(table.rows) - MOST_ROWS, "more row")
-    return replace(table, rows=table.rows[:MOST_ROWS], note=f"{table.note} {more} in the data of the figures.".strip())
-
-
-def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
-    """List the hardware, the conditions, and what was not tested."""
+def _limits(run: Run) -> Iterator[str]:
+    """Yield the hardware, the conditions, and what was not tested."""
     machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
     memory = words.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else words.UNKNOWN
     if machine:
@@ -274,16 +253,16 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     # what is empty or zero was left to the lab
     parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
     if parameters:
-        given = (
+        texts = (
             f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
         )
-        yield f"Parameters: {', '.join(given)}; all others as the lab chooses."
+        yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
-    """Say what this size can't show, by its plan and that of the published size."""
+    """Yield what this size can't show, by its plan and that of the published size."""
     rows = [msgspec.convert(row, Shortfall) for row in run.manifest.get("shortfalls") or ()]
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [
@@ -293,9 +272,8 @@ def _shortfalls(run: Run) -> Iterator[str]:
     ]
     if lengths:
         most = max(lengths, key=lambda row: row.published / row.here)
-        parts.append(
-            f"what takes longer than {words.seconds(most.here)} a load (published {words.seconds(most.published)})"
-        )
+        here, there = words.seconds(most.here), words.seconds(most.published)
+        parts.append(f"what takes longer than {here} a load (published {there})")
     if parts:
         yield f"This size can't show: {words.listed(parts)}."
 
@@ -315,9 +293,7 @@ def _placements(run: Run) -> Iterator[str]:
 
 
 def _version(name: str, text: object) -> str:
-    """Return a tool with its version as a reader writes it: wrk 4.1.0, though it prints its name and its copyright
-    too.
-    """
+    """Return a tool with its version alone: wrk 4.1.0, though it prints its name and its copyright too."""
     version = str(text).partition(" [")[0]
     first, _, rest = version.partition(" ")
     return f"{name} {rest if rest and name.startswith(first) else version}"
@@ -348,9 +324,7 @@ BUILDERS: tuple[Builder, ...] = (
 
 def own_sections(run: Run) -> list[Section]:
     """Return the sections that this run has something for, besides those of loads at one rate."""
-    made: list[Section] = []
-    for builder in BUILDERS:
-        built = builder(run)
-        if built is not None:
-            made += [built] if isinstance(built, Section) else built
-    return made
+    built = (
+        [made] if isinstance(made, Section) else made for builder in BUILDERS if (made := builder(run)) is not None
+    )
+    return list(chain.from_iterable(built))

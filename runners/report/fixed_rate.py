@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from runners.design.session import LOCK
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
-from runners.report.cpu_time import LEAST_SHARE, cpu_figure
+from runners.report.cpu_time import LEAST_SHARE, cpu_figure, rate_rps
 from runners.report.flamegraph import STILL_SHARE, FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
 from runners.report.latency import spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
@@ -37,6 +36,12 @@ UPPER_LIMIT = (
 )
 PUBLISHED_NOTE = f"{UPPER_LIMIT} The published machine is not named."
 NOTE = f"Response time counts from the intended start of a request. {UPPER_LIMIT}"
+#: Why CPU time differs between the table of loads and the comparisons of a report.
+CPU_NOTE = (
+    "CPU per request here is that of all threads of a server that runs alone. A comparison has several servers on the "
+    "same cores and another rate, and leads with the responding threads, without compilers, collectors, flushes and "
+    "compaction; so its figures differ from these."
+)
 OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
     "done, and not what a request takes at the rate that was offered."
@@ -53,9 +58,7 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Return the loads at one rate in one table, else the highest rate that each treatment of a ladder kept; None
-    without any.
-    """
+    """Tabulate the loads at one rate, else the highest rate that each treatment of a ladder kept; None without any."""
     loads = list(results.clean_loads())
     if not loads:
         kept = [[step for step in ladder.rate_steps if facts.quotable(step)] for ladder in results.offered]
@@ -70,7 +73,8 @@ def loads_table(results: Results) -> Table | None:
         for step in loads
     )  # fmt: skip
     head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request, all threads")
-    return Table("Loads at one rate", head, rows, NOTE)
+    note = f"{NOTE} {CPU_NOTE}" if results.comparisons else NOTE
+    return Table("Loads at one rate", head, rows, note)
 
 
 def latency_section(results: Results) -> Section:
@@ -91,7 +95,7 @@ def latency_section(results: Results) -> Section:
         timed = [step for step in own if not step.frames["intervals"].empty]
         for place in range(0, len(timed), 2):  # two side by side
             pair = timed[place : place + 2]
-            data = pd.concat([timeline_data(step).assign(step=step.name) for step in pair], ignore_index=True)
+            data = pd.concat(map(timeline_data, pair), ignore_index=True)
             anchor = f"timeline-{workload}{f'-{place}' if place else ''}"
             shown.append(Shown(anchor, timeline(*pair, floor=floor), data, timeline_charts(pair)))
     return Section("latency", "Latency", figures=(*shown, *_by_rate(results)))
@@ -155,14 +159,12 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
     for method, steps in by_method.items():
         by_load = facts.grouped(steps, lambda step: (step.subject, step.workload))
         first = max(by_load.values(), key=len)  # of a ladder that with most rates, else the first
-        by_rate = sorted(first, key=lambda step: rate if math.isfinite(rate := facts.offered_rps(step)) else 0.0)
+        by_rate = sorted(first, key=rate_rps)
         ends = {step.name: step for step in (by_rate[0], by_rate[-1])}.values()
         graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
-        alike = [step for step in locks if step.workload.partition("-")[0] == method]
-        waits = [graph for step in alike for graph in flamegraphs(step) if graph.event == LOCK]
-        waits = [graph for graph in waits if graph.samples >= FEWEST_SAMPLES]
-        chosen += waits[:1]
+        alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
+        chosen += [graph for graph in alike if graph.samples >= FEWEST_SAMPLES][:1]
     return tuple(chosen[:MOST_GRAPHS])
 
 
@@ -206,10 +208,11 @@ def published_section(results: Results) -> Section:
         if output is not None:
             shown.append(_against(results.run, workload, output[1], loads))
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
-    text = f"{PUBLISHED_TEXT} {of_ladders[-1].note}" if of_ladders else ""
-    text = f"{text} {PUBLISHED_NOTE}".strip() if shown else text
-    of_ladders = _together([replace(table, note="") for table in of_ladders])
-    return Section("published", "Published and reproduced", text, tables=(*shown, *of_ladders)[:MOST_PUBLISHED])
+    texts = [PUBLISHED_TEXT, of_ladders[-1].note] if of_ladders else []
+    text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
+    return Section(
+        "published", "Published and reproduced", text, tables=(*shown, *_together(of_ladders))[:MOST_PUBLISHED]
+    )
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:

@@ -1,4 +1,4 @@
-"""Say in five lines how a load went: what `lab load` prints last."""
+"""Write in five lines how a load went: what `lab load` prints last."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from runners.results.limits import LoadJudgement
 def load_lines(step: Step) -> Iterator[str]:
     """Yield rate, errors with their causes, median, p99 and CPU time of a load, and its reconnects where it had any."""
     yield _line("rate", _rate(step))
-    yield _line("errors", _errors(step))
-    for cause, count, first_s, first in _causes(step):
-        yield _line("", f"{words.count(count)} {cause}, the first after {words.seconds(first_s)}: {first}")
+    failed = failures(step)
+    yield _line("errors", f"{words.count(failed.failed)} of {words.several(failed.requests, 'request')}")
+    for cause in step.frames["failures"].to_dict("records"):
+        first = f"the first after {words.seconds(float(cause['first_s']))}: {cause['first']}"
+        yield _line("", f"{words.count(float(cause['count']))} {cause['cause']}, {first}")
     for status, count in refused_by_status(step).items():
         yield _line("", f"{words.count(count)} with status {status}")
     if number(step, "reconnects") > 0:
@@ -32,10 +34,10 @@ def load_lines(step: Step) -> Iterator[str]:
 def judged_load(judgement: LoadJudgement) -> str:
     """Return a limit of a load with its outcome and the value that decided it."""
     limit, value = judgement.limit, judgement.value
-    seen = facts.written(value) if limit.most_us is not None else value.as_share
+    text = facts.written(value) if limit.most_us is not None else value.as_share
     if judgement.outcome == Outcome.INCONCLUSIVE and not words.known(value.value):
-        seen = "nothing may be said of it; the report says why"
-    return f"{judgement.outcome.value}: {limit.text}: {seen}"
+        text = "nothing may be said of it; the report says why"
+    return f"{judgement.outcome.value}: {limit.text}: {text}"
 
 
 def _line(name: str, text: str) -> str:
@@ -46,17 +48,6 @@ def _rate(step: Step) -> str:
     offered_rps = facts.offered_rps(step)
     text = words.rate(facts.achieved_rps(step))
     return f"{text} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else text
-
-
-def _errors(step: Step) -> str:
-    failed = failures(step)
-    return f"{words.count(failed.failed)} of {words.several(failed.requests, 'request')}"
-
-
-def _causes(step: Step) -> Iterator[tuple[str, int, float, str]]:
-    rows = step.frames["failures"]
-    for cause, count, first_s, first in zip(rows["cause"], rows["count"], rows["first_s"], rows["first"], strict=True):
-        yield str(cause), int(count), float(first_s), str(first)
 
 
 def _reconnects(step: Step) -> str:

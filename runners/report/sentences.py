@@ -1,4 +1,4 @@
-"""Sentences of answers: every typed value of an answer in words. The only place where an answer becomes English.
+"""Sentences of answers: every typed value of an answer in words. Nowhere else does an answer become English.
 
 `words_of` writes one piece of evidence, by its type; a type of an experiment's own registers its words with
 `words_of.register`.
@@ -26,6 +26,8 @@ from runners.results.tails import Explained
 MOST_NAMED = 3  # categories or causes of one sentence
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
+#: Said of a ratio of knees whose bound is higher than the quotient of the ends that stand with it.
+RATIO_TEXT = " (the ratio has an interval of its own: the ends of both knees are unlikely at once)"
 
 
 def _factor(value: float) -> str:
@@ -164,19 +166,28 @@ def _(cost: Cost) -> str:
 
 @words_of.register
 def _(ratio: KneeRatio) -> str:
-    first, second = (f"{name} {knee_words(knee)}" for name, knee in zip(ratio.names, ratio.knees, strict=True))
-    change = ratio.change
-    text = f"{first} against {second}"
-    if change is not None:
-        open_ended = change.low <= -1 and change.high == math.inf
-        known = "" if open_ended else f" {changed(change.value, change.low, change.high)}"
-        text = f"only limits of the knees are known: {text}" if open_ended else f"knee{known}: {text}"
     pairs = list(zip(ratio.names, ratio.knees, strict=True))
+    text = " against ".join(f"{name} {knee_words(knee)}" for name, knee in pairs)
+    if (change := ratio.change) is not None:
+        if change.low <= -1 and change.high == math.inf:
+            text = f"only limits of the knees are known: {text}"
+        else:
+            own = RATIO_TEXT * _narrower(ratio)
+            text = f"knee {changed(change.value, change.low, change.high)}{own}: {text}"
     unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
     text += f"; no longer load confirmed {words.listed(unconfirmed)}" if unconfirmed else ""
     missed = [f"{name} at {words.rate(knee.repeated_rps)}" for name, knee in pairs if words.known(knee.repeated_rps)]
     found_higher = "longer loads missed the objective at lower rates than the short steps of the search had found"
     return f"{text}; {found_higher}: {words.listed(missed)}" if missed else text
+
+
+def _narrower(ratio: KneeRatio) -> bool:
+    """Return whether a lower bound of a ratio is higher than the quotient of the ends that stand with it."""
+    first, second = ratio.knees
+    change = ratio.change
+    if change is None or change.high != math.inf or not second.from_above:
+        return False
+    return change.low > first.low_rps / second.quoted_rps - 1
 
 
 def knee_words(knee: Knee) -> str:
@@ -290,9 +301,3 @@ def verdict_words(answered: Answered) -> str:
 def effect_words(answered: Answered) -> str:
     """Return what was measured, in one line, for tables and other reports."""
     return why_unknown(answered) or evidence_of(answered.answer)
-
-
-__all__ = [
-    "basis_words", "effect_words", "evidence_of", "knee_words", "needed_words", "refusal_words", "value_of",
-    "verdict_words", "why_unknown", "words_of",
-]  # fmt: skip

@@ -38,10 +38,10 @@ def _text(readings: TwoReadings) -> str:
         f"{counted}."
     )
     if readings.tick_us is not None:
-        tick = words.latency(readings.tick_us)
         text += (
-            f" wrk2's percentiles climb evenly over {tick}: it wakes by the millisecond, so that requests leave late."
+            f" wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}: it wakes by the millisecond, "
         )
+        text += "so that requests leave late."
     return text
 
 
@@ -59,10 +59,12 @@ def _words(readings: TwoReadings) -> str:
 
 def _added(difference: Difference) -> str:
     """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
-    added, sign = difference.added_us, -1.0 if difference.added_us.value < 0 else 1.0
-    low, high = sorted((sign * added.low, sign * added.high))
-    text = words.latency_interval(sign * added.value, low, high)
-    return f"{words.level(difference.level)} {text} {'lower' if sign < 0 else 'higher'}"
+    added = difference.added_us
+    if added.value < 0:
+        text = f"{words.latency_interval(-added.value, -added.high, -added.low)} lower"
+    else:
+        text = f"{words.latency_interval(added.value, added.low, added.high)} higher"
+    return f"{words.level(difference.level)} {text}"
 
 
 @style.styled
@@ -74,10 +76,9 @@ def two_generators(steps: Iterable[Step]) -> style.Picture:
         return style.empty("no load of two generators to draw")
     figure = style.Picture(8.4, 4.4)
     axes = figure.add_subplot()
-    named = set[str]()
+    labels = {line.label: line for line in reversed(lines)}  # a generator once, by its first round
     for line in lines:
-        label = None if line.label in named else line.label
-        named.add(line.label)
+        label = line.label if labels[line.label] is line else None
         axes.plot(line.x, line.value_us, color=line.colour, linewidth=1.3, alpha=0.75, label=label)
     for difference in readings.differences:
         _mark(axes, difference)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from runners import words
 from runners.report.sentences import words_of
@@ -46,14 +46,14 @@ def check_words(check: Check, with_values: bool = True) -> str:
     failed, follows = _FAILED.get(check.about, (check.about.value, "see conclusions.json"))
     where = f" in {check.place}" if check.place else ""
     values = [words_of(measure) for measure in check.measures[:MOST_NAMED]]
-    more = len(check.measures) - len(values)
-    values += [f"{more} more"] if more > 0 else []
-    seen = f" ({', '.join(values)})" if values and with_values else ""
-    return words.sentence(f"{failed}{where}{seen}; {follows}")
+    if more := len(check.measures) - len(values):
+        values.append(f"{more} more")
+    measured = f" ({', '.join(values)})" if values and with_values else ""
+    return words.sentence(f"{failed}{where}{measured}; {follows}")
 
 
 def validity_line(checks: Sequence[Check]) -> str:
-    """Return how many checks passed, in one line, and which could not be made."""
+    """Return in one line how many checks passed, and which could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
     text = f"{words.count(passed)} of {words.several(len(known), 'check')} passed"
@@ -66,8 +66,7 @@ def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
     """Yield each failed check in words, with the questions whose answers rest on its steps."""
     for check in conclusion.checks:
         if check.failed:
-            touched = conclusion.touched(check)
-            if touched:
+            if touched := conclusion.touched(check):
                 which = f"touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}"
             else:
                 which = "touches no answer" if conclusion.answers else "counts for all of this report"
@@ -76,7 +75,6 @@ def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     """Return what failed checks say of one answer, those first that exclude its evidence."""
-    order: Iterable[Check] = sorted(conclusion.checks, key=lambda check: check.consequence != Consequence.EXCLUDES)
-    return [
-        check_words(check, with_values=False) for check in order if check.failed and number in conclusion.touched(check)
-    ]
+    touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
+    touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
+    return [check_words(check, with_values=False) for check in touching]

@@ -24,8 +24,8 @@ from runners.experiments import e04_lsm_rate_ladder as report_4
 from runners.experiments.e04_lsm_rate_ladder import questions
 from runners.readers.reading import read_run
 from runners.readers.run import Run
+from runners.report.comparison import direction_words
 from runners.report.comparison import interleaved_sections as sections
-from runners.report.comparison import said
 from runners.results.answer import Basis
 from runners.results.answer import Verdict as Answered
 from runners.results.checks import About, checks
@@ -181,11 +181,15 @@ def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     run = compared
     (found,) = comparisons(run)
     row = found.row("p50_us")
-    assert row is not None and row.direction == Direction.HIGHER and said(row) == "slower" and not row.better
+    assert row is not None and row.direction == Direction.HIGHER and direction_words(row) == "slower" and not row.better
     assert row.low <= 1.1 <= row.high and row.ratio == pytest.approx(1.1, abs=0.02)
     assert found.rows[0] is row, "the primary quantity stands first"
     used = found.row(CPU)
-    assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1) and said(used) in ("higher", "inconclusive")
+    assert (
+        used is not None
+        and used.ratio == pytest.approx(1.2, rel=0.1)
+        and direction_words(used) in ("higher", "inconclusive")
+    )
     assert found.row(THROUGHPUT) is not None
     assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in found.reference
     assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
