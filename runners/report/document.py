@@ -93,7 +93,7 @@ class Document:
     treatments: Table | None
     questions: tuple[QuestionPart, ...]
     valid: str
-    wrong: tuple[tuple[str, str], ...]
+    wrong: tuple[str, ...]
     sections: tuple[Section, ...]
     limits: tuple[str, ...]
     author: tuple[str, ...]
@@ -279,7 +279,8 @@ def _shortfalls(run: Run) -> Iterator[str]:
 
 
 def _placements(run: Run) -> Iterator[str]:
-    """Yield on which cores servers and generators ran, once for every arrangement, with what ran so."""
+    """Yield in one line on which cores servers and generators ran, with what ran so."""
+    parts = list[str]()
     seen: dict[tuple[str, str], list[str]] = {}
     for step in run.steps:
         if step.record.server.command and step.kind != "sentinel":
@@ -289,7 +290,9 @@ def _placements(run: Run) -> Iterator[str]:
     for (server, generator), kinds in seen.items():
         what = f" ({words.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
         own = f"CPU {server}" if server else f"all CPUs, so a busy server also delays the generator on CPU {generator}"
-        yield f"Placement{what}: server on {own}{f', generator on CPU {generator}' if server else ''}."
+        parts.append(f"server on {own}{f', generator on CPU {generator}' if server else ''}{what}")
+    if parts:
+        yield f"Placement: {'; '.join(parts)}."
 
 
 def _version(name: str, text: object) -> str:

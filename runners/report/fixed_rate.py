@@ -27,6 +27,8 @@ MOST_SHARES = 5
 FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
+DASH_TEXT = "A dash: not published, or not offered here."
+BEYOND_TEXT = "Not offered here, too far beyond the knee on this machine or too long for this size"
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 10
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
@@ -208,7 +210,7 @@ def published_section(results: Results) -> Section:
         if output is not None:
             shown.append(_against(results.run, workload, output[1], loads))
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
-    texts = [PUBLISHED_TEXT, of_ladders[-1].note] if of_ladders else []
+    texts = [PUBLISHED_TEXT, DASH_TEXT] if of_ladders else []
     text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
     return Section(
         "published", "Published and reproduced", text, tables=(*shown, *_together(of_ladders))[:MOST_PUBLISHED]
@@ -222,7 +224,9 @@ def _together(of_ladders: Sequence[Table]) -> list[Table]:
     heads = zip(*(table.head for table in of_ladders), strict=True)
     head = tuple(" or ".join(dict.fromkeys(cells)) for cells in heads)  # shares of a knee, or of a bound of it
     rows = tuple((table.caption, *row) for table in of_ladders for row in table.rows)
-    return [Table("Rates published and offered here", ("load", *head), rows)]
+    beyond = "; ".join(table.note for table in of_ladders if table.note)
+    note = f"{BEYOND_TEXT}: {beyond}." if beyond else ""
+    return [Table("Rates published and offered here", ("load", *head), rows, note)]
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:

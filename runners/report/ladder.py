@@ -396,7 +396,10 @@ MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a row a published output, with the rate step of this run at its rate; None where nothing was published."""
+    """Return a row a published output, with the rate step of this run at its rate; None where nothing was published.
+
+    Its note names the rates that were not offered here.
+    """
     if ladder.base is None:
         return None
     knee = ladder.knee
@@ -415,11 +418,8 @@ def against_published(ladder: Ladder) -> Table | None:
         "output", "rate", "published achieved", "published p50 or mean", "published p99", f"of the {base} here",
         "achieved here", "p50 here", "p99 here",
     )  # fmt: skip
-    note = (
-        "A dash: not published, or not offered here, because it lies too far beyond the knee on this machine, or "
-        "because this size has no time for it."
-    )
-    return Table(ladder.title, head, (*offered, *not_offered[-MOST_NOT_OFFERED:]), note)
+    beyond = f"{ladder.title} at {words.listed(row[1] for row in not_offered)}" if offered and not_offered else ""
+    return Table(ladder.title, head, tuple(offered or not_offered[-MOST_NOT_OFFERED:]), beyond)
 
 
 def _there(rate_rps: float, output: Output) -> tuple[str, str, str, str]:

@@ -41,15 +41,20 @@ _FAILED: dict[About, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def check_words(check: Check, with_values: bool = True) -> str:
-    """Return a failed check in a sentence: what failed, where, the worst values, and what follows."""
-    failed, follows = _FAILED.get(check.about, (check.about.value, "see conclusions.json"))
-    where = f" in {check.place}" if check.place else ""
+def check_words(*checks: Check, with_values: bool = True) -> str:
+    """Return failed checks of one kind in a sentence: what failed, in which places, the worst values, what follows."""
+    failed, follows = _FAILED.get(checks[0].about, (checks[0].about.value, "see conclusions.json"))
+    places = [part for check in checks if (part := _place_words(check, with_values))]
+    return words.sentence(f"{failed}{' ' if places else ''}{words.listed(places)}; {follows}")
+
+
+def _place_words(check: Check, with_values: bool) -> str:
+    """Return where a check failed and its worst values; empty where neither is known."""
     values = [words_of(measure) for measure in check.measures[:MOST_NAMED]]
     if more := len(check.measures) - len(values):
         values.append(f"{more} more")
-    measured = f" ({', '.join(values)})" if values and with_values else ""
-    return words.sentence(f"{failed}{where}{measured}; {follows}")
+    where = [f"in {check.place}"] if check.place else []
+    return " ".join([*where, *([f"({', '.join(values)})"] if values and with_values else [])])
 
 
 def validity_line(checks: Sequence[Check]) -> str:
@@ -62,15 +67,22 @@ def validity_line(checks: Sequence[Check]) -> str:
     return words.sentence(text + missing)
 
 
-def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
-    """Yield each failed check in words, with the questions whose answers rest on its steps."""
-    for check in conclusion.checks:
-        if check.failed:
-            if touched := conclusion.touched(check):
-                which = f"touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}"
-            else:
-                which = "touches no answer" if conclusion.answers else "counts for all of this report"
-            yield check_words(check), which
+def failed_checks(conclusion: Conclusion) -> Iterator[str]:
+    """Yield the failed checks of each kind in words, with the questions whose answers rest on their steps; those that
+    touch no answer come last, together.
+    """
+    harmless = list[str]()
+    for about in dict.fromkeys(check.about for check in conclusion.checks if check.failed):
+        checks = [check for check in conclusion.checks if check.failed and check.about == about]
+        text = check_words(*checks)
+        if touched := sorted({number for check in checks for number in conclusion.touched(check)}):
+            yield f"{text} It touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}."
+        elif conclusion.answers:
+            harmless.append(text)
+        else:
+            yield f"{text} It counts for all of this report."
+    if harmless:
+        yield f"{' '.join(harmless)} {'It touches' if len(harmless) == 1 else 'They touch'} no answer."
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
