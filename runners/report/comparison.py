@@ -126,7 +126,7 @@ TEXTS = {
     ),
     Form.SLICES: (
         "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
-        "{slice}, then another, in a random order; a second process of the baseline is the control. CPU "
+        "a short slice of time, then another, in a random order; a second process of the baseline is the control. CPU "
         "time is what a server used in the slices of others too."
     ),
 }
@@ -144,8 +144,8 @@ FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}
 def _texts(block: Comparison) -> list[str]:
     """Return how a block was compared, a paragraph a part."""
     apart = [RESPONDING] if block.row(BACKGROUND_CPU) else []
-    how = f"a slice of {words.given_latency(block.slice_s * 1e6)}" if block.slice_s else "a short slice of time"
-    return [TEXTS[block.form].format(slice=how), *apart, INTERVALS]
+    lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
+    return [TEXTS[block.form], *lasting, *apart, INTERVALS]
 
 
 def data(comparison: Comparison) -> pd.DataFrame:
