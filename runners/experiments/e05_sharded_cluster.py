@@ -115,7 +115,7 @@ def one_node(single: Setting, before: Setting, after: Setting, size: str, connec
         blocks.append(Interleaved(
             f"passed-on-{workload.name}", f"{method}: one node and three, request by request", (single, after),
             single.name, workload, plan, plan.shape(few), plan.starts, primary=CPU, margin=MARGIN, solo=False,
-            loops=False, questions=("passed-on",),
+            loops=False, questions=("passed-on", "put-get"),
         ))  # fmt: skip
     return tuple(blocks)
 
@@ -127,7 +127,7 @@ def ladders(
     """Return the knee after the changes with rates around it, one of them profiled, and the same rates before."""
     plan = replace(
         LADDERS[size], objective=Objective.parse(f"p99<={p99_ms:f}ms"), connections=connections,
-        published=with_rates(workload.published_rates), profile=profile, questions=("medians", "put-get", "alike"),
+        published=with_rates(workload.published_rates), profile=profile, questions=("medians", "alike"),
     )  # fmt: skip
     around = plan.block(
         workload.name, f"{workload.label} after the changes: the knee, and rates around it",
@@ -210,7 +210,7 @@ def questions() -> tuple[Asked, ...]:
             {"one-node-put": "PUT", "one-node-get": "GET"}, NEW, THROUGHPUT, (Direction.LOWER,)
         ),
         "passed-on": cluster.price_of_passing({"passed-on-put": "PUT", "passed-on-get": "GET"}),
-        "put-get": cluster.passing_weighs_more("put", "get"),
+        "put-get": cluster.passing_weighs_more("passed-on-put", "passed-on-get"),
         "alike": cluster.alike("put", "get"),
         "spread": cluster.spreads,
         "waits": cluster.waits_for_the_lock,

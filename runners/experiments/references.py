@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -109,7 +110,7 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
     says = {Verdict.YES: row.yes, Verdict.NO: row.no}.get(Verdict(verdict), answer["question"]).rstrip(".")
     first, *_ = kept["effects"][key].split("; ")
-    halves = first.rpartition(": ")[2]  # without the change between them
+    halves = re.sub(r" (at least )?[+−\d][^:]*%[^:]*: ", ": ", first)  # without the change between them
     lines = (f"{link}: {answer['question']} **{verdict.capitalize()}**: {first}.", f"{link}: **{says}**: {first}.")
     line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")
     picture = folder.figures_path / f"{answer['figure']}.svg"

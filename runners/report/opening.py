@@ -43,10 +43,10 @@ TREATMENTS = {
     "queue-linked-1024": "pool with a linked list of 1024 places",
     "all-old": "three nodes as before the report's changes: a large pool, a lock around the HTTP client, Objects.hash",
     "one-node": "one node that holds all keys and passes nothing on",
-    "fewer-objects": "all-old without the unused response objects alone",
-    "fewer-threads": "all-old with the smaller pool alone",
-    "no-lock": "all-old without the lock around the HTTP client alone",
-    "murmur3": "all-old with murmur3 in place of Objects.hash alone",
+    "fewer-objects": "all-old with one change: no unused response objects",
+    "fewer-threads": "all-old with one change: the smaller pool",
+    "no-lock": "all-old with one change: no lock around the HTTP client",
+    "murmur3": "all-old with one change: murmur3 in place of Objects.hash",
     "all-new": "the smaller pool, no lock and murmur3 together",
     "blocking-2of3": "a copy on each node, two must respond; a thread waits for each response of a peer",
     "async-2of3": "the same with a client that holds no thread while it waits",
@@ -137,6 +137,11 @@ def terms(results: Results) -> Iterator[str]:
         yield (
             "Closed-loop rate: every connection sends its next request as soon as its response has come. Compare it "
             "only between servers that were measured side by side: it is no capacity."
+        )
+    if any(row.at_least for comparison in results.comparisons for row in comparison.rows):
+        yield (
+            "A rate of “at least” was limited by the generator; a change of “at least” is the end of its interval "
+            "nearest to no change."
         )
 
 

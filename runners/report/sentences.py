@@ -90,8 +90,9 @@ def _(at: AtRate) -> str:
 @words_of.register
 def _(difference: Difference) -> str:
     row = difference.row
-    label = f"{difference.label} {row.quantity.label}".strip()
-    leads = f"{cpu.quantity.label} {cpu.change}: {cpu.pair}; " if (cpu := difference.cpu) is not None else ""
+    cpu, of = difference.cpu, f"{difference.label} ".lstrip()
+    label = f"{of}{row.quantity.label}"
+    leads = f"{of}{cpu.quantity.label} {cpu.change}: {cpu.pair}; " if cpu is not None else ""
     if row.refused:
         return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
     text = f"{leads}{label} {row.change}: {row.pair}"

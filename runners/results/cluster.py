@@ -280,8 +280,8 @@ def _price(comparison: Comparison, method: str) -> Answer | None:
         return None
     given, own_us = answer_of(comparison, row, (Direction.HIGHER,)), row.baseline_value
     low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-    price = Measure(f"CPU time of passing a {method} on", value_us, Unit.LATENCY_US, low_us, high_us)
-    evidence = [price.against(Measure("all of it on one node", own_us, Unit.LATENCY_US))]
+    price = Measure(f"CPU time that passing a {method} on adds", value_us, Unit.LATENCY_US, low_us, high_us)
+    evidence = [price.against(Measure("all of a request on one node", own_us, Unit.LATENCY_US))]
     median = comparison.row(MEDIAN, NEW)
     medians = [difference_of(comparison, median, method)] if median is not None else []
     return replace(given, evidence=(*evidence, *medians))
@@ -304,16 +304,27 @@ def _client_share(event: str, step: Step, share: Bounded) -> Measure:
     return Measure.of(label, share, Unit.SHARE)
 
 
-def passing_weighs_more(workload: str, than: str) -> Answering:
-    """Answer: do the clients between nodes take a larger share of the CPU time of one workload than of another?"""
+def passing_weighs_more(block: str, than: str) -> Answering:
+    """Answer: does passing on take a larger share of the CPU time of the first block's requests than of the second's?
+
+    The share is what three nodes cost more than one: clients, sockets and hand-over, on both nodes of a request.
+    """
 
     def answer(results: Results) -> Answer | None:
-        seen = _of_clients(results, facts.CPU, (workload, than))
-        if not seen:
+        by_name = {comparison.name: comparison for comparison in results.comparisons}
+        compared = [by_name[name] for name in (block, than) if name in by_name]
+        rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
+        if len(rows) < 2:
             return None
-        more = difference(seen[0][1], seen[1][1])
-        evidence, steps = tuple(_client_share(facts.CPU, *part) for part in seen), tuple(step.name for step, _ in seen)
-        return Answer(verdict_of(more.low, more.high), evidence, Basis.PROFILES, 2, Needed.SAMPLES, steps=steps)
+        shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
+        more = difference(*shares)
+        evidence = tuple(
+            Measure.of(f"passing on in the CPU time of {comparison.workload.upper()}", share, Unit.SHARE)
+            for comparison, share in zip(compared, shares, strict=True)
+        )
+        steps = tuple(name for comparison in compared for name in comparison.steps)
+        basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
+        return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
     return answer
 

@@ -103,7 +103,7 @@ def median_is_the_timer(workload: str) -> Answering:
         median = Measure("published median", median_us, Unit.LATENCY_US)
         own = _without_tick(results, workload)
         if own is not None:
-            median = median.against(median_measure("one timed without a tick:", own, results))
+            median = median.against(median_measure("one without wrk2's timer of 1 ms:", own, results))
         spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
         measures = (median, spread)
         steps = (name, *((own.name,) if own is not None else ()))
@@ -151,7 +151,7 @@ def medians_stay(names: Sequence[str], workload: str) -> Answering:
             return None
         measures = (
             Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
-            Measure("timed without a tick, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
+            Measure("without wrk2's timer of 1 ms, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
         )
         return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(published_us), steps=tuple(names))
 
