@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runners import report
+from runners import report, words
 from runners.audit.audit import audit
 from runners.design.experiment import Experiment
 from runners.design.load import Workload
@@ -110,7 +110,7 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
     says = {Verdict.YES: row.yes, Verdict.NO: row.no}.get(Verdict(verdict), answer["question"]).rstrip(".")
     first, *_ = kept["effects"][key].split("; ")
-    halves = re.sub(r" (at least )?[+−\d][^:]*%[^:]*: ", ": ", first)  # without the change between them
+    halves = re.sub(rf" (at least )?[+{words.MINUS}\d][^:]*%[^:]*: ", ": ", first)  # without the change between them
     lines = (f"{link}: {answer['question']} **{verdict.capitalize()}**: {first}.", f"{link}: **{says}**: {first}.")
     line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")
     picture = folder.figures_path / f"{answer['figure']}.svg"
