@@ -136,7 +136,7 @@ def test_an_error_in_a_lua_script_names_script_line_and_message(
 def test_a_full_disk_is_named_and_the_run_can_still_be_closed(
     measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StepFolder, "telemetry", property(lambda _self: Path("/dev/full")))
+    monkeypatch.setattr(StepFolder, "telemetry", property(lambda _self: Path("/dev/full")), raising=False)
     with pytest.raises(MeasureError, match="the disk is full"):
         measurement.step(load(PUT), server)
     assert not list(run.steps_path.iterdir())
