@@ -131,7 +131,7 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     assert found.row("p50_us") is None and found.trusted
     run = read_run(bench.folder)
     (section,) = sections(run)
-    assert f"for a slice of {words.latency(100_000.0)}, then another" in section.text
+    assert f"A slice lasts {words.latency(100_000.0)}." in section.text
 
 
 def test_an_incomplete_design_has_the_baseline_and_its_control_in_every_start(bench: Bench) -> None:
