@@ -188,14 +188,14 @@ def _questions(
     `shown_before`: figures that stand above the questions, with their places.
     """
     left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
-    said = dict[str, int]()  # the first question that a mark stands at
+    first_at = dict[str, int]()  # the first question that a mark stands at
     for number, answered in enumerate(conclusion.answers, 1):
         figure, place = answered.answer.figure or "", f"question-{answered.question.key}"
         section, left = _taken(figure, left, place)
         marks = marks_of(number, conclusion)
-        told = tuple(f"As in question {said[mark]}." if mark in said else mark for mark in marks)
-        said = dict.fromkeys(marks, number) | said
-        parts.append(QuestionPart(number, answered, _short(section), places.get(figure), tuple(dict.fromkeys(told))))
+        shortened = tuple(f"As in question {first_at[mark]}." if mark in first_at else mark for mark in marks)
+        first_at = dict.fromkeys(marks, number) | first_at
+        parts.append(QuestionPart(number, answered, _short(section), places.get(figure), tuple(dict.fromkeys(shortened))))
         if not section.empty:
             places[figure] = place
     return tuple(parts), left
