@@ -195,7 +195,9 @@ def _questions(
         marks = marks_of(number, conclusion)
         shortened = tuple(f"As in question {first_at[mark]}." if mark in first_at else mark for mark in marks)
         first_at = dict.fromkeys(marks, number) | first_at
-        parts.append(QuestionPart(number, answered, _short(section), places.get(figure), tuple(dict.fromkeys(shortened))))
+        parts.append(
+            QuestionPart(number, answered, _short(section), places.get(figure), tuple(dict.fromkeys(shortened)))
+        )
         if not section.empty:
             places[figure] = place
     return tuple(parts), left
