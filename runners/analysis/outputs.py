@@ -26,7 +26,7 @@ from runners import words
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form
 from runners.analysis.failures import Counts
 from runners.analysis.quantities import ALPHA, Quantity, Row, welch
-from runners.audit.rule import achieved_rps, fell_short, is_open_loop, samples
+from runners.audit.figures import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
 from runners.design.objective import MOST_FAILED
 from runners.errors import PlanError

@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runners import words
-from runners.audit.rule import Group, Remark, Rule, Severity
+from runners.audit.rule import TABLE, Group, Remark, Rule, Severity
 from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
 from runners.errors import Exit, LabError
 from runners.readers.documents import Problem
 from runners.readers.output import FileOutputs, Output
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
-RULES: dict[str, Rule] = {
-    rule.code: rule
-    for module in (timing, rates, responses, draws, conduct, quantity, arithmetic)
-    for rule in module.RULES
-}
+_MODULES = (timing, rates, responses, draws, conduct, quantity, arithmetic)
+_BY_CODE = {value.code: value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)}
+RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
 
 class UnknownRuleError(LabError):
@@ -30,20 +28,17 @@ class UnknownRuleError(LabError):
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
     """Rules by code or by the beginning of one (`RAT`): those selected, all without a selection, less those ignored."""
-    wanted, unwanted = _codes(select), _codes(ignore)
-    return tuple(rule for code, rule in RULES.items() if (not wanted or code in wanted) and code not in unwanted)
+    wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
+    return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
 
 
 def _codes(given: Iterable[str]) -> set[str]:
     codes: set[str] = set()
-    for text in given:
-        for part in (piece.strip().upper() for piece in text.split(",")):
-            matching = {code for code in RULES if part and code.startswith(part)}
-            if not matching:
-                raise UnknownRuleError(
-                    part or "an empty code", "no rule begins with it", f"use one of {', '.join(RULES)}"
-                )
-            codes |= matching
+    for part in (piece.strip().upper() for text in given for piece in text.split(",")):
+        matching = {code for code in RULES if part and code.startswith(part)}
+        if not matching:
+            raise UnknownRuleError(part or "an empty code", "no rule begins with it", f"use one of {', '.join(RULES)}")
+        codes |= matching
     return codes
 
 
@@ -56,26 +51,10 @@ def page(code: str) -> str:
 
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-#: What findings are about, by the beginning of their codes.
-_THEMES = {
-    "RAT": "load",
-    "ERR": "errors",
-    "TIM": "instrument",
-    "NET": "instrument",
-    "SMP": "samples",
-    "SUM": "figures",
-    "DOC": "figures",
-    "RUN": "conditions",
-}
 MOST_LINES = 4  # of one document, besides its summary; the mildest themes beyond are named in the last line
 #: What is said of an excerpt, and not where the whole output lies in another file.
 OF_AN_EXCERPT = ("SMP002", "RUN005")
 LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
-
-
-def theme(code: str) -> str:
-    """Return the theme of a rule's findings, e.g. `load`."""
-    return _THEMES[code[:3]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +78,7 @@ class Digest:
         """Each code, the worst finding's first, and all places in the file at which it was found."""
         places: dict[str, dict[str, None]] = {self.worst.code: {}}
         for remark in self.remarks:
-            output = remark.output
-            where = f"{output.line}" if output.cell is None else f"cell {output.cell}:{output.line}"
+            where = remark.output.place.removeprefix(f"{remark.output.path}:")
             places.setdefault(remark.code, {})[where] = None
         return {code: tuple(of_code) for code, of_code in places.items()}
 
@@ -130,13 +108,11 @@ class Audit:
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity in (Severity.ERROR, Severity.WARNING):
-                by_file.setdefault(remark.output.path, {}).setdefault(theme(remark.code), []).append(remark)
+                by_file.setdefault(remark.output.path, {}).setdefault(remark.rule.theme, []).append(remark)
         digests: list[Digest] = []
         for themes in by_file.values():
-            own = sorted(
-                (Digest(name, tuple(remarks)) for name, remarks in themes.items()),
-                key=lambda digest: ORDER.index(digest.worst.severity),
-            )
+            own = [Digest(name, tuple(remarks)) for name, remarks in themes.items()]
+            own.sort(key=lambda digest: ORDER.index(digest.worst.severity))
             kept, rest = own[:MOST_LINES], own[MOST_LINES:]
             kept[-1] = replace(kept[-1], also=tuple(digest.theme for digest in rest))
             digests += kept
@@ -191,9 +167,8 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
     read = tuple(files)
     outputs = [output for file in read for output in file.outputs]
     copies = tuple(_copies(outputs))
-    left = {id(copy) for copy, _ in copies}
-    rules = tuple(rules)
-    remarks = examine([output for output in outputs if id(output) not in left], rules)
+    left_out = {id(copy) for copy, _ in copies}
+    remarks = examine([output for output in outputs if id(output) not in left_out], rules)
     excerpts = {id(output) for output in _excerpts(outputs)}
     kept = [remark for remark in remarks if not (remark.code in OF_AN_EXCERPT and id(remark.output) in excerpts)]
     return Audit(read, tuple(kept), copies)

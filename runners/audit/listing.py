@@ -9,19 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from runners import words
-from runners.audit.audit import Audit, Digest, groups, theme
-from runners.audit.rule import (
-    BEYOND,
-    FEW_ERRORS,
-    Group,
-    Remark,
-    achieved_rps,
-    failed_share,
-    fell_short,
-    is_of_no_run,
-    largest_us,
-    samples,
-)
+from runners.audit import figures
+from runners.audit.audit import Audit, Digest, groups
+from runners.audit.rule import Group, Remark
 from runners.readers.output import Output
 from runners.words import Value
 
@@ -41,10 +31,12 @@ _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", word
 
 
 def as_text(audit: Audit) -> str:
-    """Return one line a theme and document, gravest first; then what no output tells, what could not be read, the rules
-    that found something, and the summary.
-    """
-    lines = [*short_lines(audit), *unknown_lines(audit)]
+    """Return one line a theme and document, gravest first; then what is not known, the rules, and the summary."""
+    unknown = words.listed(UNKNOWN)
+    lines = [
+        *_short_lines(audit),
+        *(f"{group[0].group}: not in its outputs: {unknown}" for group in groups(audit.outputs)),
+    ]
     for path, problem in audit.unreadable:
         lines.append(f"{path}:{f'{problem.line}:' if problem.line else ''} unread: {problem.text}")
     if audit.counts:
@@ -53,14 +45,13 @@ def as_text(audit: Audit) -> str:
         lines += [f"{on:{width}}  {rule.code}  {rule.reason} [{rule.severity.value}]" for rule, on, _ in audit.counts]
         lines.append("")
     lines.append(audit.summary)
-    return "".join(f"{_printable(line)}\n" for line in lines)
+    printable = ("".join(char if char.isprintable() else ascii(char)[1:-1] for char in plain(line)) for line in lines)
+    return "".join(f"{line}\n" for line in printable)
 
 
-def short_lines(audit: Audit) -> Iterator[str]:
-    """Yield one line a theme and document; the highest rate achieved stands in the line on load, or in one of its
-    own.
-    """
-    highest = dict(_highest_rates(audit))
+def _short_lines(audit: Audit) -> Iterator[str]:
+    """Yield one line a theme and document; the highest rate achieved is in the line on load, or in one of its own."""
+    highest = highest_rates(audit)
     for digest in audit.digests:
         document = digest.worst.output.group
         yield _line(digest, highest.pop(document, "") if digest.theme == "load" else "")
@@ -78,19 +69,9 @@ def _line(digest: Digest, highest: str) -> str:
     )
 
 
-def unknown_lines(audit: Audit) -> Iterator[str]:
-    """Yield one fixed line a document: what can't be known from its outputs."""
-    yield from (f"{group[0].group}: not in its outputs: {words.listed(UNKNOWN)}" for group in groups(audit.outputs))
-
-
 def plain(text: str) -> str:
     """Return a text with plain spaces and dashes, as other programs expect them."""
     return text.translate(_SPACES)
-
-
-def _printable(text: str) -> str:
-    """Return a line with plain spaces and escaped control characters, which an input may hold."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in plain(text))
 
 
 def written(value: Value) -> str:
@@ -130,12 +111,14 @@ def _document(group: Group) -> dict[str, Any]:
     highest: dict[str, float] = {}
     for output in group:
         rate = output.offered_rps
-        if rate and achieved_rps(output) is not None and not fell_short(output) and _succeeded(output):
+        if rate and figures.achieved_rps(output) is not None and not figures.fell_short(output) and _succeeded(output):
             highest[_operation(output)] = max(rate, highest.get(_operation(output), 0.0))
     above = [
         output.place
         for output in group
-        if output.offered_rps and output.offered_rps > highest.get(_operation(output), math.inf) and fell_short(output)
+        if output.offered_rps
+        and output.offered_rps > highest.get(_operation(output), math.inf)
+        and figures.fell_short(output)
     ]
     return {
         "document": group[0].group,
@@ -146,16 +129,13 @@ def _document(group: Group) -> dict[str, Any]:
 
 
 def _succeeded(output: Output) -> bool:
-    exceeded = (achieved_rps(output) or 0.0) > BEYOND * (output.offered_rps or math.inf)
-    return failed_share(output) <= FEW_ERRORS and not is_of_no_run(output) and not exceeded
+    exceeded = (figures.achieved_rps(output) or 0.0) > figures.BEYOND * (output.offered_rps or math.inf)
+    return figures.failed_share(output) <= figures.FEW_ERRORS and not figures.is_of_no_run(output) and not exceeded
 
 
-def highest_rate_lines(audit: Audit) -> Iterator[str]:
-    """Yield a line a document: the highest achieved rate of each operation, and the outputs above it."""
-    yield from (f"{document}: {text}" for document, text in _highest_rates(audit))
-
-
-def _highest_rates(audit: Audit) -> Iterator[tuple[str, str]]:
+def highest_rates(audit: Audit) -> dict[str, str]:
+    """Return a text a document: the highest achieved rate of each operation, and the outputs above it."""
+    texts = {}
     for group in groups(audit.outputs):
         known = _document(group)
         highest, above = known["highest_achieved_rps"], known["latency_above_it"]
@@ -163,7 +143,8 @@ def _highest_rates(audit: Audit) -> Iterator[tuple[str, str]]:
             rates = words.listed(f"{name} {words.rate(rate)}" for name, rate in sorted(highest.items()))
             places = ", ".join(above[:SHOWN]) + (" ..." if len(above) > SHOWN else "")
             beyond = f"; above it: the latency of {words.several(len(above), 'run')}, {places}" if above else ""
-            yield known["document"], f"highest rate achieved: {rates}{beyond}"
+            texts[known["document"]] = f"highest rate achieved: {rates}{beyond}"
+    return texts
 
 
 def _operation(output: Output) -> str:
@@ -175,19 +156,19 @@ def _place(output: Output) -> dict[str, Any]:
 
 
 def _output(output: Output) -> dict[str, Any]:
-    count, counted = samples(output)
+    count, counted = figures.samples(output)
     return {
         **_place(output),
         **{name: getattr(output, name) for name in ("tool", "threads", "connections", "duration_s", "offered_rps")},
         "command": output.command.text if output.command else None,
         "offered_by": output.offered_by or None,
-        "achieved_rps": achieved_rps(output),
+        "achieved_rps": figures.achieved_rps(output),
         "requests": output.report.requests,
         "non_2xx": output.report.non_2xx,
         "samples": count,
         "samples_counted": counted if count is not None else None,
         "latency_us": {words.level(level): value for level, value in output.report.latencies.rows},
-        "max_us": largest_us(output),
+        "max_us": figures.largest_us(output),
         "missing": list(output.missing),
     }
 
@@ -195,7 +176,7 @@ def _output(output: Output) -> dict[str, Any]:
 def _remark(remark: Remark) -> dict[str, Any]:
     return {
         **_place(remark.output),
-        "theme": theme(remark.code),
+        "theme": remark.rule.theme,
         "code": remark.code,
         "name": remark.rule.name,
         "severity": remark.severity.value,
@@ -217,10 +198,9 @@ def _finite(value: Any) -> Any:
 def as_github(audit: Audit) -> str:
     """Return a workflow command for each line of the short text, by which GitHub annotates the files."""
     lines = []
-    for digest in audit.digests:
-        remark = digest.worst
+    for remark in (digest.worst for digest in audit.digests):
         file = str(remark.output.path).translate(_PROPERTY)
-        title = f"{digest.theme}: {remark.code} {remark.rule.name}".translate(_PROPERTY)
+        title = f"{remark.rule.theme}: {remark.code} {remark.rule.name}".translate(_PROPERTY)
         where = f"file={file},line={max(1, remark.output.line)},title={title}"
         lines.append(f"::{remark.severity.value} {where}::{plain(remark.seen.text).translate(_DATA)}")
     lines.append(f"::notice title=lab audit::{plain(audit.summary).translate(_DATA)}")

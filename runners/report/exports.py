@@ -21,8 +21,9 @@ from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Bounded, geometric_mean
 from runners.analysis.quantities import QUANTITIES, Quantity, Row
 from runners.audit.audit import Audit, page
-from runners.audit.listing import highest_rate_lines, written
-from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
+from runners.audit.figures import achieved_rps, at, largest_us, samples
+from runners.audit.listing import highest_rates, written
+from runners.audit.rule import Remark
 from runners.design.objective import ERRORS, Outcome
 from runners.readers.output import Output
 from runners.readers.run import Run
@@ -205,7 +206,7 @@ def as_html(audit: Audit) -> str:
             (path, [(output, remarks[id(output)]) for output in outputs])
             for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
         ],
-        highest_rates=list(highest_rate_lines(audit)),
+        highest_rates=[f"{document}: {text}" for document, text in highest_rates(audit).items()],
         row=_row,
         head=HEAD,
         pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],

@@ -7,22 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from runners import words
-from runners.audit.rule import (
-    Group,
-    Seen,
-    Severity,
-    achieved_rps,
-    dead_connections,
-    fell_short,
-    finite,
-    has_queue,
-    is_of_no_run,
-    largest_us,
-    left_out,
-    mean_us,
-    opened,
-    rule,
-)
+from runners.audit import figures
+from runners.audit.rule import Group, Seen, rule
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out_by_warm_up
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
@@ -41,29 +27,25 @@ WHOLE_US = 1_000.0  # and by what whole milliseconds round
 
 def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
     """Return half of the last digit in seconds: of JMeter's whole ones, or of `1.00m`, wrk's from 85 % of a unit on."""
-    if tool == "JMeter":
-        return 0.5
-    unit = 3600.0 if elapsed_s >= 0.85 * 3600 else 60.0 if elapsed_s >= 0.85 * 60 else 1.0
-    return 0.005 * unit
+    unit_s = next((unit_s for unit_s in (3600.0, 60.0) if elapsed_s >= 0.85 * unit_s), 1.0)
+    return 0.5 if tool == "JMeter" else 0.005 * unit_s
 
 
-@rule("SUM001", "rate-mismatch", Severity.ERROR, "publish the output as it was printed")
+@rule("SUM001")
 def _rate_mismatch(output: Output) -> Iterator[Seen]:
-    """Requests by duration is not Requests/sec."""
     report = output.report
-    requests, elapsed, rate = report.requests, finite(report.elapsed_s), achieved_rps(output)
-    if requests is None or not elapsed or rate is None or facts(output.tool).mean_of_intervals or is_of_no_run(output):
+    requests, elapsed, rate = report.requests, figures.finite(report.elapsed_s), figures.achieved_rps(output)
+    if requests is None or not elapsed or rate is None or figures.is_of_no_run(output):
         return
     reckoned = requests / elapsed
-    if output.tool == "hey" and requests == MOST_OF_HEY and rate > reckoned:
-        return  # the rate is of all
+    of_all = output.tool == "hey" and requests == MOST_OF_HEY and rate > reckoned
+    if facts(output.tool).mean_of_intervals or of_all:
+        return
     slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
     if abs(reckoned - rate) <= slack * reckoned + 0.01:
         return
-    text = (
-        f"{words.count(requests)} requests in {words.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
-        f"{rate:.2f}"
-    )
+    counted = f"{words.count(requests)} requests in {words.seconds(elapsed)}"
+    text = f"{counted} are {reckoned:.2f}/s, and Requests/sec says {rate:.2f}"
     yield Seen(output, text, {"requests": requests, "elapsed_s": elapsed, "requests_per_s": rate})
 
 
@@ -77,9 +59,8 @@ def _descents(latencies: Latencies) -> Iterator[str]:
             yield f"{after.value_ms:g} ms at {after.percentile:g} after {row.value_ms:g} ms at {row.percentile:g}"
 
 
-@rule("SUM002", "not-ascending", Severity.ERROR, "publish the output as it was printed")
+@rule("SUM002")
 def _not_monotonic(output: Output) -> Iterator[Seen]:
-    """Percentiles that do not ascend."""
     descents = [*_descents(output.report.latencies), *_descents(output.report.uncorrected)]
     if descents:
         more = f", and {len(descents) - 1} more" if len(descents) > 1 else ""
@@ -101,7 +82,7 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value
                 f"{words.count(footer.total_count)}",
                 {"spectrum_count": last.total_count, "footer_count": footer.total_count},
             )
-        largest = finite(footer.max_ms)
+        largest = figures.finite(footer.max_ms)
         if largest and abs(largest - last.value_ms) > BUCKET * last.value_ms + 0.001:
             yield (
                 f"the spectrum ends at {last.value_ms:g} ms and its footer's maximum is {largest:g} ms",
@@ -117,11 +98,11 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value
             )
     stats = report.latency
     highest = max((value for _, value in latencies.rows), default=None)
-    most = finite(stats.max) if stats else None
+    most = figures.finite(stats.max) if stats else None
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
         text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
         yield text, {"percentile_us": highest, "max_us": most}
-    mean = mean_us(output)
+    mean = figures.mean_us(output)
     if most is not None and mean is not None and mean > most * (1 + ROUNDED):
         yield f"the mean of {words.latency(mean)} lies above the maximum", {"mean_us": mean, "max_us": most}
     yield from _impossible_mean(output)
@@ -137,21 +118,19 @@ def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None
 
     The responses between two percentiles took at least what the lower one says, and at most what the upper one does.
     """
-    least = most = 0.0
-    level, below = 0.0, 0.0
+    least = most = level = below = 0.0
     for next_level, value in sorted(rows):
         least += (next_level - level) * below
         most += (next_level - level) * value
         level, below = next_level, value
-    beyond = 1 - level
-    return least + beyond * below, most + beyond * largest_us if largest_us is not None else math.inf
+    return least + (1 - level) * below, most + (1 - level) * largest_us if largest_us is not None else math.inf
 
 
 def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
-    rows, mean = _rows(output), mean_us(output)
+    rows, mean = _rows(output), figures.mean_us(output)
     if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
         return
-    least, most = mean_bounds_us(rows, largest_us(output))
+    least, most = mean_bounds_us(rows, figures.largest_us(output))
     if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
         bound = f"at most {words.latency(most)}" if mean > most else f"at least {words.latency(least)}"
         yield (
@@ -188,8 +167,8 @@ def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
 
 
 def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
-    lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
-    if fell_short(output) or dead_connections(output) or has_queue(output):
+    lost, usual, requests = figures.left_out(output), left_out_by_warm_up(output), output.report.requests
+    if figures.fell_short(output) or figures.dead_connections(output) or figures.has_queue(output):
         return  # what came late or never is in no histogram, and another rule's
     if lost is None or requests is None:
         return
@@ -204,25 +183,16 @@ def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, wor
         yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
 
 
-@rule(
-    "SUM003",
-    "counts-that-disagree",
-    Severity.ERROR,
-    "publish the output as it was printed; if it is, requests went missing: find out which",
-)
+@rule("SUM003")
 def _mismatch(output: Output) -> Iterator[Seen]:
-    """Counts or latencies of one output contradict each other."""
     for text, evidence in _contradictions(output):
         yield Seen(output, text, evidence)
 
 
-@rule("SUM004", "invented-samples", Severity.NOTE, "quote the median, or measure with an open loop")
+@rule("SUM004")
 def _invented_samples(output: Output) -> Iterator[Seen]:
-    """wrk's mean is longer than its rate allows: it holds samples that were not taken.
-
-    In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9).
-    """
-    rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
+    """In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9)."""
+    rate, mean, connections = figures.achieved_rps(output), figures.mean_us(output), figures.opened(output)
     if output.tool != WRK or not mean or not rate or not connections or output.report.socket_errors:
         return
     reckoned = connections / mean * 1e6
@@ -237,30 +207,25 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-@rule(
-    "SUM005", "time-of-no-run", Severity.ERROR, "measure again: neither rate nor latency may be quoted from this output"
-)
+@rule("SUM005")
 def _no_run(output: Output) -> Iterator[Seen]:
-    """The elapsed time can't be that of the run."""
-    elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
-    if not is_of_no_run(output) or elapsed_s is None or planned_s is None:
+    elapsed_s, planned_s, largest = output.report.elapsed_s, output.report.duration_s, figures.largest_us(output)
+    if not figures.is_of_no_run(output) or elapsed_s is None or planned_s is None:
         return
+    responses = f", with responses of {words.latency(largest)}" if largest else ""
     text = (
         f"{words.several(output.report.requests or 0, 'request')} in {words.seconds(elapsed_s)} of a run of "
-        f"{words.seconds(planned_s)}"
-        + (f", with responses of {words.latency(largest)}" if (largest := largest_us(output)) else "")
+        f"{words.seconds(planned_s)}{responses}: its rate is of no run"
     )
-    evidence = {"elapsed_s": elapsed_s, "duration_s": planned_s, "rate": rate}
-    yield Seen(output, f"{text}: its rate is of no run", evidence)
+    yield Seen(output, text, {"elapsed_s": elapsed_s, "duration_s": planned_s, "rate": figures.achieved_rps(output)})
 
 
 def _rows(output: Output) -> tuple[tuple[float, float], ...]:
     return output.report.latencies.rows
 
 
-@rule("DOC003", "one-output-twice", Severity.ERROR, "put the second run's own output in its place", of_group=True)
+@rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
-    """One output is given for two different loads."""
     alike: dict[object, list[Output]] = {}
     for output in group:
         if len(_rows(output)) >= ENOUGH_ROWS:
@@ -290,6 +255,3 @@ def _given_twice(group: Group) -> Iterator[Seen]:
                 between = words.several(index - same - 1, "other output")
                 text = f"it is the output of {group[same].place} once more, with {between} between"
                 yield Seen(output, text, {"first": group[same].place})
-
-
-RULES = (_rate_mismatch, _not_monotonic, _mismatch, _invented_samples, _no_run, _same_output)

@@ -7,20 +7,8 @@ import re
 from collections.abc import Iterator
 
 from runners import words
-from runners.audit.rule import (
-    WRK2_WARM_UP_S,
-    Seen,
-    Severity,
-    achieved_rps,
-    finite,
-    is_of_no_run,
-    left_out,
-    more_percentiles,
-    opened,
-    opening_s,
-    rule,
-    warm_up_s,
-)
+from runners.audit import figures
+from runners.audit.rule import Seen, rule
 from runners.readers.console_report import ConsoleReport
 from runners.readers.output import Output
 from runners.readers.tools import WRK2, is_like_wrk
@@ -49,15 +37,14 @@ def not_a_number(report: ConsoleReport) -> list[str]:
     return [name for name, values in means.items() if any(value is not None and math.isnan(value) for value in values)]
 
 
-@rule("RUN001", "too-short", Severity.ERROR, "run at least 30 s: wrk2 spends the first 10 s on calibration")
+@rule("RUN001")
 def _too_short(output: Output) -> Iterator[Seen]:
-    """The run is too short for wrk2 to calibrate."""
     if output.tool != WRK2:
         return
-    duration, broken = finite(output.duration_s), not_a_number(output.report)
+    duration, broken = figures.finite(output.duration_s), not_a_number(output.report)
     parts = []
-    if duration is not None and duration <= WRK2_WARM_UP_S:
-        parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {WRK2_WARM_UP_S:g} s")
+    if duration is not None and duration <= figures.WRK2_WARM_UP_S:
+        parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {figures.WRK2_WARM_UP_S:g} s")
     if broken:
         parts.append(f"{words.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
     if parts:
@@ -65,21 +52,17 @@ def _too_short(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
 
 
-@rule(
-    "RUN002", "connections-lost", Severity.WARNING, "choose a number of connections that is a multiple of the threads"
-)
+@rule("RUN002")
 def _lost_connections(output: Output) -> Iterator[Seen]:
-    """Connections are lost because they do not divide among the threads."""
-    threads, connections, whole = output.threads, output.connections, opened(output)
+    threads, connections, whole = output.threads, output.connections, figures.opened(output)
     if threads and connections != whole:
         setting = f"{words.count(connections)} connections over {words.count(threads)} threads"
         text = f"{setting}: the generator rounds down and opens {words.count(whole)}"
         yield Seen(output, text, {"connections": connections, "threads": threads, "opened": whole})
 
 
-@rule("RUN003", "diagnostics", Severity.WARNING, "read it; keep standard error apart from the output")
+@rule("RUN003")
 def _diagnostics(output: Output) -> Iterator[Seen]:
-    """The generator, or the terminal, says something between the lines of the output."""
     lines = [line for line in output.report.diagnostics if _COMPLAINT.search(line)]
     late = [line for line in output.report.extra if _LATE.search(line)]
     if not lines and not late:
@@ -91,38 +74,31 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 
 def left_out_by_warm_up(output: Output) -> float | None:
     """Return the number of requests that wrk2 leaves out because of its warm-up, at the run's rate."""
-    rate = achieved_rps(output) or output.offered_rps
-    return rate * warm_up_s(output) if rate else None
+    rate = figures.achieved_rps(output) or output.offered_rps
+    return rate * figures.warm_up_s(output) if rate else None
 
 
-@rule(
-    "RUN004",
-    "warm-up-left-out",
-    Severity.NOTE,
-    "say so with the percentiles, or use truepace with --warmup, which leaves them out of both",
-)
+@rule("RUN004")
 def _warm_up(output: Output) -> Iterator[Seen]:
-    """Requests of the warm-up are in the rate and not in the percentiles."""
-    lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
-    short = output.duration_s is not None and output.duration_s <= WRK2_WARM_UP_S
+    lost, usual, requests = figures.left_out(output), left_out_by_warm_up(output), output.report.requests
+    short = output.duration_s is not None and output.duration_s <= figures.WRK2_WARM_UP_S
     if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
         return
     text = (
         f"{words.count(lost)} of {words.count(requests)} requests, about the first "
-        f"{words.seconds(lost / usual * warm_up_s(output))}, are in the rate and not in the percentiles"
+        f"{words.seconds(lost / usual * figures.warm_up_s(output))}, are in the rate and not in the percentiles"
     )
     yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
 
 
-@rule("RUN005", "cut-output", Severity.WARNING, lambda output: f"publish the whole output; {more_percentiles(output)}")
+@rule("RUN005")
 def _cut(output: Output) -> Iterator[Seen]:
-    """The output is cut, or was asked for less than a reader needs."""
     report = output.report
     uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
     if not output.missing or output.columns > 1 or uncounted:
         return  # that a bare table of percentiles lacks their number is SMP002
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
-    mean = finite(report.requests_per_thread.mean) if report.requests_per_thread else None
+    mean = figures.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
         text += (
             f"; Req/Sec is of one of {threads} threads: {words.rate(mean)} is about {words.rate(threads * mean)} in all"
@@ -130,27 +106,20 @@ def _cut(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"missing": len(output.missing)}, size=len(output.missing))
 
 
-@rule("RUN007", "stopped-early", Severity.WARNING, "let the run go on to its end, or say for how long it ran")
+@rule("RUN007")
 def _stopped(output: Output) -> Iterator[Seen]:
-    """The run ended before its time, as one that is stopped by ^C."""
-    elapsed_s, planned_s = finite(output.report.elapsed_s), finite(output.report.duration_s)
+    elapsed_s, planned_s = figures.finite(output.report.elapsed_s), figures.finite(output.report.duration_s)
     if elapsed_s is None or not planned_s:
         return
-    early = elapsed_s < ENDED_EARLY * planned_s and not is_of_no_run(output)
+    early = elapsed_s < ENDED_EARLY * planned_s and not figures.is_of_no_run(output)
     if early or output.report.interrupted:
         text = f"it ran for {words.seconds(elapsed_s)} of {words.seconds(planned_s)}"
         yield Seen(output, text, {"elapsed_s": elapsed_s, "duration_s": planned_s}, size=1 - elapsed_s / planned_s)
 
 
-@rule(
-    "RUN008",
-    "slow-to-open",
-    Severity.WARNING,
-    "use more threads or fewer connections, and run for much longer than they take to open",
-)
+@rule("RUN008")
 def _slow_to_open(output: Output) -> Iterator[Seen]:
-    """wrk2 opens its connections one by one, and the rate is not offered until they are open."""
-    opening, duration = opening_s(output), finite(output.duration_s)
+    opening, duration = figures.opening_s(output), figures.finite(output.duration_s)
     if duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
         text = (
             f"wrk2 opens a thread's connections one in 5 ms: {words.count(output.connections)} over "
@@ -160,14 +129,10 @@ def _slow_to_open(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, {"opening_s": opening, "duration_s": duration}, size=opening / duration)
 
 
-@rule("RUN009", "another-commands-output", Severity.WARNING, "give the command that this output is of")
+@rule("RUN009")
 def _other_command(output: Output) -> Iterator[Seen]:
-    """The command says another duration than the output."""
     command, printed_s = output.report.command, output.report.duration_s
     commanded_s = command.duration_s if command else None
     if commanded_s and printed_s and abs(commanded_s / printed_s - 1) > SAME_DURATION and is_like_wrk(output.tool):
         text = f"the command runs for {words.seconds(commanded_s)}, and the output for {words.seconds(printed_s)}"
         yield Seen(output, text, {"asked_s": commanded_s, "ran_s": printed_s}, size=abs(commanded_s - printed_s))
-
-
-RULES = (_too_short, _other_command, _stopped, _slow_to_open, _lost_connections, _diagnostics, _cut, _warm_up)

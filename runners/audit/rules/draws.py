@@ -1,17 +1,9 @@
 """ERR: error counts that the script's unseeded random numbers give, whatever the server does.
 
-The sequence is replayed under the few ways in which a key can be asked for that was never written. A count that a
-hypothesis gives to the last figure could be an accident; each finding says how likely one is.
-
-wrk, wrk2 and our generator run each thread's script in a LuaJIT state of its own. The generator of LuaJIT's
-`math.random` is a combined Tausworthe generator of four components with period 2^223 (P. L'Ecuyer, *Tables of maximally
-equidistributed combined LFSR generators*, Mathematics of Computation 68, 1999); without `math.randomseed` its state
-comes from constants, so a count of responses that depends on drawn keys is a constant of the script, not a measurement
-of the server.
-
-A component is linear over GF(2). Its state after `n` steps is therefore a product of a 64x64 bit matrix and the first
-state (H. Haramoto et al., *Efficient jump ahead for F2-linear random number generators*, INFORMS J. Comput. 20, 2008),
-and a long sequence is drawn in many lanes at once, each of which starts where the one before it will end.
+LuaJIT's `math.random` is a combined Tausworthe generator (P. L'Ecuyer, *Tables of maximally equidistributed combined
+LFSR generators*, Mathematics of Computation 68, 1999), and its state comes from constants unless a script seeds it. It
+is linear over GF(2): a long sequence is drawn in many lanes at once, whose first states a matrix gives (H. Haramoto et
+al., *Efficient jump ahead for F2-linear random number generators*, INFORMS J. Comput. 20, 2008).
 """
 
 from __future__ import annotations
@@ -27,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from runners import words
-from runners.audit.rule import Group, Seen, Severity, rule
+from runners.audit.rule import Group, Seen, rule
 from runners.readers.output import Output
 
 Words = npt.NDArray[np.uint64]
 Draws = npt.NDArray[np.float64]
+Solved = tuple[int, Output]  # a number of writes that explains an output
 
 #: k (bits of state in use), q and s of each component, as L'Ecuyer calls them.
 _COMPONENTS = ((63, 31, 18), (58, 19, 28), (55, 24, 7), (47, 21, 8))
@@ -137,29 +130,19 @@ class Replay:
     accident: float
 
 
-def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
-    """Return the hypotheses: key 1 alone is absent, or only the keys up to a power of ten were written.
+def _hypotheses(ranges: Sequence[int]) -> Iterator[Hypothesis]:
+    """Yield the hypotheses: key 1 alone is absent, or only the keys up to a power of ten were written.
 
     Of a range that is not known only the written share can be known: random(1, K) <= m is a draw below m / K.
     """
-    known = ranges or ROUND
-    guesses = [
-        Hypothesis(f"key 1 of {words.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
-    ]
-    if ranges:
-        written = sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys})
-        return guesses + [
-            Hypothesis(
-                f"keys above {words.count(top)} of {words.count(keys)}, which were never written",
-                top / keys,
-                below=False,
-            )
-            for top, keys in written
-        ]
-    return guesses + [
-        Hypothesis(f"keys that were never written, if only 1 in {words.count(share)} was", 1 / share, below=False)
-        for share in (10, 100, 1_000)
-    ]
+    for keys in ranges or ROUND:
+        yield Hypothesis(f"key 1 of {words.count(keys)}, which was never written", 1 / keys, below=True)
+    for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
+        absent = f"keys above {words.count(top)} of {words.count(keys)}, which were never written"
+        yield Hypothesis(absent, top / keys, below=False)
+    for share in () if ranges else (10, 100, 1_000):
+        absent = f"keys that were never written, if only 1 in {words.count(share)} was"
+        yield Hypothesis(absent, 1 / share, below=False)
 
 
 @lru_cache(maxsize=4_096)
@@ -184,14 +167,8 @@ def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = (
     return None
 
 
-@rule(
-    "ERR002",
-    "errors-of-unseeded-random",
-    Severity.WARNING,
-    "write every key that is read (send one request more than there are keys), and seed each thread's numbers",
-)
+@rule("ERR002")
 def _unseeded(output: Output) -> Iterator[Seen]:
-    """The number of errors is what the script's unseeded random numbers give."""
     errors, requests = output.report.non_2xx, output.report.requests
     if not errors or not requests or output.tool not in ("wrk", "wrk2", None):
         return
@@ -206,13 +183,10 @@ def _unseeded(output: Output) -> Iterator[Seen]:
         f"{match.hypothesis.words}, in {words.count(requests)} requests: every run repeats the count"
     )
     evidence: dict[str, words.Value] = {
-        "non_2xx": errors,
-        "requests": requests,
-        "absent_share": round(match.hypothesis.chance, 6),
-        "expected": round(match.expected, 1),
-        "stdev": round(match.stdev, 1),
+        "non_2xx": errors, "requests": requests, "absent_share": round(match.hypothesis.chance, 6),
+        "expected": round(match.expected, 1), "stdev": round(match.stdev, 1),
         "chance_of_an_accident": round(match.accident, 4),
-    }
+    }  # fmt: skip
     yield Seen(output, text, evidence)
 
 
@@ -259,18 +233,9 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
     return writes if 0 < writes < MOST_DRAWS // 2 else None
 
 
-@rule(
-    "ERR003",
-    "keys-drawn-as-values",
-    Severity.WARNING,
-    "draw keys in both scripts from the same sequence, one number a request, or fill the whole range first",
-    of_group=True,
-)
+@rule("ERR003", of_group=True)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """Reads ask for numbers that the write script drew as values.
-
-    PUT draws two numbers a request (key and value), GET one: half of what GET asks for were only ever values.
-    """
+    """PUT draws two numbers a request (key and value), GET one: half of what GET asks for were only ever values."""
     low, high = TWO_DRAW_SHARES
     reads = [
         output
@@ -289,47 +254,39 @@ def _two_draws(group: Group) -> Iterator[Seen]:
     ]
     if len(reads) < 2 or not writers:
         return
+    counts = [(output.report.errors, output.report.requests or 0, output.threads or 1) for output in reads]
     for keys in TWO_DRAW_KEYS:
-        solved = []
-        for output in reads:
-            writes = writes_that_give(output.report.errors, output.report.requests or 0, output.threads or 1, keys)
-            if writes is not None:
-                solved.append((writes, output))
+        solved = [
+            (writes, output)
+            for output, counted in zip(reads, counts, strict=True)
+            if (writes := writes_that_give(*counted, keys)) is not None
+        ]
         for cluster in _agreeing(sorted(solved, key=lambda pair: pair[0])):
             writes = cluster[len(cluster) // 2][0]
             near = [output for output, sent in writers if abs(sent - writes) <= NEAR_WRITES * writes]
-            if len(cluster) < 2 or not near:
-                continue
-            yield from (_two_draw_finding(output, own, writes, keys, near[-1], len(cluster)) for own, output in cluster)
+            if len(cluster) >= 2 and near:
+                yield from (_two_draw_finding(output, own, keys, cluster, near[-1]) for own, output in cluster)
 
 
-def _agreeing(solved: Sequence[tuple[int, Output]]) -> list[list[tuple[int, Output]]]:
-    clusters: list[list[tuple[int, Output]]] = []
+def _agreeing(solved: Sequence[Solved]) -> list[list[Solved]]:
+    clusters: list[list[Solved]] = []
     for writes, output in solved:
-        if clusters and writes - clusters[-1][-1][0] <= SAME_WRITES * writes:
-            clusters[-1].append((writes, output))
-        else:
-            clusters.append([(writes, output)])
+        if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:
+            clusters.append([])
+        clusters[-1].append((writes, output))
     return clusters
 
 
-def _two_draw_finding(output: Output, own: int, writes: int, keys: int, writer: Output, agreeing: int) -> Seen:
+def _two_draw_finding(output: Output, own: int, keys: int, cluster: Sequence[Solved], writer: Output) -> Seen:
     errors, requests = output.report.errors, output.report.requests or 0
     text = (
         f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script draws two "
         f"unseeded numbers a request (key and value) and the read script one: after {words.count(own)} writes of a "
-        f"thread the replayed sequence gives this count, and the same number explains {agreeing} outputs"
+        f"thread the replayed sequence gives this count, and the same number explains {len(cluster)} outputs"
     )
     evidence: dict[str, words.Value] = {
-        "non_2xx": errors,
-        "requests": requests,
-        "keys": keys,
-        "writes_of_a_thread": own,
-        "writes_of_a_thread_all": writes,
-        "written_by": writer.place,
-        "outputs_explained": agreeing,
-    }
+        "non_2xx": errors, "requests": requests, "keys": keys, "writes_of_a_thread": own,
+        "writes_of_a_thread_all": cluster[len(cluster) // 2][0], "written_by": writer.place,
+        "outputs_explained": len(cluster),
+    }  # fmt: skip
     return Seen(output, text, evidence)
-
-
-RULES = (_unseeded, _two_draws)

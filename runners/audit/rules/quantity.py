@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from runners import words
-from runners.audit.rule import Seen, Severity, fell_short, has_queue, is_of_no_run, largest_us, rule, samples
+from runners.audit import figures
+from runners.audit.rule import Seen, Severity, rule
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.tools import facts, is_like_wrk
@@ -20,10 +21,9 @@ MEDIAN = 0.5  # rests on half of the samples, however few they are
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
-@rule("SMP001", "few-samples-beyond", Severity.WARNING, "run longer, or leave the percentile out")
+@rule("SMP001")
 def _few_beyond(output: Output) -> Iterator[Seen]:
-    """A percentile with fewer than 10 samples beyond it."""
-    count, counted = samples(output)
+    count, counted = figures.samples(output)
     if count is None:
         return
     left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if level < 1}
@@ -44,14 +44,8 @@ def _just_misses(count: int, level: float) -> bool:
     return level > 0 and count * (1 - level) > ENOUGH_BEYOND * (1 - JUST_MISSED)
 
 
-@rule(
-    "SMP002",
-    "no-sample-count",
-    Severity.WARNING,
-    "publish the whole output, or at least requests, duration and errors with the percentiles",
-)
+@rule("SMP002")
 def _no_count(output: Output) -> Iterator[Seen]:
-    """Percentiles without their number of samples."""
     report = output.report
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=0.0)
     if highest <= MEDIAN or report.latencies.count is not None or report.requests is not None:
@@ -66,15 +60,9 @@ def _no_count(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence, size=highest)
 
 
-@rule(
-    "SMP003",
-    "maximum-at-bound",
-    Severity.ERROR,
-    "raise the time-out, run longer, and count requests without a response (truepace does)",
-)
+@rule("SMP003")
 def _at_bound(output: Output) -> Iterator[Seen]:
-    """The maximum lies at the bound of what could be recorded."""
-    largest = largest_us(output)
+    largest = figures.largest_us(output)
     censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
     if censored and censored[0]:
         text = (
@@ -84,7 +72,9 @@ def _at_bound(output: Output) -> Iterator[Seen]:
         return
     highest = max((value for _, value in output.report.latencies.rows), default=None)
     longest = largest if largest is not None else highest
-    if longest is None or longest <= 0 or fell_short(output) or has_queue(output) or is_of_no_run(output):
+    if longest is None or longest <= 0 or figures.is_of_no_run(output):
+        return
+    if figures.fell_short(output) or figures.has_queue(output):
         return  # of a queue the length says all
     commanded_s = output.command.timeout_s if output.command else None
     timeout_s = commanded_s or facts(output.tool).timeout_s
@@ -103,6 +93,3 @@ def _at_bound(output: Output) -> Iterator[Seen]:
             "could not be seen"
         )
         yield Seen(output, text, {"max_us": largest, "duration_s": run_s})
-
-
-RULES = (_few_beyond, _no_count, _at_bound)

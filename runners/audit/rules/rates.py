@@ -6,30 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from runners import words
-from runners.audit.rule import (
-    BEYOND,
-    LEAST_ACHIEVED,
-    Group,
-    Seen,
-    Severity,
-    achieved_rps,
-    at,
-    dead_connections,
-    fell_short,
-    finite,
-    has_latency,
-    has_queue,
-    is_busy,
-    is_of_no_run,
-    is_open_loop,
-    largest_us,
-    mean_us,
-    never_offered,
-    opened,
-    rate_after_warm_up,
-    rate_in_warm_up,
-    rule,
-)
+from runners.audit import figures
+from runners.audit.rule import Group, Seen, rule
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2
 
@@ -46,25 +24,21 @@ COLLAPSED = 0.5
 WAITED_US = 1_000_000.0  # no response takes a second at a rate that is met, but one that waited
 
 
-@rule(
-    "RAT001",
-    "achieved-below-offered",
-    Severity.ERROR,
-    "offer less, or call the run a measurement of capacity and quote no latency from it",
-)
+@rule("RAT001")
 def _achieved_below_offered(output: Output) -> Iterator[Seen]:
-    """Less than 99 % of the offered rate was achieved."""
-    offered, achieved = output.offered_rps, achieved_rps(output)
+    offered, achieved = output.offered_rps, figures.achieved_rps(output)
     dropped = _dropped(output)
-    if dropped and not never_offered(output):
+    if dropped and not figures.never_offered(output):
         text = f"{words.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
         yield Seen(output, text, {"dropped": dropped}, size=dropped)
         return
-    if not fell_short(output) or never_offered(output) or not offered or achieved is None or is_of_no_run(output):
+    if not offered or achieved is None or not figures.fell_short(output):
         return
-    share, mean, connections = achieved / offered, mean_us(output), opened(output)
+    if figures.never_offered(output) or figures.is_of_no_run(output):
+        return
+    share, mean, connections = achieved / offered, figures.mean_us(output), figures.opened(output)
     why = ""
-    if mean and connections and is_busy(output) and not has_queue(output):
+    if mean and connections and figures.is_busy(output) and not figures.has_queue(output):
         why = f": {words.several(connections, 'connection')} with a mean of {words.latency(mean)} have no more"
     text = (
         f"{words.rate(achieved)} of {words.rate(offered)} was achieved, {words.percent(share)}"
@@ -78,38 +52,26 @@ def _dropped(output: Output) -> int:
     """Return the number of iterations that a tool left out of its schedule; 0 where they are few."""
     printed = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
     dropped, known = int(printed), output.report.requests or 0
-    return dropped if is_open_loop(output) and dropped > (1 - LEAST_ACHIEVED) * (known + dropped) else 0
+    return dropped if figures.is_open_loop(output) and dropped > (1 - figures.LEAST_ACHIEVED) * (known + dropped) else 0
 
 
-@rule(
-    "RAT011",
-    "achieved-above-offered",
-    Severity.ERROR,
-    "give the command that this output is of; a fixed rate is never exceeded by so much",
-)
+@rule("RAT011")
 def _achieved_above_offered(output: Output) -> Iterator[Seen]:
-    """More was achieved than was offered."""
-    offered, achieved = output.offered_rps, achieved_rps(output)
+    offered, achieved = output.offered_rps, figures.achieved_rps(output)
     stated = output.stated is not None and output.command is None
-    if output.tool not in (WRK2, TRUEPACE) or not offered or achieved is None or stated or is_of_no_run(output):
+    if output.tool not in (WRK2, TRUEPACE) or not offered or achieved is None or stated or figures.is_of_no_run(output):
         return
-    if achieved > BEYOND * offered:
+    if achieved > figures.BEYOND * offered:
         text = f"{words.rate(achieved)} was achieved of {words.rate(offered)} (offered: {output.offered_by})"
         yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved}, size=achieved / offered)
 
 
-@rule(
-    "RAT010",
-    "backlog-at-met-rate",
-    Severity.ERROR,
-    "start from a server that is warm and a queue that is empty, or quote the wait as what it is: a backlog",
-)
+@rule("RAT010")
 def _backlog(output: Output) -> Iterator[Seen]:
-    """The rate was met, yet responses took seconds: a backlog that the run never worked off."""
-    offered, achieved, mean = output.offered_rps, achieved_rps(output), mean_us(output)
-    if not is_open_loop(output) or not offered or achieved is None or mean is None or mean < WAITED_US:
+    offered, achieved, mean = output.offered_rps, figures.achieved_rps(output), figures.mean_us(output)
+    if not figures.is_open_loop(output) or not offered or achieved is None or mean is None or mean < WAITED_US:
         return
-    if achieved < LEAST_ACHIEVED * offered or has_queue(output) or is_of_no_run(output):
+    if achieved < figures.LEAST_ACHIEVED * offered or figures.has_queue(output) or figures.is_of_no_run(output):
         return
     text = (
         f"the rate of {words.rate(offered)} was met, yet responses took {words.latency(mean)} on average: "
@@ -118,20 +80,12 @@ def _backlog(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"offered_rps": offered, "mean_us": round(mean)}, size=mean)
 
 
-@rule(
-    "RAT006",
-    "never-offered",
-    Severity.ERROR,
-    "count the connections that live, give the run time to open them, and quote no latency of a load not offered",
-)
+@rule("RAT006")
 def _never_offered(output: Output) -> Iterator[Seen]:
-    """The rate was not offered: connections dead or never opened.
-
-    A shortfall without a queue: nobody waited, so the requests were not sent.
-    """
-    offered, achieved, largest = output.offered_rps, achieved_rps(output), largest_us(output)
+    """A shortfall without a queue: nobody waited, so the requests were not sent."""
+    offered, achieved, largest = output.offered_rps, figures.achieved_rps(output), figures.largest_us(output)
     errors = output.report.socket_errors
-    if never_offered(output) and offered and achieved is not None and largest is not None:
+    if figures.never_offered(output) and offered and achieved is not None and largest is not None:
         text = (
             f"{words.rate(achieved)} of {words.rate(offered)} was achieved, yet nothing waited longer than "
             f"{words.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
@@ -140,7 +94,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
         evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": share, "max_us": largest}
         yield Seen(output, text, evidence, size=1 - share)
     elif output.tool == WRK2 and errors and errors.connect and errors.timeout and output.connections:
-        live = max(0, output.connections - dead_connections(output))
+        live = max(0, output.connections - figures.dead_connections(output))
         text = (
             f"latency is of {words.count(live)} of {words.count(output.connections)} connections: the others are dead"
         )
@@ -148,21 +102,13 @@ def _never_offered(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, counts, size=1 - live / output.connections)
 
 
-@rule(
-    "RAT002",
-    "saturation-as-latency",
-    Severity.ERROR,
-    "quote latency at a rate that is achieved; above it quote only the rate that was reached",
-)
+@rule("RAT002")
 def _saturation(output: Output) -> Iterator[Seen]:
-    """The length of a growing queue is reported as latency.
-
-    A queue that grows during the whole run gives latencies spread from nothing to its length at the end.
-    """
-    largest = largest_us(output)
-    if largest is None or not has_latency(output) or not has_queue(output):
+    """A queue that grows during the whole run gives latencies spread from nothing to its length at the end."""
+    largest = figures.largest_us(output)
+    if largest is None or not figures.has_latency(output) or not figures.has_queue(output):
         return
-    median, mean = at(output, 0.5), mean_us(output)
+    median, mean = figures.at(output, 0.5), figures.mean_us(output)
     named, value = ("p50", median) if median is not None else ("mean", mean)
     if value is None or value < QUEUED * largest:
         return
@@ -171,26 +117,18 @@ def _saturation(output: Output) -> Iterator[Seen]:
         f"{words.latency(largest)}; it grows with the length of the run"
     )
     evidence = {f"{named}_us": value, "max_us": largest}
-    if duration := finite(output.duration_s):
+    if duration := figures.finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
     yield Seen(output, text, evidence, size=value)
 
 
-@rule(
-    "RAT007",
-    "bursts",
-    Severity.WARNING,
-    "look at the latency over time (lab run 03 does), and name the cause of the bursts before quoting percentiles",
-)
+@rule("RAT007")
 def _bursts(output: Output) -> Iterator[Seen]:
-    """The server stalls in bursts while the rate is achieved.
-
-    A tenth of the requests waits ten times as long as half of them, though the rate was achieved.
-    """
-    median, upper, high = at(output, 0.5), at(output, 0.9), at(output, 0.99)
-    base = median if median is not None else upper
-    paced = is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
-    if base is None or not base or not paced or fell_short(output) or has_queue(output) or _began_with(output):
+    """A tenth of the requests waits ten times as long as half of them, though the rate was achieved."""
+    median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
+    known, base = ("p50", median) if median is not None else ("p90", upper)
+    paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
+    if not base or not paced or figures.fell_short(output) or figures.has_queue(output) or _began_with(output):
         return
     if upper is not None and median is not None and upper >= BURST * median and upper >= BURST_US:
         level, value = 0.9, upper
@@ -198,7 +136,6 @@ def _bursts(output: Output) -> Iterator[Seen]:
         level, value = 0.99, high
     else:
         return
-    known = "p50" if median is not None else "p90"
     text = (
         f"{words.level(level)} of {words.latency(value)} is {value / base:.0f} times the {known} of "
         f"{words.latency(base)}: the server stalled in bursts, and percentiles are the share of the time in them"
@@ -206,12 +143,9 @@ def _bursts(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {f"{known}_us": base, f"{words.level(level)}_us": value}, size=value / base)
 
 
-@rule(
-    "RAT008", "start-up-backlog", Severity.WARNING, "warm the server up at a lower rate before the run that is quoted"
-)
+@rule("RAT008")
 def _start_up_backlog(output: Output) -> Iterator[Seen]:
-    """The run begins with a backlog."""
-    first, mean = _began_with(output), mean_us(output)
+    first, mean = _began_with(output), figures.mean_us(output)
     if first is None or not mean:
         return
     text = (
@@ -223,25 +157,18 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 def _began_with(output: Output) -> float | None:
     """Return the mean of wrk2's calibration where that is ten times the run's: one backlog, at its beginning."""
-    known = [mean for thread in output.report.calibrations if (mean := finite(thread.mean_us)) is not None]
-    first, mean = sum(known) / len(known) if known else 0.0, mean_us(output)
+    known = [mean for thread in output.report.calibrations if (mean := figures.finite(thread.mean_us)) is not None]
+    first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     return first if mean and max(BACKLOG_US, BACKLOG * mean) <= first <= IMPOSSIBLE_US else None
 
 
-@rule(
-    "RAT009",
-    "collapsed",
-    Severity.ERROR,
-    "find what ended then (memory, a queue, a compaction), and quote neither rate nor latency of the whole run",
-)
+@rule("RAT009")
 def _collapsed(output: Output) -> Iterator[Seen]:
-    """The server collapsed after the calibration.
-
-    The offered rate was achieved while wrk2 calibrated, and less than half of it afterwards.
-    """
-    offered, before, after = output.offered_rps, rate_in_warm_up(output), rate_after_warm_up(output)
-    if not offered or before is None or after is None:
+    """The offered rate was achieved while wrk2 calibrated, and less than half of it afterwards."""
+    offered, unrecorded, after = output.offered_rps, figures.left_out(output), figures.rate_after_warm_up(output)
+    if not offered or unrecorded is None or after is None:
         return
+    before = unrecorded / figures.warm_up_s(output)
     if before < ACHIEVED_AT_FIRST * offered or after > COLLAPSED * min(before, offered):
         return
     text = (
@@ -251,34 +178,28 @@ def _collapsed(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)})
 
 
-@rule("RAT003", "rate-to-wrk", Severity.ERROR, "use wrk2 or truepace; `wrk -v` tells which one a binary is")
+@rule("RAT003")
 def _rate_to_wrk(output: Output) -> Iterator[Seen]:
-    """-R was given to plain wrk, which knows no rate."""
     command = output.command
     refused = any("invalid option" in line and "R" in line for line in output.report.diagnostics)
     if command is None or command.rate_rps is None or not (output.report.tool == WRK or refused):
         return
     text = f"-R {command.rate_rps:g} was given to plain wrk, which knows no rate: the run is a closed loop"
-    yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": achieved_rps(output)})
+    yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": figures.achieved_rps(output)})
 
 
-@rule(
-    "RAT004",
-    "closed-loop-latency",
-    Severity.WARNING,
-    "offer a fixed rate (wrk2 or truepace with -R) and count response time from the intended start",
-)
+@rule("RAT004")
 def _closed_loop(output: Output) -> Iterator[Seen]:
-    """A closed loop's latency is read as latency under load."""
-    connections, largest, rate = output.connections, largest_us(output), achieved_rps(output)
-    if is_open_loop(output) or not has_latency(output) or (not rate and connections is None):
+    connections, largest, rate = output.connections, figures.largest_us(output), figures.achieved_rps(output)
+    if figures.is_open_loop(output) or not figures.has_latency(output) or (not rate and connections is None):
         return
-    if connections == 1:
-        wait = "the connection sends its next request only after a response"
-    else:
-        several = f"{words.count(connections)} connections" if connections else "connections"
-        wait = f"each of the {several} sends its next request only after a response"
-    text = f"closed loop: {wait}, so no latency under a given load can be read from it"
+    sender = "the connection" if connections == 1 else "each of the connections"
+    if connections and connections > 1:
+        sender = f"each of the {words.count(connections)} connections"
+    text = (
+        f"closed loop: {sender} sends its next request only after a response, so no latency under a given load can be "
+        "read from it"
+    )
     evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
     if largest and rate and connections:
         unsent = max(0, round(rate / connections * largest / 1e6) - 1)
@@ -300,19 +221,12 @@ def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
         yield from pairwise(sorted(outputs, key=lambda output: output.offered_rps or 0.0))
 
 
-@rule(
-    "RAT005",
-    "latency-falls",
-    Severity.NOTE,
-    "repeat both rates with the same build, interleaved, with a handler that does nothing",
-    of_group=True,
-)
+@rule("RAT005", of_group=True)
 def _latency_falls(group: Group) -> Iterator[Seen]:
-    """The median falls while the rate rises."""
     for first, second in _neighbours(group):
         slow, fast = first.offered_rps, second.offered_rps
-        before, after = at(first, 0.5), at(second, 0.5)
-        if fell_short(first) or slow is None or fast is None or before is None or after is None:
+        before, after = figures.at(first, 0.5), figures.at(second, 0.5)
+        if figures.fell_short(first) or slow is None or fast is None or before is None or after is None:
             continue
         if fast >= RATE_STEP * slow and after <= LATENCY_STEP * before:
             text = (
@@ -322,18 +236,3 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
             )
             evidence = {"rate_rps_before": slow, "rate_rps": fast, "p50_us_before": before, "p50_us": after}
             yield Seen(second, text, evidence)
-
-
-RULES = (
-    _achieved_below_offered,
-    _achieved_above_offered,
-    _backlog,
-    _saturation,
-    _never_offered,
-    _bursts,
-    _start_up_backlog,
-    _collapsed,
-    _rate_to_wrk,
-    _closed_loop,
-    _latency_falls,
-)

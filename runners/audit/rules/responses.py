@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners import words
-from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, Severity, dead_connections, finite, rule
+from runners.audit import figures
+from runners.audit.rule import Group, Seen, Severity, rule
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
@@ -18,37 +19,22 @@ APART = 0.1  # responses of two kinds must differ in size by this share for size
 _KIND = re.compile(r"[a-z]+")
 
 
-@rule(
-    "ERR001",
-    "errors-as-successes",
-    Severity.ERROR,
-    "report responses by status, cure their cause, and quote latency of successes alone",
-)
+@rule("ERR001")
 def _errors(output: Output) -> Iterator[Seen]:
-    """Responses other than 2xx and 3xx are counted like successes."""
     errors, requests = output.report.non_2xx, output.report.requests
     if not errors or not requests:
         return
     share = min(1.0, errors / requests)  # SUM003 finds more errors than requests
-    portion = words.percent(share) if share >= FEW_ERRORS else f"1 in {words.count(requests / errors)}"
+    portion = words.percent(share) if share >= figures.FEW_ERRORS else f"1 in {words.count(requests / errors)}"
     by_status = is_like_wrk(output.tool) or output.tool == "ab"
     bad = f"responses ({portion}) are not 2xx or 3xx" if by_status else f"requests ({portion}) failed"
     text = f"{words.count(errors)} of {words.count(requests)} {bad}, and stand in rate and latency like the others"
     evidence = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
-    yield Seen(output, text, evidence, Severity.WARNING if share < FEW_ERRORS else None, share)
+    yield Seen(output, text, evidence, Severity.WARNING if share < figures.FEW_ERRORS else None, share)
 
 
-@rule(
-    "ERR004",
-    "socket-errors",
-    Severity.ERROR,
-    lambda output: (
-        f"find the cause; with time-outs raise {'--timeout' if is_like_wrk(output.tool) else 'the time-out'} above the "
-        "longest response, or quote no tail"
-    ),
-)
+@rule("ERR004")
 def _socket_errors(output: Output) -> Iterator[Seen]:
-    """Connections failed or requests timed out."""
     errors, requests = output.report.socket_errors, output.report.requests
     if errors is None or not errors.total:
         return
@@ -59,10 +45,10 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
         late, of_late = _late_responses(output, errors.timeout)
         text += f"; {late}"
     elif errors.timeout and output.tool == WRK2:
-        dead, connections = dead_connections(output), output.connections
+        dead, connections = figures.dead_connections(output), output.connections
         waiting = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
         text += (
-            f"; wrk2 counts a connection that waits at each check, {CHECK_S:g} s apart: about {waiting} had no "
+            f"; wrk2 counts a connection that waits at each check, {figures.CHECK_S:g} s apart: about {waiting} had no "
             "response for that long, and no percentile holds their wait"
         )
     yield Seen(output, text, {**counts, **of_late}, size=errors.total / requests if requests else float(errors.total))
@@ -85,14 +71,8 @@ def _late_responses(output: Output, late: int) -> tuple[str, dict[str, words.Val
     return text, {"late": late, "share_late": round(share, 4), "samples": requests - late, "known_below": known}
 
 
-@rule(
-    "ERR006",
-    "other-length",
-    Severity.WARNING,
-    "look at the responses: if their length may vary, give ab -l; else they are errors",
-)
+@rule("ERR006")
 def _other_length(output: Output) -> Iterator[Seen]:
-    """Responses of another length are counted as failed."""
     odd, requests = output.report.odd_length, output.report.requests
     if odd and requests:
         share = words.percent(odd / requests)
@@ -114,24 +94,15 @@ class _Script:
 
 def _scripts(group: Group) -> Iterator[_Script]:
     for output in group:
-        requests, size = output.report.requests, finite(output.report.bytes_read)
+        requests, size = output.report.requests, figures.finite(output.report.bytes_read)
         kinds = frozenset(_KIND.findall(Path(output.script).stem.lower())) if output.script else frozenset()
         if kinds and requests and size and not output.report.errors:
             yield _Script(output, kinds, size / requests)
 
 
-@rule(
-    "ERR005",
-    "mixed-load-is-one-kind",
-    Severity.ERROR,
-    "choose the method in request(), not once when the script is loaded, and count requests by kind",
-    of_group=True,
-)
+@rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """A mixed load whose responses have the size of one kind alone.
-
-    A script named after two others (put_get next to put and get) whose responses all have the size of one's.
-    """
+    """A script named after two others (put_get next to put and get) whose responses all have the size of one's."""
     scripts = list(_scripts(group))
     alone: dict[str, list[float]] = {}
     for script in scripts:
@@ -161,6 +132,3 @@ def _one_kind(group: Group) -> Iterator[Seen]:
             f"share_{first}": round(share, 4),
         }
         yield Seen(mixed.output, text, evidence)
-
-
-RULES = (_errors, _socket_errors, _one_kind, _other_length)

@@ -1,13 +1,7 @@
 """TIM and NET: latencies that are a timer's, not the server's.
 
-A generator that rounds its waits up to a timer tick sends each request late by an amount that is spread evenly over
-one tick. If the server is much faster than the tick, response times are then uniform: the latency grows linearly with
-the percentile, from almost nothing to about a tick, and the median is half a tick, whatever the server does.
-
-The test fits a straight line through the spectrum up to p90 (the tail is not the timer's). It gives the line's slope,
-which is the width of the uniform range, how well the line fits (R^2), and the largest deviation from it as a share of
-the width, which is the Kolmogorov distance between the measured distribution and the uniform one over that range.
-No p-value is given: with millions of samples every real distribution differs "significantly" from a uniform one.
+A generator that rounds its waits up to a timer tick sends each request late by an amount that is spread evenly over one
+tick. If the server is much faster, the latency grows linearly with the percentile, from almost nothing to about a tick.
 """
 
 from __future__ import annotations
@@ -21,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from runners import words
-from runners.audit.rule import TICK_US, Seen, Severity, at, central_us, finite, rule
+from runners.audit import figures
+from runners.audit.rule import Seen, rule
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts
 
@@ -39,7 +34,11 @@ TIMER_US = (700.0, 1_600.0)  # widths that a millisecond tick produces, with wha
 
 @dataclass(frozen=True, slots=True)
 class TimerFit:
-    """A straight line through a spectrum; widths in microseconds, deviation as a share of the width."""
+    """A straight line through a spectrum up to p90; `width_us` is its slope, the width of the uniform range.
+
+    `deviation` is the largest distance from it as a share of the width: the Kolmogorov distance from a uniform
+    distribution. There is no p-value: of millions of samples every real distribution differs "significantly".
+    """
 
     width_us: float
     start_us: float
@@ -53,10 +52,14 @@ class TimerFit:
         return self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
 
     @property
-    def is_millisecond_timer(self) -> bool:
-        """Return whether latencies are uniform over about one millisecond, from near zero on."""
+    def spans_a_tick(self) -> bool:
+        """Return whether the range is of about one millisecond, from near zero on."""
         low, high = TIMER_US
-        return self.uniform and low <= self.width_us <= high and abs(self.start_us) <= 0.25 * self.width_us
+        return low <= self.width_us <= high and abs(self.start_us) <= 0.25 * self.width_us
+
+    @property
+    def is_millisecond_timer(self) -> bool:
+        return self.uniform and self.spans_a_tick
 
 
 def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
@@ -96,27 +99,19 @@ def timer_line(output: Output) -> TimerFit | None:
     line = straight_line([row.percentile for row in rows], [row.value_ms * 1000 for row in rows])
     if line is not None:
         return line if line.is_millisecond_timer else None
-    values = [at(output, level) for level in ROW_LEVELS]
-    line = straight_line(ROW_LEVELS, [value for value in values if value is not None]) if None not in values else None
-    if line is None or line.r_squared < ROWS_R2 or not TIMER_US[0] <= line.width_us <= TIMER_US[1]:
-        return None
-    return line if abs(line.start_us) <= 0.25 * line.width_us else None
+    values = [value for level in ROW_LEVELS if (value := figures.at(output, level)) is not None]
+    line = straight_line(ROW_LEVELS, values) if len(values) == len(ROW_LEVELS) else None
+    return line if line is not None and line.r_squared >= ROWS_R2 and line.spans_a_tick else None
 
 
-@rule(
-    "TIM001",
-    "generator-timer",
-    Severity.ERROR,
-    "measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) as well",
-)
+@rule("TIM001")
 def _generator_timer(output: Output) -> Iterator[Seen]:
-    """Response times are the generator's timer: evenly spread over about a millisecond."""
     line = timer_line(output) if output.tool != WRK else None
-    median = at(output, 0.5)
+    median = figures.at(output, 0.5)
     if line is None or median is None:
         return
-    rest = ", not the server" if output.report.latencies.spectrum else ""  # three points show the shape and no more
-    whose = f"{'' if rest else 'mostly '}the generator's timer{rest}"
+    whole = output.report.latencies.spectrum  # three points show the shape and no more
+    whose = "the generator's timer, not the server" if whole else "mostly the generator's timer"
     text = (
         f"the median of {words.latency(median)} is {whose}: up to p90 the latency grows evenly over "
         f"{words.latency(line.width_us)}"
@@ -130,54 +125,41 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-@rule(
-    "TIM002",
-    "below-resolution",
-    Severity.WARNING,
-    "measure the same load against a handler that does nothing, and quote what lies above that",
-)
+@rule("TIM002")
 def _below_resolution(output: Output) -> Iterator[Seen]:
-    """A median that is not far above what the generator can resolve."""
-    middle_us, rows = central_us(output), output.report.latencies.rows
+    middle_us, rows = figures.central_us(output), output.report.latencies.rows
     if (
         middle_us is None
         or middle_us < 0
-        or middle_us > NEAR_TICKS * TICK_US
+        or middle_us > NEAR_TICKS * figures.TICK_US
         or (not middle_us and output.tool == WRK2)
     ):
         return
-    upper = at(output, 0.9) or at(output, 0.95)
-    if upper is not None and upper >= FAR_ABOVE * (middle_us or TICK_US):
+    upper = figures.at(output, 0.9) or figures.at(output, 0.95)
+    if upper is not None and upper >= FAR_ABOVE * (middle_us or figures.TICK_US):
         return  # true, and not to the point: the tail is not the timer's
-    which = "median" if at(output, 0.5) is not None else "mean"
-    whole = bool(rows) and all(value % TICK_US == 0 for level, value in rows if level < 1)
+    which = "median" if figures.at(output, 0.5) is not None else "mean"
+    whole = bool(rows) and all(value % figures.TICK_US == 0 for level, value in rows if level < 1)
     if output.tool == WRK2 and timer_line(output) is None:
         text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {words.latency(middle_us)}"
     elif facts(output.tool).whole_ms and whole:
         text = f"{output.tool} prints whole milliseconds, and the {which} is {words.latency(middle_us)}"
     else:
         return
-    evidence = {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US}
+    evidence = {f"{which}_us": round(middle_us, 1), "tick_us": figures.TICK_US}
     yield Seen(output, f"{text}: how much of it is the server's can't be known", evidence, size=-middle_us)
 
 
-@rule(
-    "NET001",
-    "delayed-ack",
-    Severity.ERROR,
-    "set TCP_NODELAY on the server's sockets (for com.sun.net.httpserver: -Dsun.net.httpserver.nodelay=true), or "
-    "write head and body at once",
-)
+@rule("NET001")
 def _delayed_ack(output: Output) -> Iterator[Seen]:
-    """A plateau at 40 ms: Nagle's algorithm waits for a delayed acknowledgement."""
     low, high = PLATEAU_US
-    median, upper, width = at(output, 0.5), at(output, 0.75), PLATEAU_WIDTH
+    median, upper, width = figures.at(output, 0.5), figures.at(output, 0.75), PLATEAU_WIDTH
     if upper is None:
-        known = (at(output, level) for level in (0.9, 0.95, 0.975, 0.99))
+        known = (figures.at(output, level) for level in (0.9, 0.95, 0.975, 0.99))
         upper, width = next(filter(None, known), None), PLATEAU_WIDTH_P90
     stats = output.report.latency
     if median is None and stats is not None:  # no percentiles: a mean with little spread stands for them
-        mean, stdev = finite(stats.mean), finite(stats.stdev)
+        mean, stdev = figures.finite(stats.mean), figures.finite(stats.stdev)
         if mean is None or stdev is None or stdev > PLATEAU_WIDTH * mean:
             return
         median, upper = mean, mean
@@ -191,6 +173,3 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     if output.report.requests_per_s and output.connections:
         evidence["requests_per_s_and_connection"] = round(output.report.requests_per_s / output.connections, 2)
     yield Seen(output, text, evidence)
-
-
-RULES = (_generator_timer, _below_resolution, _delayed_ack)

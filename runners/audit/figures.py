@@ -1,0 +1,198 @@
+"""The figures that rules take from an output: latencies, rates, what was lost, and what that means."""
+
+from __future__ import annotations
+
+import math
+
+from runners.readers.output import Output
+from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
+
+LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
+BEYOND = 1.1  # of the offered rate: more than a late start makes up for
+FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99, and a rate
+CHECK_S = 2.0  # how often wrk2 looks for connections that wait too long
+LEAST_LOST_S = 0.2  # less is the wait for the last responses
+START_S = 0.5  # what a generator and a server that have just started may lose besides
+QUEUE_OF_LOST = 0.5  # a queue that grows all the time ends at the shortfall; one that began late, somewhat below
+QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
+QUEUE_SHARE = 0.25
+SLOW_US = 50_000.0
+BUSY = 0.5  # of the connections, on average: requests wait for them and are not sent at their time
+TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
+BROKE_OFF = 0.5  # of the time that was asked for: a run that ended before had nothing to offer afterwards
+WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
+WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
+FASTEST_RPS = 1e8  # no machine has more
+
+
+def finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def at(output: Output, level: float) -> float | None:
+    """Return a percentile (0..1) in microseconds, finite."""
+    return finite(output.report.latencies.at(level))
+
+
+def mean_us(output: Output) -> float | None:
+    return finite(output.report.latency.mean) if output.report.latency else None
+
+
+def central_us(output: Output) -> float | None:
+    """Return the median, or the mean where there are no percentiles."""
+    median = at(output, 0.5)
+    return median if median is not None else mean_us(output)
+
+
+def largest_us(output: Output) -> float | None:
+    return finite(output.report.max_us)
+
+
+def achieved_rps(output: Output) -> float | None:
+    return finite(output.report.requests_per_s)
+
+
+def is_open_loop(output: Output) -> bool:
+    """Return whether requests leave on a schedule, as of wrk2 or truepace with a rate; true where it is not known."""
+    if output.report.closed_loop is not None:
+        return not output.report.closed_loop
+    by_rate = output.tool in ("fortio", TRUEPACE)
+    return output.offered_rps is not None if by_rate else not facts(output.tool).closed_loop
+
+
+def is_of_no_run(output: Output) -> bool:
+    """Return whether the elapsed time of an output can't be that of its run, so that no rate may be quoted from it."""
+    elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
+    longest = largest_us(output) or mean_us(output)
+    if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
+        return False
+    return bool(longest and longest / 1e6 > 2 * elapsed_s) or bool(rate and rate > FASTEST_RPS)
+
+
+def opened(output: Output) -> int | None:
+    """Return how many connections are open: wrk and wrk2 open as many on each thread."""
+    connections, threads = output.connections, output.threads
+    if not connections or not threads or not is_like_wrk(output.tool) or output.tool == TRUEPACE:
+        return connections
+    return connections // threads * threads
+
+
+def opening_s(output: Output) -> float:
+    """Return how long wrk2 opens connections: each thread one in 5 ms."""
+    return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
+
+
+def failed_share(output: Output) -> float:
+    """Return the share of the requests that had no good response, as far as the output counts them."""
+    report, errors = output.report, output.report.socket_errors
+    bad = report.errors + (errors.total if errors else 0)
+    return min(1.0, bad / report.requests) if report.requests else float(bad > 0)
+
+
+def fell_short(output: Output) -> bool:
+    """Return whether less was achieved than was offered, by more than the start of the run explains."""
+    offered, achieved = output.offered_rps, _responded_rps(output)
+    if not is_open_loop(output) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
+        return False
+    lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
+    if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
+        return True  # half of the requests waited: that is no start
+    upper = at(output, 0.75) if output.tool == WRK2 else None
+    if upper is not None and lost >= LEAST_LOST_S and upper / 1e6 >= QUEUE_OF_LOST * lost:
+        return True  # a quarter of them waited after the calibration for about what was lost
+    if lost <= WRK2_OPENS_S * (output.connections or 0) + START_S:
+        return False
+    return after is None or after < LEAST_ACHIEVED * offered
+
+
+def _responded_rps(output: Output) -> float | None:
+    """Return the rate over the time that was asked for: Requests/sec counts the wait for the last responses too."""
+    achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
+    whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
+    return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
+
+
+def lost_s(output: Output) -> float | None:
+    """Return the shortfall as seconds: a stop of that length would explain it."""
+    offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
+    elapsed = finite(output.report.elapsed_s)
+    if duration and elapsed and elapsed < BROKE_OFF * duration:
+        duration = elapsed
+    return (1 - achieved / offered) * duration if offered and achieved is not None and duration else None
+
+
+def rate_after_warm_up(output: Output) -> float | None:
+    """Return the rate at which wrk2 recorded, once its calibration was over."""
+    recorded = output.report.latencies.count
+    duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
+    if output.tool != WRK2 or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
+        return None
+    return recorded / (duration - warm_up_s(output)) if duration > warm_up_s(output) else None
+
+
+def left_out(output: Output) -> int | None:
+    """Return the number of requests that had a response and are not in wrk2's histogram."""
+    recorded, requests = output.report.latencies.count, output.report.requests
+    return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
+
+
+def has_queue(output: Output) -> bool:
+    """Return whether requests waited for about as long as the shortfall, as they do in a queue that grows."""
+    largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
+    if largest is None or not is_open_loop(output):
+        return False
+    if fell_short(output) and lost is not None:
+        return largest / 1e6 >= QUEUE_OF_LOST * lost
+    # a median of a quarter of a maximum above a second stands for a shortfall that is not known
+    unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
+    return unknown and largest >= QUEUE_US and median is not None and median >= QUEUE_SHARE * largest
+
+
+def never_offered(output: Output) -> bool:
+    """Return whether the rate was missed though no request waited: there was no queue, and connections were idle."""
+    known = largest_us(output) is not None and lost_s(output) is not None
+    return known and fell_short(output) and not has_queue(output) and not is_busy(output)
+
+
+def is_busy(output: Output) -> bool:
+    """Return whether the connections were busy with responses, by Little's law: rate x mean latency of them."""
+    rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
+    if not rate or not mean or (output.tool in (WRK2, TRUEPACE) and mean < SLOW_US):
+        return False  # those count from the intended start, so that the responses must have been slow, too
+    return connections is None or rate * mean / 1e6 >= BUSY * connections
+
+
+def warm_up_s(output: Output) -> float:
+    """Return the seconds at the start whose responses wrk2 leaves out of its histogram."""
+    return WRK2_WARM_UP_S + opening_s(output)
+
+
+def samples(output: Output) -> tuple[int | None, bool]:
+    """Return the number of latencies behind the percentiles, and whether it was counted, not reckoned from the rate."""
+    report, counted = output.report, output.report.latencies.count
+    if counted is not None:
+        return counted, True
+    if output.tool == WRK and report.requests is not None:  # what came too late is in no percentile
+        return report.requests - (report.socket_errors.timeout if report.socket_errors else 0), True
+    if not is_like_wrk(output.tool):
+        return report.requests, True
+    rate, duration = achieved_rps(output) or finite(output.offered_rps), finite(output.duration_s)
+    if output.tool == WRK2 and rate and duration and duration > warm_up_s(output):
+        return round(rate * (duration - warm_up_s(output))), False
+    return None, False
+
+
+def dead_connections(output: Output) -> int:
+    """Return the number of connections without any response; wrk2 counts each of them at every check, 2 s apart."""
+    errors, duration = output.report.socket_errors, finite(output.duration_s)
+    if errors is None or not errors.timeout or output.tool == WRK:
+        return 0
+    checks = max(1.0, duration // CHECK_S - 1) if duration else 1.0
+    return min(output.connections or errors.timeout, max(1, round(errors.timeout / checks)))
+
+
+def has_latency(output: Output) -> bool:
+    """Return whether an output gives any latency; where no request had a response, some tools print 0 for each."""
+    latencies, stats = output.report.latencies, output.report.latency
+    printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
+    return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))
