@@ -44,10 +44,9 @@ def _codes(given: Iterable[str]) -> set[str]:
 
 def page(code: str) -> str:
     """Return the page of a rule. Raises UnknownRuleError for a code that no rule has."""
-    rule = RULES.get(code.strip().upper())
-    if rule is None:
+    if (known := code.strip().upper()) not in RULES:
         raise UnknownRuleError(code, "no rule has this code", f"use one of {', '.join(RULES)}")
-    return (PAGES / f"{rule.code}.md").read_text(encoding="utf-8")
+    return (PAGES / f"{known}.md").read_text(encoding="utf-8")
 
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)

@@ -38,12 +38,6 @@ def mean_us(output: Output) -> float | None:
     return finite(output.report.latency.mean) if output.report.latency else None
 
 
-def central_us(output: Output) -> float | None:
-    """Return the median, or the mean where there are no percentiles."""
-    median = at(output, 0.5)
-    return median if median is not None else mean_us(output)
-
-
 def largest_us(output: Output) -> float | None:
     return finite(output.report.max_us)
 
@@ -80,13 +74,6 @@ def opened(output: Output) -> int | None:
 def opening_s(output: Output) -> float:
     """Return how long wrk2 opens connections: each thread one in 5 ms."""
     return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
-
-
-def failed_share(output: Output) -> float:
-    """Return the share of the requests that had no good response, as far as the output counts them."""
-    report, errors = output.report, output.report.socket_errors
-    bad = report.errors + (errors.total if errors else 0)
-    return min(1.0, bad / report.requests) if report.requests else float(bad > 0)
 
 
 def fell_short(output: Output) -> bool:

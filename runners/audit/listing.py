@@ -129,8 +129,10 @@ def _document(group: Group) -> dict[str, Any]:
 
 
 def _succeeded(output: Output) -> bool:
+    report, errors = output.report, output.report.socket_errors
+    failed = report.errors + (errors.total if errors else 0)
     exceeded = (figures.achieved_rps(output) or 0.0) > figures.BEYOND * (output.offered_rps or math.inf)
-    return figures.failed_share(output) <= figures.FEW_ERRORS and not figures.is_of_no_run(output) and not exceeded
+    return failed <= figures.FEW_ERRORS * (report.requests or 0) and not figures.is_of_no_run(output) and not exceeded
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Read what happened during a load: JVM log, flight recording, samples of threads and machine, stalls of the cores.
 
-All times are on the step's own clock, which begins with the recorded window.
+Times are on the step's own clock, which begins with the recorded window, at `start_unix_us`. What does not touch the
+window's `elapsed_s` seconds is left out; without a length nothing is.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ PROCESS = "process "
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` frame. A cut last line is left out; any other broken line raises ReadError."""
-    rows = [
-        row
-        for before, after in pairwise(_samples(path))
-        for row in _rows(before, after, start_unix_us)
-        if elapsed_s is None or (row["t_s"] + row["length_s"] >= 0 and row["t_s"] <= elapsed_s)
-    ]
-    return frame("activity", rows)
+    rows = (row for before, after in pairwise(_samples(path)) for row in _rows(before, after, start_unix_us))
+    return frame("activity", (row for row in rows if _touches(row["t_s"], row["length_s"], elapsed_s)))
+
+
+def _touches(t_s: float, length_s: float, elapsed_s: float | None) -> bool:
+    """Return whether a span lies at least partly within the window."""
+    return elapsed_s is None or (t_s + length_s >= 0 and t_s <= elapsed_s)
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
@@ -47,9 +48,8 @@ def _samples(path: Path) -> list[dict[str, Any]]:
             float(sample["unix_us"])
             samples.append(sample)
         except (ValueError, KeyError, TypeError) as error:
-            if number == len(lines):
-                break
-            raise ReadError(path, f"line {number} is no sample ({error})", "run the step again") from error
+            if number < len(lines):
+                raise ReadError(path, f"line {number} is no sample ({error})", "run the step again") from error
     return samples
 
 
@@ -58,7 +58,7 @@ def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> 
     if length_s <= 0:
         return  # the wall clock was set back
     at = {"t_s": (before["unix_us"] - start_unix_us) / 1e6, "length_s": length_s}
-    ran = {part: _grown(before, after, "ran_ns", part) / 1e6 for part in after.get("ran_ns") or {}}
+    ran = {part: _grown_ms(before, after, "ran_ns", part) for part in after.get("ran_ns") or {}}
     busy = (after["busy_s"] - before["busy_s"]) * 1000
     yield {**at, "kind": "steal", "busy_ms": max(0.0, (after["steal_s"] - before["steal_s"]) * 1000)}
     if before.get("generator_s") is not None and after.get("generator_s") is not None:
@@ -73,16 +73,16 @@ def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> 
     for part, ms in sorted(ran.items()):
         yield {**at, "kind": part, "busy_ms": ms}
     for name in sorted(after.get("others_ns") or {}):
-        if (ms := _grown(before, after, "others_ns", name) / 1e6) > 0:
+        if (ms := _grown_ms(before, after, "others_ns", name)) > 0:
             yield {**at, "kind": PROCESS + name, "busy_ms": ms}
-    yield {**at, "kind": "wait", "busy_ms": _grown(before, after, "waited_ns", "serving") / 1e6}
+    yield {**at, "kind": "wait", "busy_ms": _grown_ms(before, after, "waited_ns", "serving")}
     if all("sending" in (sample.get("waited_ns") or {}) for sample in (before, after)):
-        yield {**at, "kind": "sending wait", "busy_ms": _grown(before, after, "waited_ns", "sending") / 1e6}
+        yield {**at, "kind": "sending wait", "busy_ms": _grown_ms(before, after, "waited_ns", "sending")}
 
 
-def _grown(before: dict[str, Any], after: dict[str, Any], counter: str, part: str) -> float:
-    values = [(sample.get(counter) or {}).get(part, 0) for sample in (before, after)]
-    return max(0.0, float(values[1] - values[0]))
+def _grown_ms(before: dict[str, Any], after: dict[str, Any], counter: str, part: str) -> float:
+    first_ns, last_ns = ((sample.get(counter) or {}).get(part, 0) for sample in (before, after))
+    return max(0.0, float(last_ns - first_ns)) / 1e6
 
 
 KINDS = {
@@ -93,20 +93,17 @@ KINDS = {
 _WHAT = ("method", "path", "type")
 _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.](\d+))?(Z|[+-]\d\d:?\d\d)$")
-_DURATION = re.compile(r"PT(?:(?P<h>[\d.]+)H)?(?:(?P<m>[\d.]+)M)?(?:(?P<s>[\d.]+)S)?$")
+_DURATION = re.compile(r"PT(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?$")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` frame of a window of `elapsed_s` seconds from `start_unix_us`; of all time without a length.
-
-    Raises ReadError when the file is no JSON of events; an event of another kind is left out.
-    """
+    """Return the `events` frame. Raises ReadError for no JSON of events; an event of another kind is left out."""
     text = text_of(path)
     try:
         rows = [row for event in json.loads(text)["events"] if (row := _row(event, start_unix_us)) is not None]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReadError(path, f"holds no events ({error})", "convert the recording again") from error
-    inside = (row for row in rows if _touches(row, elapsed_s))
+    inside = (row for row in rows if _touches(row["t_s"], row["duration_ms"] / 1000, elapsed_s))
     return frame("events", sorted(inside, key=lambda row: (row["t_s"], row["kind"])))
 
 
@@ -115,18 +112,14 @@ def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any] | None:
     if kind is None:
         return None
     values = event["values"]
-    size = next((values[name] for name in _BYTES if values.get(name) is not None), None)
+    if path := values.get("path"):  # only the last two parts say the same on any machine
+        values = {**values, "path": "/".join(str(path).replace("\\", "/").split("/")[-2:])}
     return {
         "t_s": unix_s(values["startTime"], start_unix_us / 1e6),
         "duration_ms": duration_s(values.get("duration")) * 1000, "kind": kind,
-        "what": next((_name(name, str(values[name])) for name in _WHAT if values.get(name)), ""),
-        "bytes": float(size) if size is not None else math.nan,
+        "what": next((str(values[name]) for name in _WHAT if values.get(name)), ""),
+        "bytes": next((float(values[name]) for name in _BYTES if values.get(name) is not None), math.nan),
     }  # fmt: skip
-
-
-def _name(field: str, value: str) -> str:
-    """Return what an event is about; of a file only the last two parts, which say the same on any machine."""
-    return "/".join(value.replace("\\", "/").split("/")[-2:]) if field == "path" else value
 
 
 def unix_s(stamp: str, origin_s: float = 0.0) -> float:
@@ -140,10 +133,8 @@ def unix_s(stamp: str, origin_s: float = 0.0) -> float:
 
 def duration_s(text: str | None) -> float:
     """Return seconds of an ISO 8601 duration; zero for an event without one."""
-    match = _DURATION.match(text) if text else None
-    if match is None:
-        return 0.0
-    return sum(float(match[unit] or 0) * scale for unit, scale in (("h", 3600), ("m", 60), ("s", 1)))
+    parts = match.groups("0") if (match := _DURATION.match(text or "")) else ()
+    return sum((float(part) * scale for part, scale in zip(parts, (3600, 60, 1), strict=False)), 0.0)
 
 
 _LINE = re.compile(r"^\[(?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4})\].*?\[(?P<tags>[a-z,]+)\s*\] (?P<text>.*)$")
@@ -152,30 +143,19 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 
 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `pauses` frame of a window of `elapsed_s` seconds from `start_unix_us`; of all time without a length.
-
-    Raises ReadError when the file can't be read, or when none of its lines carries a wall clock.
-    """
+    """Return the `pauses` frame. Raises ReadError when the file can't be read, or has no line with a wall clock."""
     lines = text_of(path).splitlines()
-    if lines and not any(_LINE.match(line) for line in lines):
-        raise ReadError(
-            path, "has no line with a wall clock", "start the JVM with -Xlog:gc,safepoint:file=…:utctime,level,tags"
-        )
-    rows = [row for row in _pauses(lines, start_unix_us) if _touches(row, elapsed_s)]
-    return frame("pauses", sorted(rows, key=lambda row: row["t_s"]))
+    stamped = [match for line in lines if (match := _LINE.match(line))]
+    if lines and not stamped:
+        remedy = "start the JVM with -Xlog:gc,safepoint:file=…:utctime,level,tags"
+        raise ReadError(path, "has no line with a wall clock", remedy)
+    pauses = _pauses(stamped, start_unix_us)
+    inside = (row for row in pauses if _touches(row["t_s"], row["duration_ms"] / 1000, elapsed_s))
+    return frame("pauses", sorted(inside, key=lambda row: row["t_s"]))
 
 
-def _touches(row: dict[str, Any], elapsed_s: float | None) -> bool:
-    if elapsed_s is None:
-        return True
-    return bool(row["t_s"] + row["duration_ms"] / 1000 >= 0 and row["t_s"] <= elapsed_s)
-
-
-def _pauses(lines: list[str], start_unix_us: int) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        match = _LINE.match(line)
-        if match is None:
-            continue
+def _pauses(lines: list[re.Match[str]], start_unix_us: int) -> Iterator[dict[str, Any]]:
+    for match in lines:
         end_s = datetime.strptime(match["stamp"], "%Y-%m-%dT%H:%M:%S.%f%z").timestamp() - start_unix_us / 1e6
         if pause := _GC.match(match["text"]):
             duration_ms, kind = float(pause["ms"]), "gc"
@@ -190,37 +170,30 @@ def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = Non
     """Return the `telemetry` frame, one row a pair of neighbouring samples, stamped with the end of the pair.
 
     `*_cpu_s` are the processes' counters as read, `*_cpu_cores` what was used between the samples, in cores.
-    `foreign_cpu_cores` is what neither server nor generator used. Rows outside the window are left out, if it is
-    known. Half a last line of an interrupted run is left out; any other broken line raises ReadError.
+    A cut last line is left out; any other broken line raises ReadError.
     """
-    rows = [
-        row
-        for row in _sampled(_samples(path), start_unix_us)
-        if elapsed_s is None or -0.05 <= row["t_s"] <= elapsed_s + 0.05
-    ]
+    rows = []
+    for before, after in pairwise(_samples(path)):
+        cores, t_s = float(after.get("cores") or math.nan), (float(after["unix_us"]) - start_unix_us) / 1e6
+        inside = elapsed_s is None or -0.05 <= t_s <= elapsed_s + 0.05
+        if not inside or _seconds(before, after) <= 0:  # the wall clock was set back
+            continue
+        server, generator = (_used(before, after, part, "cpu_s") for part in ("server", "generator"))
+        busy, steal = (_used(before, after, "machine", name) for name in ("busy_s", "steal_s"))
+        own = sum(used for used in (server, generator) if not math.isnan(used))
+        rows.append({
+            "t_s": t_s, "server_cpu_s": _number(after, "server", "cpu_s"),
+            "generator_cpu_s": _number(after, "generator", "cpu_s"),
+            "server_rss_bytes": _number(after, "server", "rss_bytes"), "steal_share": steal / cores,
+            "machine_busy_share": busy / cores, "server_cpu_cores": server, "generator_cpu_cores": generator,
+            "foreign_cpu_cores": max(0.0, busy - own) if not math.isnan(busy) else math.nan,
+        })  # fmt: skip
     return frame("telemetry", rows)
 
 
 def _number(sample: dict[str, Any], part: str, name: str) -> float:
     value = (sample.get(part) or {}).get(name)
     return float(value) if isinstance(value, (int, float)) else math.nan
-
-
-def _sampled(samples: list[dict[str, Any]], start_unix_us: int) -> Iterator[dict[str, Any]]:
-    for before, after in pairwise(samples):
-        cores = float(after.get("cores") or math.nan)
-        if not _seconds(before, after) > 0:
-            continue  # the wall clock was set back
-        server, generator = (_used(before, after, part, "cpu_s") for part in ("server", "generator"))
-        busy, steal = (_used(before, after, "machine", name) for name in ("busy_s", "steal_s"))
-        own = (0.0 if math.isnan(server) else server) + (0.0 if math.isnan(generator) else generator)
-        yield {
-            "t_s": (float(after["unix_us"]) - start_unix_us) / 1e6, "server_cpu_s": _number(after, "server", "cpu_s"),
-            "generator_cpu_s": _number(after, "generator", "cpu_s"),
-            "server_rss_bytes": _number(after, "server", "rss_bytes"), "steal_share": steal / cores,
-            "machine_busy_share": busy / cores, "server_cpu_cores": server, "generator_cpu_cores": generator,
-            "foreign_cpu_cores": max(0.0, busy - own) if not math.isnan(busy) else math.nan,
-        }  # fmt: skip
 
 
 def _seconds(before: dict[str, Any], after: dict[str, Any]) -> float:
@@ -239,10 +212,9 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StallLog:
-    """The late wake-ups that the stall witness recorded.
+    """The stall witness's late wake-ups, core after core: `cpu`, `woke_ns` (CLOCK_MONOTONIC) and `late_ns`.
 
-    `cpu`, `woke_ns` (CLOCK_MONOTONIC) and `late_ns`: its late wake-ups, core after core. `moments`: begin and end of
-    the watch, each by CLOCK_MONOTONIC and by the wall clock, in nanoseconds. `used_ns`: the witness's CPU time by core.
+    `moments`: begin and end of the watch by CLOCK_MONOTONIC and the wall clock; `used_ns`: its CPU time by core.
     """
 
     moments: tuple[tuple[int, int], tuple[int, int]]
@@ -251,21 +223,17 @@ class StallLog:
     woke_ns: npt.NDArray[np.int64]
     late_ns: npt.NDArray[np.int64]
 
-    def unix_ns(self, monotonic_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Convert to the wall clock, whose adjustment during the watch is taken for steady."""
+    def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
+        """Return the `stalls` frame. The wall clock's adjustment during the watch is taken for steady."""
         (begin_ns, begin_unix_ns), (end_ns, end_unix_ns) = self.moments
         drift = ((end_unix_ns - begin_unix_ns) - (end_ns - begin_ns)) / max(1, end_ns - begin_ns)
-        since_ns = monotonic_ns - begin_ns
-        unix: npt.NDArray[np.int64] = begin_unix_ns + since_ns + np.round(since_ns * drift).astype(np.int64)
-        return unix
-
-    def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Return the `stalls` frame, of the late wake-ups within the window."""
-        t_s = (self.unix_ns(self.woke_ns - self.late_ns) - start_unix_us * 1000) / 1e9
+        since_ns = self.woke_ns - self.late_ns - begin_ns
+        unix_ns = begin_unix_ns + since_ns + np.round(since_ns * drift).astype(np.int64)
+        t_s = (unix_ns - start_unix_us * 1000) / 1e9
         rows = [
             {"cpu": cpu, "t_s": begin, "duration_ms": late / 1e6}
             for cpu, begin, late in zip(self.cpu.tolist(), t_s.tolist(), self.late_ns.tolist(), strict=True)
-            if elapsed_s is None or (begin + late / 1e9 >= 0 and begin <= elapsed_s)
+            if _touches(begin, late / 1e9, elapsed_s)
         ]
         return frame("stalls", sorted(rows, key=lambda row: float(row["t_s"])))
 

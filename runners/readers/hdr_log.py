@@ -1,10 +1,7 @@
 """Read an HdrHistogram log: every percentile, spectrum and series of latencies is derived from its lines.
 
 Our generator writes a line a tenth of a second for response times and a line a second for each other kind
-(`runners/loadgen/docs/json.md`); other tools write what they like, often a line a second. The payloads are decoded by
-the `hdrhistogram` package (V2 format; older ones here). The lines are split here, because an interrupted generator may
-leave half a last line, which must cost that one interval and not the whole log.
-A log says in a comment what unit its values have, or who wrote it; one that does neither is taken for microseconds.
+(`runners/loadgen/docs/json.md`). Lines are split here, because half a last line must cost one interval and not the log.
 Format: https://github.com/HdrHistogram/HdrHistogram (HistogramLogWriter), log version 1.2 and 1.3.
 """
 
@@ -43,8 +40,7 @@ _OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # compressed V1 and V0, by the 
 _A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # lines of less are parts of a second, or tenths
 ROUNDED_S = 0.001  # a log has three decimals
 _BITS = 4  # of the bins of the `slices` frame: sixteen to an octave, as HdrHistogram's with one digit
-_START = re.compile(r"#\[StartTime: *([\d.]+)")
-_BASE = re.compile(r"#\[BaseTime: *([\d.]+)")
+_CLOCK = re.compile(r"#\[(Start|Base)Time: *([\d.]+)")
 INTERVAL_LINE = re.compile(
     r'(?:Tag=(?P<tag>[^,]*),)?(?P<at>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),"?(?P<data>\S+?)"?$'
 )
@@ -89,14 +85,11 @@ class HdrLog:
 
     def spectrum_frame(self) -> pd.DataFrame:
         """Return the spectra of all response and all service times; response times count the censored requests."""
-        counted = {UNTAGGED: (UNTAGGED, CENSORED)}
-        parts = {
-            kind: [second.samples for second in self.seconds if second.kind in counted.get(kind, (kind,))]
-            for kind in KINDS
-        }
-        return _concat(
-            "spectrum", [Samples.merge(samples).spectrum(kind) for kind, samples in parts.items() if samples]
-        )
+        parts: dict[str, list[Samples]] = {kind: [] for kind in KINDS}
+        for second in self.seconds:
+            parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
+        spectra = [Samples.merge(samples).spectrum(kind) for kind, samples in parts.items() if samples]
+        return _concat("spectrum", spectra)
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
@@ -136,8 +129,7 @@ class HdrLog:
     def slices_frame(self) -> pd.DataFrame:
         """Return response times by tenths of a second in coarse bins; no rows for a log of longer intervals.
 
-        The last interval may be longer: what came after the window's end is in it. A tenth without a response is a row
-        with a count of 0.
+        A tenth without a response is a row with a count of 0. The last may be longer, for what came after the window.
         """
         tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
@@ -178,31 +170,29 @@ def untargeted(kind: str) -> str:
 def read_hdr_log(path: Path) -> HdrLog:
     """Read a log. Raises ReadError for a line in the middle that can't be decoded, or a log without intervals."""
     lines = text_of(path, strict=True).splitlines()
-    start: float | None = None
-    base: float | None = None
+    clock_s: dict[str, float] = {}
     units_in_us: float | None = None
     intervals: list[Interval] = []
     torn = None
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
-            start = float(match[1]) if (match := _START.match(line)) else start
-            base = float(match[1]) if (match := _BASE.match(line)) else base
+            if match := _CLOCK.match(line):
+                clock_s[match[1]] = float(match[2])
             units_in_us = _unit(line) or units_in_us
-            continue
-        if not line.strip() or line.startswith('"'):
+        elif not line.strip() or line.startswith('"'):
             continue  # the legend
-        interval = interval_of(line, units_in_us or 1.0)
-        if interval is None:
-            if number == len(lines):
-                torn = f"line {number} is cut short; its interval is left out"
-                break
+        elif interval := interval_of(line, units_in_us or 1.0):
+            intervals.append(interval)
+        elif number == len(lines):
+            torn = f"line {number} is cut short; its interval is left out"
+        else:
             raise ReadError(path, f"line {number} is no histogram of format V0, V1 or V2", "run the step again")
-        intervals.append(interval)
     if not intervals:
         raise ReadError(path, "holds no interval", "the generator recorded nothing; see its standard error")
-    if offset_s := _offset(intervals[0].t_s, start, base):
+    start_s = clock_s.get("Start")
+    if offset_s := _offset(intervals[0].t_s, start_s, clock_s.get("Base")):
         intervals = [replace(interval, t_s=interval.t_s - offset_s) for interval in intervals]
-    return HdrLog(tuple(intervals), start, torn, units_in_us is not None)
+    return HdrLog(tuple(intervals), start_s, torn, units_in_us is not None)
 
 
 def _unit(comment: str) -> float | None:
@@ -216,19 +206,15 @@ def _unit(comment: str) -> float | None:
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
     """Return the interval of a line, at the time that it says; None for a line that is none or is cut short."""
-    match = INTERVAL_LINE.match(line)
-    samples = _decode(match["data"], units_in_us) if match else None
-    if match is None or samples is None:
-        return None
-    return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
+    if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
+        return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
+    return None
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
     """Return what to subtract from a time stamp to get seconds from the start, by the rules of the Java reader."""
-    if start is None:
-        return first
-    if base is not None:
-        return start - base
+    if start is None or base is not None:
+        return first if start is None else start - (base or 0.0)
     return 0.0 if first < start - _A_YEAR_S else start
 
 
@@ -278,10 +264,7 @@ _NONE = Samples(np.zeros(1), np.zeros(1, np.int64))
 
 
 def _coarse(values_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the middle of each value's coarse bin, in microseconds.
-
-    Bins are log-linear with `2 ** _BITS` to an octave and hold HdrHistogram's finer ones whole.
-    """
+    """Return the middle of each value's bin; bins are log-linear, and hold HdrHistogram's finer ones whole."""
     ns = np.rint(values_us * _NS_IN_US).astype(np.int64)
     shift = np.maximum(np.frexp(ns | 1)[1] - (_BITS + 1), 0)
     lowest, width = (ns >> shift) << shift, np.int64(1) << shift

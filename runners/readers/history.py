@@ -1,12 +1,8 @@
 """Many runs at once: a DuckDB view over the frames and manifests of all run folders.
 
-Views (each row names its `run` and, where it belongs to one, its `step`): `runs` and `steps` from the JSON files,
-`measurements` (one figure of one step a row), `frame_shares` (the share of processor time of one frame of one profiled
-step a row), and one view for each frame of a step, with the columns that `runners.readers.run` lists.
-
-The figures can also be kept as one Parquet data set, partitioned by experiment and class of machine: a row is one
-figure of one step, as in `measurements`, with the versions of what was measured. Runs are read some hundreds at a time
-for it, so that memory does not grow with their number.
+Views: `runs` and `steps` from the JSON files, `measurements` (one figure of one step a row), `frame_shares` (processor
+time of one frame of one profiled step a row), and one for each frame of a step (see `runners.readers.run`). The figures
+can also be kept as a Parquet data set by experiment and class of machine: `measurements`, with versions.
 """
 
 from __future__ import annotations
@@ -14,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +42,7 @@ SELECT r.run, r.status, strftime(r.started, '%Y-%m-%d %H:%M') AS started, r.mach
        count(s.step) AS steps, count(s.step) FILTER (NOT s.valid) AS invalid, left(r.git_commit, 7) AS "commit"
 FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
 """
-#: A sentinel is compared with so many earlier ones: with all of them, a campaign's cost would grow with its square.
+#: Earlier ones that a sentinel is compared with: with all, a campaign's cost would grow with its square.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
 #: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
@@ -138,10 +133,9 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
         run_rows.append(_run(folder, name, manifest))
         step_rows += rows
         step_folders += [(name, step) for step in steps]
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    _table(connection, "runs", run_rows, RUN_COLUMNS)
-    _table(connection, "steps", step_rows, STEP_COLUMNS)
+    connection = _connection()
+    for view, rows, columns in (("runs", run_rows, RUN_COLUMNS), ("steps", step_rows, STEP_COLUMNS)):
+        connection.register(view, pd.DataFrame(rows, columns=list(columns)).astype(columns))
     for frame in COLUMNS:
         _frame_view(connection, frame, step_folders)
     connection.execute(_MEASUREMENTS)
@@ -149,15 +143,21 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
     return History(connection, tuple(unreadable))
 
 
+def _connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
 def sentinel_history(folder: RunFolder) -> list[float]:
     """Return the sentinel's p50 (us) in the latest runs on the same class of machine, oldest first, without `folder`'s.
 
-    Read from manifests, for each run of a campaign pays for it. Runs that start none of the lab's servers have a
-    sentinel of their own, and are compared with each other alone.
+    Runs that start none of the lab's servers have a sentinel of their own, and are compared with each other alone.
     """
     here = folder.manifest()
     sentinels: dict[str, tuple[float, float]] = {}
-    for run in (*_newest(folder.path.parent, COMPARED_SENTINELS), *runs(REFERENCE)):
+    newest = sorted(runs(folder.path.parent), key=lambda run: run.path.stat().st_mtime_ns)[-COMPARED_SENTINELS:]
+    for run in (*newest, *runs(REFERENCE)):
         with contextlib.suppress(StoreError):
             manifest = run.manifest()
             p50_us = (manifest.get("sentinel") or {}).get("p50_us")
@@ -178,19 +178,11 @@ def _by_ours(manifest: Mapping[str, Any]) -> bool:
     return ((manifest.get("sentinel") or {}).get("generator") or chosen or "truepace") == "truepace"
 
 
-def _newest(root: Path, count: int) -> list[RunFolder]:
-    """Return the run folders below `root` that were last written to, oldest first; none is opened for that."""
-    with os.scandir(root) as entries:
-        folders = sorted((entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.is_dir())
-    newest = (RunFolder(Path(path)) for _, path in folders[-count:])
-    return [folder for folder in newest if folder.manifest_path.is_file()]
-
-
 def machine_class(facts: dict[str, Any]) -> str:
     """Return what figures may be compared: processor, cores, memory and kind of machine, in words."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
-    parts = [str(facts.get("cpu_model") or "unknown processor"), f"{facts.get('cores') or '?'} cores", f"{gib:.0f} GiB"]
-    return ", ".join([*parts, *(["virtual"] if facts.get("virtualised") else [])])
+    size = f"{facts.get('cores') or '?'} cores, {gib:.0f} GiB{', virtual' if facts.get('virtualised') else ''}"
+    return f"{facts.get('cpu_model') or 'unknown processor'}, {size}"
 
 
 def _run(folder: RunFolder, name: str, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -220,19 +212,11 @@ def _step(run: str, step: StepFolder) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _table(
-    connection: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]], columns: dict[str, str]
-) -> None:
-    connection.register(name, pd.DataFrame(rows, columns=list(columns)).astype(columns))
-
-
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[tuple[str, StepFolder]]) -> None:
     """Create a view over the Parquet files of a frame, which are read when the view is queried."""
-    files = [(str(step.frame(frame)), run, step.name, step.archived) for run, step in steps]
-    files = [row for row in files if Path(row[0]).is_file()]
+    files = [(str(file), run, step.name, step.archived) for run, step in steps if (file := step.frame(frame)).is_file()]
     if not files:
-        empty = pd.DataFrame({name: pd.Series(dtype="object") for name in ("run", "step", *COLUMNS[frame])})
-        connection.register(frame, empty)
+        connection.register(frame, pd.DataFrame(columns=["run", "step", *COLUMNS[frame]], dtype="object"))
         return
     owners = pd.DataFrame(files, columns=["file", "run", "step", "archived"])
     connection.register(f"{frame}{_OWNERS}", owners)
@@ -283,7 +267,8 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
     figures, unreadable, seen = 0, list[str](), set[str]()
-    for batch in _batches(roots):
+    folders = (folder for root in roots for folder in runs(root))
+    while batch := list(itertools.islice(folders, BATCH)):  # so that memory does not grow with their number
         history = history_of(batch, seen=seen)
         figures += append(history, new)
         unreadable += history.unreadable
@@ -292,11 +277,6 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
     shutil.rmtree(output, ignore_errors=True)
     new.replace(output)
     return Written(len(seen), figures, tuple(unreadable))
-
-
-def _batches(roots: Iterable[Path]) -> Iterable[list[RunFolder]]:
-    folders = (folder for root in roots for folder in runs(root))
-    return iter(lambda: list(itertools.islice(folders, BATCH)), [])
 
 
 def append(history: History, folder: Path) -> int:
@@ -325,8 +305,7 @@ def open_dataset(folder: Path) -> History:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PlanError(str(folder), "it is no data set", "write one: lab dataset FOLDER") from error
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection = _connection()
     if about.get("figures"):
         types = ", ".join(f"'{name}': VARCHAR" for name in PARTITIONS)
         source = f"read_parquet('{_quoted(folder)}/*/*/*.parquet', hive_partitioning = true, hive_types = {{{types}}})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,7 @@ KINDS = ("response", "service")
 LEVEL_NAMES = {
     "p50": 0.5, "p75": 0.75, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999, "max": 1.0,
 }  # fmt: skip
-INTERVAL_NAMES = {
-    "p50_us": "p50_us", "p90_us": "p90_us", "p99_us": "p99_us", "p99_9_us": "p999_us", "max_us": "max_us",
-}  # fmt: skip
+INTERVAL_NAMES = {name: name.replace("_9", "9") for name in ("p50_us", "p90_us", "p99_us", "p99_9_us", "max_us")}
 
 
 def read_load_json(path: Path) -> LoadReport:
@@ -36,11 +33,8 @@ def read_load_json(path: Path) -> LoadReport:
         raise ReadError(path, f"is no JSON ({error})", remedy) from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in SCHEMAS:
-        raise ReadError(
-            path,
-            f"has schema {schema!r}, but this lab reads {SCHEMAS[0]!r}",
-            "read it with the version of the lab that wrote it",
-        )
+        remedy = "read it with the version of the lab that wrote it"
+        raise ReadError(path, f"has schema {schema!r}, but this lab reads {SCHEMAS[0]!r}", remedy)
     return LoadReport(document)
 
 
@@ -54,6 +48,9 @@ class LoadReport:
     """A report as it was written; a key that it lacks is a missing value in the frames."""
 
     document: dict[str, Any]
+
+    def _section(self, name: str) -> dict[str, Any]:
+        return _section(self.document, name)
 
     @property
     def start_unix_us(self) -> int | None:
@@ -74,41 +71,37 @@ class LoadReport:
     @property
     def completed(self) -> int:
         """Responses in full, those of the warm-up included: what a server did while the generator ran."""
-        requests = _section(self.document, "requests")
+        requests = self._section("requests")
         return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
 
     def summary_frame(self) -> pd.DataFrame:
         requests, errors, generator, reconnect_us, waited_us = (
-            _section(self.document, name)
+            self._section(name)
             for name in ("requests", "errors", "generator", "reconnect_us", "waited_for_connection_us")
         )
         lag_us = _section(generator, "lag_us")
         user, system = generator.get("cpu_user_s"), generator.get("cpu_system_s")
         of_run = ("offered_rps", "achieved_rps", "elapsed_s", "reconnects", "closed_idle")
         of_generator = ("kept_up", "kept_up_to", "receive_clock", "coalesce_us", "held")
+        tells_waits = "waited_for_connection_us" in self.document and self.document.get("offered_rps") is not None
         row = {
             **{name: self.document.get(name) for name in of_run},
             **{name: requests.get(name) for name in ("scheduled", "sent", "completed", "censored", "unsent")},
             "non_2xx": errors.get("status"),
             **{f"{cause}_errors": errors.get(cause) for cause in ("connect", "read", "write", "parse")},
             "timeouts": errors.get("timeout"),
-            "bytes_read": _section(self.document, "bytes").get("read"),
+            "bytes_read": self._section("bytes").get("read"),
             **{name: generator.get(name) for name in of_generator},
             "lag_max_us": lag_us.get("max"),
             "lag_p99_us": lag_us.get("p99"),
             "generator_cpu_s": None if user is None or system is None else user + system,
             "reconnect_p50_us": reconnect_us.get("p50"),
             "reconnect_max_us": reconnect_us.get("max"),
-            "waited": self._waited(waited_us),
+            "waited": waited_us.get("count", 0) if tells_waits else None,
             "waited_p50_us": waited_us.get("p50"),
             "waited_max_us": waited_us.get("max"),
         }
         return frame("summary", [row])
-
-    def _waited(self, waited_us: dict[str, Any]) -> int | None:
-        """Count requests that waited for a connection; None where the generator does not tell, as in a closed loop."""
-        tells = "waited_for_connection_us" in self.document and self.document.get("offered_rps") is not None
-        return int(waited_us.get("count", 0)) if tells else None
 
     def failures_frame(self) -> pd.DataFrame:
         """Return failures by cause; no rows where there was none, or where the generator does not tell the cause."""
@@ -116,27 +109,25 @@ class LoadReport:
 
     def targets_frame(self) -> pd.DataFrame:
         """Return the targets that shared the schedule; no rows where there was one server."""
-        rows = []
-        for name, report in self.targets.items():
-            requests = _section(report.document, "requests")
-            rows.append(
-                {
-                    "target": name,
-                    **{rate: report.document.get(rate) for rate in ("offered_rps", "achieved_rps")},
-                    **{count: requests.get(count) for count in ("scheduled", "completed")},
-                    "served": report.completed,
-                    "non_2xx": _section(report.document, "errors").get("status"),
-                }
-            )
+        rows = (
+            {
+                "target": name,
+                **{rate: report.document.get(rate) for rate in ("offered_rps", "achieved_rps")},
+                **{count: report._section("requests").get(count) for count in ("scheduled", "completed")},
+                "served": report.completed,
+                "non_2xx": report._section("errors").get("status"),
+            }
+            for name, report in self.targets.items()
+        )
         return frame("targets", rows)
 
     def status_frame(self) -> pd.DataFrame:
         """Return responses by HTTP status code."""
-        counts = _section(self.document, "status")
+        counts = self._section("status")
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 
     def spectrum_frame(self) -> pd.DataFrame:
-        spectra = _section(self.document, "spectrum")
+        spectra = self._section("spectrum")
         rows = (
             {"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]}
             for kind in KINDS
@@ -146,22 +137,20 @@ class LoadReport:
 
     def percentiles_frame(self) -> pd.DataFrame:
         """Return percentiles as the generator computed them, without bounds: those need the log."""
-        return frame("percentiles", self._percentiles())
-
-    def _percentiles(self) -> Iterator[dict[str, Any]]:
-        latency = _section(self.document, "latency_us")
-        for kind in KINDS:
-            values = _section(latency, kind)
-            count = int(values.get("count") or 0)
-            for name, level in LEVEL_NAMES.items():
-                if count and values.get(name) is not None:
-                    yield {
-                        "kind": kind,
-                        "percentile": level,
-                        "value_us": values[name],
-                        "samples_beyond": beyond(count, level),
-                        "at_least": name in values["at_least"] if "at_least" in values else None,
-                    }
+        rows = (
+            {
+                "kind": kind,
+                "percentile": level,
+                "value_us": values[name],
+                "samples_beyond": beyond(int(values["count"]), level),
+                "at_least": name in values["at_least"] if "at_least" in values else None,
+            }
+            for kind in KINDS
+            if (values := _section(self._section("latency_us"), kind)).get("count")
+            for name, level in LEVEL_NAMES.items()
+            if values.get(name) is not None
+        )
+        return frame("percentiles", rows)
 
     def lateness_frame(self) -> pd.DataFrame:
         """Return how late a request left at most, by tenths of a second; no rows in a closed loop."""

@@ -1,7 +1,6 @@
-"""The generator's log of requests (`--requests-log`): every request of the recorded window as a row of a frame.
+"""The generator's log of requests (`--requests-log`), and the steps of a load whose rate changes.
 
-The format is described in `runners/loadgen/docs/requests.md`: blocks of JSON and of fixed rows, so that a log that was
-cut short is read up to its last whole block. A load whose rate changes is cut into its steps, a row of figures each.
+Format: `runners/loadgen/docs/requests.md`. A log that was cut short is read up to its last whole block.
 """
 
 from __future__ import annotations
@@ -23,18 +22,15 @@ from runners.readers.console_report import rank
 from runners.readers.run import COLUMNS, frame
 from runners.storage.schema import SweepRecord
 
-MAGIC, FORMER_MAGIC = b"LGREQS\x02\n", b"LGREQS\x01\n"
+MAGIC = b"LGREQS\x02\n"
 FATES = ("completed", "failed", "censored", "unsent")
 _DESCRIPTION, _REQUESTS = 1, 2
 _HEAD = struct.Struct("<II")
-_TIMES = [(name, "<u8") for name in ("slot", "intended_ns", "wait_ns", "service_ns", "read_ns")]
-_REST = [
+_ROW = np.dtype([
+    *((name, "<u8") for name in ("slot", "intended_ns", "wait_ns", "service_ns", "read_ns", "lag_ns")),
     ("written_bytes", "<u4"), ("read_bytes", "<u4"), ("status", "<u2"), ("target", "u1"), ("predecessor", "u1"),
     ("tag", "u1"), ("fate", "u1"), ("reserved", "V2"),
-]  # fmt: skip
-_ROW = np.dtype([*_TIMES, ("lag_ns", "<u8"), *_REST])
-#: Of the former version, which does not say how late a request left.
-_FORMER_ROW = np.dtype([*_TIMES, *_REST])
+])  # fmt: skip
 _REMEDY = "run the step again"
 
 
@@ -44,9 +40,8 @@ class RequestsLog:
 
     `frame`: one row a request in order of intended start, with `slot`, `t_s` (intended start from the start of the
     window), `target`, `predecessor` (missing where the order does not go by request), `operation` (missing without a
-    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left; NaN where the log does not
-    tell), `written_bytes`, `read_bytes`, `status` and `fate`.
-    `torn`: the last block was cut short and is left out.
+    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left), `written_bytes`,
+    `read_bytes`, `status` and `fate`. `torn`: the last block was cut short and is left out.
     """
 
     frame: pd.DataFrame
@@ -71,8 +66,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
         data = path.read_bytes()
     except OSError as error:
         raise ReadError(path, f"can't be read ({why(error)})", _REMEDY) from error
-    row = {MAGIC: _ROW, FORMER_MAGIC: _FORMER_ROW}.get(data[: len(MAGIC)])
-    if row is None:
+    if not data.startswith(MAGIC):
         raise ReadError(path, "is no log of requests, or of a version that this lab does not read", _REMEDY)
     description: dict[str, Any] = {}
     blocks: list[Any] = []
@@ -84,14 +78,14 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
             break
         if kind == _DESCRIPTION:
             description = json.loads(bytes(body))
-        elif kind == _REQUESTS and length % row.itemsize == 0:
-            blocks.append(np.frombuffer(body, row))
+        elif kind == _REQUESTS and length % _ROW.itemsize == 0:
+            blocks.append(np.frombuffer(body, _ROW))
         else:
             raise ReadError(path, f"has a block of kind {kind} and {length} bytes at byte {at}", _REMEDY)
         at += _HEAD.size + length
     if not description:
         raise ReadError(path, "has no description", _REMEDY)
-    return description, np.concatenate(blocks) if blocks else np.empty(0, row), at < len(data)
+    return description, np.concatenate(blocks) if blocks else np.empty(0, _ROW), at < len(data)
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
@@ -141,7 +135,7 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
             "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
             "service_us": rows["service_ns"] / 1e3,
             "read_us": rows["read_ns"] / 1e3,
-            "lag_us": rows["lag_ns"] / 1e3 if "lag_ns" in rows.dtype.names else np.nan,
+            "lag_us": rows["lag_ns"] / 1e3,
             "written_bytes": rows["written_bytes"],
             "read_bytes": rows["read_bytes"],
             "status": rows["status"],
@@ -157,10 +151,9 @@ _REFUSED = 400  # from this status on
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepRecord) -> pd.DataFrame:
-    """Return the `rate_steps` frame. The rests between the steps are left out.
+    """Return the `rate_steps` frame of `requests` (see RequestsLog) and the `stalls` that the witness saw.
 
-    `requests`: a row a request (see RequestsLog); `stalls`: what the witness saw, with `t_s` and `duration_ms`, by the
-    same clock. A request without a response took longer than any with one.
+    The rests between the steps are left out. A request without a response took longer than any with one.
     """
     requests = requests.sort_values("t_s", kind="stable")
     at_s = requests["t_s"].to_numpy(float)
@@ -209,12 +202,10 @@ def least_of(column: str) -> str:
 def least_response_us(requests: pd.DataFrame) -> Any:
     """Bound from below what a generator on time would have read: an array of microseconds, NaN where it is not known.
 
-    `requests` as of RequestsLog. Where requests are served in order, a request ends later than it would have by the
-    longest delay of those that arrived since the servers were idle, its own among them, and by no more: the end of a
-    busy period is the largest sum of an arrival and the services behind it (D. Lindley, 1952, *The theory of queues
-    with a single server*, Mathematical Proceedings of the Cambridge Philosophical Society 48), and grows by no more
-    than its arrivals. So from each response time the longest lateness of its busy period so far is taken off; that of a
-    request without a response is at least what it had waited.
+    `requests` as of RequestsLog. Served in order, a request ends later than it would have by no more than the longest
+    lateness in its busy period so far, which is taken off (D. Lindley, 1952, *The theory of queues with a single
+    server*, Mathematical Proceedings of the Cambridge Philosophical Society 48); without a response it took at least
+    what it had waited.
     """
     # whole nanoseconds again, so that what left together stays in its order
     sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).round(3).to_numpy(float)

@@ -22,7 +22,7 @@ from runners.analysis import facts
 from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
-from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
+from runners.readers.stacks import batches, by_frame
 from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Change:
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
     """Return share and variance of each frame of one event; threads are no frames."""
-    seen = batches(step.frames["samples"], event, event not in UNIT_WEIGHT_EVENTS)
+    seen = batches(step.frames["samples"], event)
     if seen is not None:
         whole = float(seen.whole.sum())
         shares = {name: (float(part.sum()) / whole, seen.variance(part)) for name, part in by_frame(seen).items()}

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from runners import words
 from runners.audit import figures
 from runners.audit.rule import Seen, rule
-from runners.readers.console_report import ConsoleReport
 from runners.readers.output import Output
 from runners.readers.tools import WRK2, is_like_wrk
 
@@ -26,23 +25,18 @@ OPENING, LEAST_OPENING_S = 0.1, 1.0
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
 
 
-def not_a_number(report: ConsoleReport) -> list[str]:
-    """Return the parts of an output whose mean is `-nan`."""
+@rule("RUN001")
+def _too_short(output: Output) -> Iterator[Seen]:
+    if output.tool != WRK2:
+        return
+    report, duration, parts = output.report, figures.finite(output.duration_s), []
     means = {
         "calibration": [thread.mean_us for thread in report.calibrations],
         "Latency": [report.latency.mean] if report.latency else [],
         # which is counted once the calibration is over
         "Req/Sec": [report.requests_per_thread.mean] if report.requests_per_thread and not report.calibrations else [],
     }
-    return [name for name, values in means.items() if any(value is not None and math.isnan(value) for value in values)]
-
-
-@rule("RUN001")
-def _too_short(output: Output) -> Iterator[Seen]:
-    if output.tool != WRK2:
-        return
-    duration, broken = figures.finite(output.duration_s), not_a_number(output.report)
-    parts = []
+    broken = [name for name, values in means.items() if any(math.isnan(value or 0.0) for value in values)]
     if duration is not None and duration <= figures.WRK2_WARM_UP_S:
         parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {figures.WRK2_WARM_UP_S:g} s")
     if broken:

@@ -107,63 +107,50 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """The keys that were never written: those whose draw lies `below` a fraction of the range, or all above it."""
-
-    words: str
-    fraction: float
-    below: bool
-
-    @property
-    def chance(self) -> float:
-        """The share of draws that ask for an absent key."""
-        return self.fraction if self.below else 1 - self.fraction
-
-
-@dataclass(frozen=True, slots=True)
 class Replay:
-    """A hypothesis that gives an error count exactly. `accident` is the chance that a wrong one would have."""
+    """Keys that were never written, which explain an error count exactly; `chance` is the share of draws that ask for
+    them, `accident` the chance that a wrong explanation would fit.
+    """
 
-    hypothesis: Hypothesis
+    absent: str
+    chance: float
     expected: float
     stdev: float
     accident: float
 
 
-def _hypotheses(ranges: Sequence[int]) -> Iterator[Hypothesis]:
-    """Yield the hypotheses: key 1 alone is absent, or only the keys up to a power of ten were written.
+def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
+    """Yield keys that may be absent: those whose draw lies below a fraction of the range or, if false, all above it.
 
-    Of a range that is not known only the written share can be known: random(1, K) <= m is a draw below m / K.
+    Key 1 alone is absent, or only the keys up to a power of ten, or of an unknown range to a share, were written.
     """
     for keys in ranges or ROUND:
-        yield Hypothesis(f"key 1 of {words.count(keys)}, which was never written", 1 / keys, below=True)
+        yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
-        absent = f"keys above {words.count(top)} of {words.count(keys)}, which were never written"
-        yield Hypothesis(absent, top / keys, below=False)
+        yield f"keys above {words.count(top)} of {words.count(keys)}, which were never written", top / keys, False
     for share in () if ranges else (10, 100, 1_000):
-        absent = f"keys that were never written, if only 1 in {words.count(share)} was"
-        yield Hypothesis(absent, 1 / share, below=False)
+        yield f"keys that were never written, if only 1 in {words.count(share)} was", 1 / share, False
 
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return the hypothesis that gives exactly `errors` in `requests` draws; `ranges` are the script's, if known."""
+    """Return which absent keys give exactly `errors` in `requests` draws; `ranges` are the script's, if known."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
     parts = [requests // threads + (index < requests % threads) for index in range(threads)]
     tried = 0
-    for guess in _hypotheses(ranges):
-        expected = requests * guess.chance
-        stdev = math.sqrt(expected * (1 - guess.chance))
+    for absent_keys, fraction, below in _absent_keys(ranges):
+        chance = fraction if below else 1 - fraction
+        expected = requests * chance
+        stdev = math.sqrt(expected * (1 - chance))
         if abs(errors - expected) > FAR * stdev:
             continue
         tried += 1
-        drawn = fractions(max(parts) + 1) < guess.fraction
-        absent = drawn if guess.below else ~drawn
+        absent = (fractions(max(parts) + 1) < fraction) == below
         counted = sum(int(absent[(1 if index == 0 else 0) :][:part].sum()) for index, part in enumerate(parts))
         accident = min(1.0, tried / (stdev * math.sqrt(2 * math.pi)))
         if counted == errors and accident <= LIKELY_ACCIDENT:
-            return Replay(guess, expected, stdev, accident)
+            return Replay(absent_keys, chance, expected, stdev, accident)
     return None
 
 
@@ -180,10 +167,10 @@ def _unseeded(output: Output) -> Iterator[Seen]:
         return
     text = (
         f"{words.count(errors)} is exactly how often the script's unseeded random numbers ask for "
-        f"{match.hypothesis.words}, in {words.count(requests)} requests: every run repeats the count"
+        f"{match.absent}, in {words.count(requests)} requests: every run repeats the count"
     )
     evidence: dict[str, words.Value] = {
-        "non_2xx": errors, "requests": requests, "absent_share": round(match.hypothesis.chance, 6),
+        "non_2xx": errors, "requests": requests, "absent_share": round(match.chance, 6),
         "expected": round(match.expected, 1), "stdev": round(match.stdev, 1),
         "chance_of_an_accident": round(match.accident, 4),
     }  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from runners import words
@@ -83,52 +82,42 @@ def _other_length(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=odd / requests)
 
 
-@dataclass(frozen=True, slots=True)
-class _Script:
-    """An output's script: the kinds of request that its name lists, and bytes a response."""
-
-    output: Output
-    kinds: frozenset[str]
-    size: float
-
-
-def _scripts(group: Group) -> Iterator[_Script]:
+def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
+    """Yield each output with the kinds of request that its script's name lists, and bytes a response."""
     for output in group:
         requests, size = output.report.requests, figures.finite(output.report.bytes_read)
-        kinds = frozenset(_KIND.findall(Path(output.script).stem.lower())) if output.script else frozenset()
+        kinds = sorted(set(_KIND.findall(Path(output.script).stem.lower())))
         if kinds and requests and size and not output.report.errors:
-            yield _Script(output, kinds, size / requests)
+            yield output, kinds, size / requests
 
 
 @rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
     """A script named after two others (put_get next to put and get) whose responses all have the size of one's."""
-    scripts = list(_scripts(group))
     alone: dict[str, list[float]] = {}
-    for script in scripts:
-        if len(script.kinds) == 1:
-            alone.setdefault(min(script.kinds), []).append(script.size)
+    for _, kinds, size in _scripts(group):
+        if len(kinds) == 1:
+            alone.setdefault(kinds[0], []).append(size)
     usual = {kind: sorted(sizes)[len(sizes) // 2] for kind, sizes in alone.items()}
-    for mixed in scripts:
-        sizes = {kind: usual[kind] for kind in sorted(mixed.kinds) if kind in usual}
-        if len(mixed.kinds) != 2 or len(sizes) != 2:
+    for output, kinds, size in _scripts(group):
+        if len(kinds) != 2 or not set(kinds) <= set(usual):
             continue
-        (first, first_size), (second, second_size) = sizes.items()
+        (first, first_size), (second, second_size) = ((kind, usual[kind]) for kind in kinds)
         if abs(first_size - second_size) < APART * max(first_size, second_size):
             continue
-        share = min(1.0, max(0.0, (mixed.size - second_size) / (first_size - second_size)))
+        share = min(1.0, max(0.0, (size - second_size) / (first_size - second_size)))
         if ONE_KIND < share < 1 - ONE_KIND:
             continue
         only = first if share > 0.5 else second
         text = (
-            f"the mixed load is {only.upper()} alone: its responses have {mixed.size:.1f} bytes, those of "
+            f"the mixed load is {only.upper()} alone: its responses have {size:.1f} bytes, those of "
             f"{first.upper()} {first_size:.1f} and of {second.upper()} {second_size:.1f}, which makes a share of "
             f"{words.percent(share)} {first.upper()}"
         )
         evidence = {
-            "bytes_a_response": round(mixed.size, 2),
+            "bytes_a_response": round(size, 2),
             f"bytes_a_response_{first}": round(first_size, 2),
             f"bytes_a_response_{second}": round(second_size, 2),
             f"share_{first}": round(share, 4),
         }
-        yield Seen(mixed.output, text, evidence)
+        yield Seen(output, text, evidence)

@@ -47,19 +47,16 @@ class TimerFit:
     rows: int
 
     @property
-    def uniform(self) -> bool:
-        """Return whether latencies are spread evenly over a range."""
-        return self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
-
-    @property
     def spans_a_tick(self) -> bool:
-        """Return whether the range is of about one millisecond, from near zero on."""
+        """Return whether the line reaches over about one millisecond, from near zero on."""
         low, high = TIMER_US
         return low <= self.width_us <= high and abs(self.start_us) <= 0.25 * self.width_us
 
     @property
     def is_millisecond_timer(self) -> bool:
-        return self.uniform and self.spans_a_tick
+        """Return whether latencies are spread evenly over about one millisecond."""
+        straight = self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
+        return straight and self.spans_a_tick
 
 
 def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
@@ -127,20 +124,15 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
 
 @rule("TIM002")
 def _below_resolution(output: Output) -> Iterator[Seen]:
-    middle_us, rows = figures.central_us(output), output.report.latencies.rows
-    if (
-        middle_us is None
-        or middle_us < 0
-        or middle_us > NEAR_TICKS * figures.TICK_US
-        or (not middle_us and output.tool == WRK2)
-    ):
+    median, rows = figures.at(output, 0.5), output.report.latencies.rows
+    which, middle_us = ("median", median) if median is not None else ("mean", figures.mean_us(output))
+    if middle_us is None or not 0 <= middle_us <= NEAR_TICKS * figures.TICK_US:
         return
     upper = figures.at(output, 0.9) or figures.at(output, 0.95)
     if upper is not None and upper >= FAR_ABOVE * (middle_us or figures.TICK_US):
         return  # true, and not to the point: the tail is not the timer's
-    which = "median" if figures.at(output, 0.5) is not None else "mean"
     whole = bool(rows) and all(value % figures.TICK_US == 0 for level, value in rows if level < 1)
-    if output.tool == WRK2 and timer_line(output) is None:
+    if output.tool == WRK2 and middle_us and timer_line(output) is None:
         text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {words.latency(middle_us)}"
     elif facts(output.tool).whole_ms and whole:
         text = f"{output.tool} prints whole milliseconds, and the {which} is {words.latency(middle_us)}"

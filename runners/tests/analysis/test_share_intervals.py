@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runners.readers.stacks import BATCHES, effective, wilson
+from runners.readers.stacks import BATCHES, Batches, wilson
 from runners.results.profiles import _discoveries
 from runners.tests.counts import allowed, rounds
 
@@ -37,7 +37,7 @@ def test_the_interval_covers_the_true_share(share: float, spread: float, capsys:
     for _ in range(PROFILES):
         part, whole = profile(random, share, spread)
         seen, total = float(part.sum() / whole.sum()), float(whole.sum())
-        low, high = wilson(seen, effective(part, whole, total))
+        low, high = wilson(seen, Batches(whole, {}, total).effective(part))
         covered += low <= share <= high
         low, high = wilson(seen, total)
         naive += low <= share <= high
@@ -53,9 +53,9 @@ def test_bounds_are_never_narrower_than_those_of_independent_samples() -> None:
     random = np.random.default_rng(12)
     for _ in range(50):
         part, whole = profile(random, 0.1, 0.2)
-        assert effective(part, whole, float(whole.sum())) <= whole.sum()
+        assert Batches(whole, {}, float(whole.sum())).effective(part) <= whole.sum()
     even = np.full(BATCHES, 10.0)
-    assert effective(even, 10 * even, 2_000.0) == 2_000.0
+    assert Batches(10 * even, {}, 2_000.0).effective(even) == 2_000.0
 
 
 def test_of_many_frames_that_did_not_change_hardly_any_is_reported() -> None:

@@ -65,7 +65,7 @@ def test_a_millisecond_tick_is_seen_and_a_server_is_not() -> None:
 def test_a_spectrum_with_few_rows_tells_nothing() -> None:
     assert fitted_line(frame("spectrum")) is None
     one = fitted_line(spectrum_of(np.full(1_000, 600)))
-    assert one is None or not one.uniform
+    assert one is None or not one.is_millisecond_timer
 
 
 def test_exactly_one_absent_key_explains_the_published_errors() -> None:
