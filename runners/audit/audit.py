@@ -10,7 +10,7 @@ from pathlib import Path
 from runners import words
 from runners.audit.rule import TABLE, Group, Remark, Rule, Severity
 from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
-from runners.errors import Exit, LabError
+from runners.errors import PlanError
 from runners.readers.documents import Problem
 from runners.readers.output import FileOutputs, Output
 
@@ -18,12 +18,6 @@ PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
 _MODULES = (timing, rates, responses, draws, conduct, quantity, arithmetic)
 _BY_CODE = {value.code: value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)}
 RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
-
-
-class UnknownRuleError(LabError):
-    """A code that no rule has."""
-
-    exit_code = Exit.USAGE
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
@@ -37,15 +31,15 @@ def _codes(given: Iterable[str]) -> set[str]:
     for part in (piece.strip().upper() for text in given for piece in text.split(",")):
         matching = {code for code in RULES if part and code.startswith(part)}
         if not matching:
-            raise UnknownRuleError(part or "an empty code", "no rule begins with it", f"use one of {', '.join(RULES)}")
+            raise PlanError(part or "an empty code", "no rule begins with it", f"use one of {', '.join(RULES)}")
         codes |= matching
     return codes
 
 
 def page(code: str) -> str:
-    """Return the page of a rule. Raises UnknownRuleError for a code that no rule has."""
+    """Return the page of a rule. Raises PlanError for a code that no rule has."""
     if (known := code.strip().upper()) not in RULES:
-        raise UnknownRuleError(code, "no rule has this code", f"use one of {', '.join(RULES)}")
+        raise PlanError(code, "no rule has this code", f"use one of {', '.join(RULES)}")
     return (PAGES / f"{known}.md").read_text(encoding="utf-8")
 
 

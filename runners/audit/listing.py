@@ -10,7 +10,7 @@ from typing import Any
 
 from runners import words
 from runners.audit import figures
-from runners.audit.audit import Audit, Digest, groups
+from runners.audit.audit import Audit, groups
 from runners.audit.rule import Group, Remark
 from runners.readers.output import Output
 from runners.words import Value
@@ -53,20 +53,15 @@ def _short_lines(audit: Audit) -> Iterator[str]:
     """Yield one line a theme and document; the highest rate achieved is in the line on load, or in one of its own."""
     highest = highest_rates(audit)
     for digest in audit.digests:
-        document = digest.worst.output.group
-        yield _line(digest, highest.pop(document, "") if digest.theme == "load" else "")
+        worst = digest.worst
+        rate = highest.pop(worst.output.group, "") if digest.theme == "load" else ""
+        places = "; ".join(f"{code} at {', '.join(at)}" if len(at) > 1 else code for code, at in digest.places.items())
+        also = f"; also {words.listed(digest.also)}" if digest.also else ""
+        yield (
+            f"{worst.output.place}: {digest.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
+            f"{f'; {rate}' if rate else ''} [{places}{also}]"
+        )
     yield from (f"{document}: {text}" for document, text in highest.items())
-
-
-def _line(digest: Digest, highest: str) -> str:
-    """`place: theme severity: text - remedy; highest rate achieved: ... [CODE at 3, 17; CODE; also conditions]`."""
-    worst = digest.worst
-    places = [f"{code} at {', '.join(places)}" if len(places) > 1 else code for code, places in digest.places.items()]
-    also = f"; also {words.listed(digest.also)}" if digest.also else ""
-    return (
-        f"{worst.output.place}: {digest.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
-        f"{f'; {highest}' if highest else ''} [{'; '.join(places)}{also}]"
-    )
 
 
 def plain(text: str) -> str:
@@ -109,16 +104,16 @@ def as_json(audit: Audit) -> str:
 def _document(group: Group) -> dict[str, Any]:
     """Return the highest rate at which the responses of each operation succeeded, and the outputs beyond it."""
     highest: dict[str, float] = {}
-    for output in group:
-        rate = output.offered_rps
-        if rate and figures.achieved_rps(output) is not None and not figures.fell_short(output) and _succeeded(output):
-            highest[_operation(output)] = max(rate, highest.get(_operation(output), 0.0))
-    above = [
-        output.place
+    known = [
+        (output, _operation(output), rate, figures.fell_short(output))
         for output in group
-        if output.offered_rps
-        and output.offered_rps > highest.get(_operation(output), math.inf)
-        and figures.fell_short(output)
+        if (rate := output.offered_rps)
+    ]
+    for output, operation, rate, short in known:
+        if figures.achieved_rps(output) is not None and not short and _succeeded(output):
+            highest[operation] = max(rate, highest.get(operation, 0.0))
+    above = [
+        output.place for output, operation, rate, short in known if short and rate > highest.get(operation, math.inf)
     ]
     return {
         "document": group[0].group,

@@ -11,7 +11,7 @@ import click
 
 from runners.cli import command, echo, print_report, print_result, write_file
 from runners.cli.options import FILE, FILE_OR_RUN, FOLDER, JSON
-from runners.errors import Exit
+from runners.errors import Exit, PlanError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -136,7 +136,7 @@ def audit(
         if explain is not None:
             echo(audit.page(explain).rstrip())
             return
-    except audit.UnknownRuleError as error:
+    except PlanError as error:
         raise click.UsageError(str(error)) from error
     if tools:
         from runners.readers.tools import TOOLS

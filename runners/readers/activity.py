@@ -100,23 +100,20 @@ def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
     """Return the `events` frame. Raises ReadError for no JSON of events; an event of another kind is left out."""
     text = text_of(path)
     try:
-        rows = [row for event in json.loads(text)["events"] if (row := _row(event, start_unix_us)) is not None]
+        rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReadError(path, f"holds no events ({error})", "convert the recording again") from error
     inside = (row for row in rows if _touches(row["t_s"], row["duration_ms"] / 1000, elapsed_s))
     return frame("events", sorted(inside, key=lambda row: (row["t_s"], row["kind"])))
 
 
-def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any] | None:
-    kind = KINDS.get(event["type"])
-    if kind is None:
-        return None
+def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any]:
     values = event["values"]
     if path := values.get("path"):  # only the last two parts say the same on any machine
         values = {**values, "path": "/".join(str(path).replace("\\", "/").split("/")[-2:])}
     return {
         "t_s": unix_s(values["startTime"], start_unix_us / 1e6),
-        "duration_ms": duration_s(values.get("duration")) * 1000, "kind": kind,
+        "duration_ms": duration_s(values.get("duration")) * 1000, "kind": KINDS[event["type"]],
         "what": next((str(values[name]) for name in _WHAT if values.get(name)), ""),
         "bytes": next((float(values[name]) for name in _BYTES if values.get(name) is not None), math.nan),
     }  # fmt: skip
@@ -149,13 +146,8 @@ def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
     if lines and not stamped:
         remedy = "start the JVM with -Xlog:gc,safepoint:file=…:utctime,level,tags"
         raise ReadError(path, "has no line with a wall clock", remedy)
-    pauses = _pauses(stamped, start_unix_us)
-    inside = (row for row in pauses if _touches(row["t_s"], row["duration_ms"] / 1000, elapsed_s))
-    return frame("pauses", sorted(inside, key=lambda row: row["t_s"]))
-
-
-def _pauses(lines: list[re.Match[str]], start_unix_us: int) -> Iterator[dict[str, Any]]:
-    for match in lines:
+    rows = []
+    for match in stamped:
         end_s = datetime.strptime(match["stamp"], "%Y-%m-%dT%H:%M:%S.%f%z").timestamp() - start_unix_us / 1e6
         if pause := _GC.match(match["text"]):
             duration_ms, kind = float(pause["ms"]), "gc"
@@ -163,7 +155,10 @@ def _pauses(lines: list[re.Match[str]], start_unix_us: int) -> Iterator[dict[str
             duration_ms, kind = int(pause["ns"]) / 1e6, "safepoint"
         else:
             continue
-        yield {"t_s": end_s - duration_ms / 1000, "duration_ms": duration_ms, "kind": kind, "cause": pause["cause"]}
+        t_s = end_s - duration_ms / 1000
+        if _touches(t_s, duration_ms / 1000, elapsed_s):
+            rows.append({"t_s": t_s, "duration_ms": duration_ms, "kind": kind, "cause": pause["cause"]})
+    return frame("pauses", sorted(rows, key=lambda row: row["t_s"]))
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:

@@ -213,8 +213,10 @@ def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
     """Return what to subtract from a time stamp to get seconds from the start, by the rules of the Java reader."""
-    if start is None or base is not None:
-        return first if start is None else start - (base or 0.0)
+    if start is None:
+        return first
+    if base is not None:
+        return start - base
     return 0.0 if first < start - _A_YEAR_S else start
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from runners.errors import Exit, LabError, PlanError
+from runners.errors import PlanError
 from runners.readers.run import COLUMNS
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
 from runners.storage.schema import read_record
@@ -77,12 +77,6 @@ WHERE s.valid AND s.profiled AND s.kind = 'load' AND f.event = 'cpu' AND f.share
 """  # noqa: S608 - a number of this module
 
 
-class HistoryError(LabError):
-    """A question that the history can't answer."""
-
-    exit_code = Exit.USAGE
-
-
 @dataclass(frozen=True, slots=True)
 class History:
     """All runs below some folders. `unreadable` names each folder that was passed over, and why."""
@@ -91,14 +85,14 @@ class History:
     unreadable: tuple[str, ...]
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Return the answer to one SQL statement over the views. Raises HistoryError with DuckDB's own words."""
+        """Return the answer to one SQL statement over the views. Raises PlanError with DuckDB's own words."""
         try:
             if not sql.strip(" \t\r\n;"):
                 raise duckdb.InvalidInputException("no question was asked")
             return self.connection.execute(sql).df()
         except duckdb.Error as error:
             known = ", ".join(self.views())
-            raise HistoryError("the query", str(error).strip(), f"the views are {known}; DESCRIBE one") from error
+            raise PlanError("the query", str(error).strip(), f"the views are {known}; DESCRIBE one") from error
 
     def views(self) -> list[str]:
         """Return the names of the views."""

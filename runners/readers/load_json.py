@@ -49,9 +49,6 @@ class LoadReport:
 
     document: dict[str, Any]
 
-    def _section(self, name: str) -> dict[str, Any]:
-        return _section(self.document, name)
-
     @property
     def start_unix_us(self) -> int | None:
         """Wall clock at the start of the recorded window."""
@@ -71,12 +68,12 @@ class LoadReport:
     @property
     def completed(self) -> int:
         """Responses in full, those of the warm-up included: what a server did while the generator ran."""
-        requests = self._section("requests")
+        requests = _section(self.document, "requests")
         return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
 
     def summary_frame(self) -> pd.DataFrame:
         requests, errors, generator, reconnect_us, waited_us = (
-            self._section(name)
+            _section(self.document, name)
             for name in ("requests", "errors", "generator", "reconnect_us", "waited_for_connection_us")
         )
         lag_us = _section(generator, "lag_us")
@@ -90,7 +87,7 @@ class LoadReport:
             "non_2xx": errors.get("status"),
             **{f"{cause}_errors": errors.get(cause) for cause in ("connect", "read", "write", "parse")},
             "timeouts": errors.get("timeout"),
-            "bytes_read": self._section("bytes").get("read"),
+            "bytes_read": _section(self.document, "bytes").get("read"),
             **{name: generator.get(name) for name in of_generator},
             "lag_max_us": lag_us.get("max"),
             "lag_p99_us": lag_us.get("p99"),
@@ -113,9 +110,9 @@ class LoadReport:
             {
                 "target": name,
                 **{rate: report.document.get(rate) for rate in ("offered_rps", "achieved_rps")},
-                **{count: report._section("requests").get(count) for count in ("scheduled", "completed")},
+                **{count: _section(report.document, "requests").get(count) for count in ("scheduled", "completed")},
                 "served": report.completed,
-                "non_2xx": report._section("errors").get("status"),
+                "non_2xx": _section(report.document, "errors").get("status"),
             }
             for name, report in self.targets.items()
         )
@@ -123,11 +120,11 @@ class LoadReport:
 
     def status_frame(self) -> pd.DataFrame:
         """Return responses by HTTP status code."""
-        counts = self._section("status")
+        counts = _section(self.document, "status")
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 
     def spectrum_frame(self) -> pd.DataFrame:
-        spectra = self._section("spectrum")
+        spectra = _section(self.document, "spectrum")
         rows = (
             {"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]}
             for kind in KINDS
@@ -146,7 +143,7 @@ class LoadReport:
                 "at_least": name in values["at_least"] if "at_least" in values else None,
             }
             for kind in KINDS
-            if (values := _section(self._section("latency_us"), kind)).get("count")
+            if (values := _section(_section(self.document, "latency_us"), kind)).get("count")
             for name, level in LEVEL_NAMES.items()
             if values.get(name) is not None
         )

@@ -36,12 +36,11 @@ _REMEDY = "run the step again"
 
 @dataclass(frozen=True, slots=True)
 class RequestsLog:
-    """A log in memory.
+    """A log in memory. `torn`: the last block was cut short and is left out.
 
-    `frame`: one row a request in order of intended start, with `slot`, `t_s` (intended start from the start of the
-    window), `target`, `predecessor` (missing where the order does not go by request), `operation` (missing without a
-    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left), `written_bytes`,
-    `read_bytes`, `status` and `fate`. `torn`: the last block was cut short and is left out.
+    `frame`: one row a request in order of intended start, with `slot`, `t_s` (intended start in the window), `target`,
+    `predecessor` (missing where the order does not go by request), `operation` (missing without a name), `wait_us`,
+    `response_us`, `service_us`, `read_us`, `lag_us` (how late it left), bytes, `status` and `fate`.
     """
 
     frame: pd.DataFrame
@@ -91,8 +90,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
     """Return the log of several generators that shared one schedule, whose window began for all at `start_unix_us`.
 
-    Slots are places in the whole schedule already; the numbers of operations become those of the first generator.
-    Raises ReadError as `read_requests_log` does.
+    The numbers of operations become those of the first generator. Raises ReadError as `read_requests_log` does.
     """
     tags: list[str] = []
     merged, description = [], dict[str, Any]()

@@ -127,7 +127,7 @@ def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None
 
 
 def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
-    rows, mean = _rows(output), figures.mean_us(output)
+    rows, mean = output.report.latencies.rows, figures.mean_us(output)
     if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
         return
     least, most = mean_bounds_us(rows, figures.largest_us(output))
@@ -220,16 +220,12 @@ def _no_run(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"elapsed_s": elapsed_s, "duration_s": planned_s, "rate": figures.achieved_rps(output)})
 
 
-def _rows(output: Output) -> tuple[tuple[float, float], ...]:
-    return output.report.latencies.rows
-
-
 @rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
     alike: dict[object, list[Output]] = {}
     for output in group:
-        if len(_rows(output)) >= ENOUGH_ROWS:
-            alike.setdefault(_rows(output), []).append(output)
+        if len(rows := output.report.latencies.rows) >= ENOUGH_ROWS:
+            alike.setdefault(rows, []).append(output)
     for outputs in alike.values():
         for first, second in combinations(outputs[:MOST_COMPARED], 2):
             for written, before, now in (
@@ -249,7 +245,7 @@ def _given_twice(group: Group) -> Iterator[Seen]:
     for index, output in enumerate(group):
         report = output.report
         if report.requests and report.requests_per_s and report.latency and report.latency.mean:
-            figures = (report.requests, report.requests_per_s, report.latency, _rows(output))
+            figures = (report.requests, report.requests_per_s, report.latency, report.latencies.rows)
             same = places.setdefault((*figures, output.offered_rps, output.connections), index)
             if index - same > 1:
                 between = words.several(index - same - 1, "other output")

@@ -27,7 +27,8 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     if count is None:
         return
     left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if level < 1}
-    thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and not _just_misses(count, level)}
+    enough = ENOUGH_BEYOND * (1 - JUST_MISSED)  # as there are beyond p99.99 of 99,989, just below a round number
+    thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and count * (1 - level) <= enough}
     if not thin:
         return
     listed = words.listed(f"{few} beyond {words.level(level)}" for level, few in thin.items())
@@ -37,11 +38,6 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
     wanted = output.columns > 1 or max(thin) <= WANTED  # a tool prints the higher ones whether they are wanted or not
     yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
-
-
-def _just_misses(count: int, level: float) -> bool:
-    """Return whether samples are a few less than a round number that is enough, as 99,989 are for p99.99."""
-    return level > 0 and count * (1 - level) > ENOUGH_BEYOND * (1 - JUST_MISSED)
 
 
 @rule("SMP002")

