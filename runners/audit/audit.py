@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,7 +100,7 @@ class Audit:
         """The findings but notes by file and theme, the gravest theme of a file first."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
-            if remark.severity in (Severity.ERROR, Severity.WARNING):
+            if remark.severity != Severity.NOTE:
                 by_file.setdefault(remark.output.path, {}).setdefault(remark.rule.theme, []).append(remark)
         digests: list[Digest] = []
         for themes in by_file.values():
@@ -141,9 +141,9 @@ class Audit:
 
 def groups(outputs: Iterable[Output]) -> list[Group]:
     """Return the outputs of each report, in order."""
-    by_report: dict[str, list[Output]] = {}
+    by_report: defaultdict[str, list[Output]] = defaultdict(list)
     for output in outputs:
-        by_report.setdefault(output.group, []).append(output)
+        by_report[output.group].append(output)
     return list(by_report.values())
 
 
@@ -167,31 +167,26 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
     return Audit(read, tuple(kept), copies)
 
 
-def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
+def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
     """Yield the outputs whose percentiles are part of a whole output in another file."""
-    whole: dict[tuple[float, float], list[Output]] = {}
-    parts = []
+    whole: defaultdict[tuple[float, float], list[Output]] = defaultdict(list)
     for output in outputs:
-        rows = output.report.latencies.rows
-        if output.report.requests is not None:
-            for row in rows:
-                whole.setdefault(row, []).append(output)
-        elif len(rows) >= LEAST_EXCERPT:
-            parts.append(output)
-    for part in parts:
+        for row in output.report.latencies.rows if output.report.requests is not None else ():
+            whole[row].append(output)
+    for part in outputs:
         rows = part.report.latencies.rows
-        others = (other for other in whole.get(rows[-1], ()) if other.path != part.path)
-        if any(set(rows) <= set(other.report.latencies.rows) for other in others):
-            yield part
+        if part.report.requests is None and len(rows) >= LEAST_EXCERPT:
+            others = (other.report.latencies.rows for other in whole[rows[-1]] if other.path != part.path)
+            if any(set(rows) <= set(other_rows) for other_rows in others):
+                yield part
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
     """Yield each output that stands in an earlier file too, with the one there."""
-    same: dict[object, list[Output]] = {}
+    same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report
         if report.requests and report.latencies.rows and not output.entry:
-            key = (report.latencies.rows, report.requests, report.requests_per_s, report.latency)
-            same.setdefault(key, []).append(output)
+            same[report.latencies.rows, report.requests, report.requests_per_s, report.latency].append(output)
     for kept, *others in same.values():
         yield from ((output, kept) for output in others if output.path != kept.path)

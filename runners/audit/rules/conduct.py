@@ -58,12 +58,10 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
 @rule("RUN003")
 def _diagnostics(output: Output) -> Iterator[Seen]:
     lines = [line for line in output.report.diagnostics if _COMPLAINT.search(line)]
-    late = [line for line in output.report.extra if _LATE.search(line)]
-    if not lines and not late:
-        return
-    shown = [line[:SHOWN_CHARACTERS] for line in (*lines, *late)[:SHOWN_LINES]]
-    text = f"between the lines of the output stands: {words.listed(repr(line) for line in shown)}"
-    yield Seen(output, text, {"lines": len(lines) + len(late)})
+    lines += [line for line in output.report.extra if _LATE.search(line)]
+    if lines:
+        shown = words.listed(repr(line[:SHOWN_CHARACTERS]) for line in lines[:SHOWN_LINES])
+        yield Seen(output, f"between the lines of the output stands: {shown}", {"lines": len(lines)})
 
 
 def left_out_by_warm_up(output: Output) -> float | None:

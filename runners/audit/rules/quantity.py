@@ -59,12 +59,10 @@ def _no_count(output: Output) -> Iterator[Seen]:
 @rule("SMP003")
 def _at_bound(output: Output) -> Iterator[Seen]:
     largest = figures.largest_us(output)
-    censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
-    if censored and censored[0]:
-        text = (
-            f"{words.several(censored[0], 'request')} had no response when the run ended: the maximum is a lower bound"
-        )
-        yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
+    censored = next((int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))), 0)
+    if censored:
+        text = f"{words.several(censored, 'request')} had no response when the run ended: the maximum is a lower bound"
+        yield Seen(output, text, {"censored": censored, "max_us": largest}, Severity.WARNING)  # it says so itself
         return
     highest = max((value for _, value in output.report.latencies.rows), default=None)
     longest = largest if largest is not None else highest
