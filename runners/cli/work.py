@@ -40,7 +40,7 @@ from runners.design.experiment import SHARES
 from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
-from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
+from runners.execution.campaign import Ended, Job, Lines, Results, carry_out, plan_lines
 from runners.experiments.campaign import CampaignFile
 from runners.experiments.commands import LOAD
 from runners.experiments.e09_compare import COMPARE_BLOCK
@@ -357,7 +357,7 @@ def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Flee
     if dry_run:
         return Ended((), ())
     with results.held():
-        shown = table(jobs, out)
+        shown = Lines(jobs, out)
         try:
             if fleet is None:
                 return carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)
