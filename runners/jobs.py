@@ -46,10 +46,7 @@ class Appraisal:
         self._server = cache(_server)
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Return the address (16 hexadecimal digits) and the seconds of a job.
-
-        Raises PlanError for a job that can't be measured, ToolError without the JDK that it needs.
-        """
+        """Return the address (16 hexadecimal digits) and the seconds of a job. Raises PlanError, ToolError."""
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
@@ -128,10 +125,7 @@ class LocalRunner:
         return msgspec.convert(outcome, JobOutcome)
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Return the job's run folder, and whether an earlier attempt at it is resumed.
-
-        That attempt's process is gone, since this lab holds the lock of the results.
-        """
+        """Return the job's run folder, and whether an earlier attempt at it, whose process is gone, is resumed."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -171,10 +165,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 
 
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return a run's fields of a JobOutcome: counts of trials, loaded seconds, sentinel, stalled share.
-
-    Trials in `kept`, by name and start, are of an earlier session; their seconds do not count.
-    """
+    """Return a run's fields of a JobOutcome; seconds of trials in `kept` (name, start) are of an earlier session."""
     steps = run.steps()
     records = [read_record(step) for step in steps]
     fields: dict[str, Any] = {

@@ -82,11 +82,9 @@ class Lab:
     ) -> Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
-        Parameters are given one by one, or taken from `names`, in a notebook `globals()`; other names are ignored.
-        `targets` are description files of servers that are loaded in place of the lab's stores.
-        `resume` is the folder of a run to resume, of this experiment, these parameters and this machine:
-        what its earlier sessions measured is not measured again.
-        Raises PlanError or ToolError, whose text names the remedy.
+        Parameters are given one by one, or taken from `names`, in a notebook `globals()`. `targets` are description
+        files of servers that are loaded in place of the lab's stores. `resume` is the folder of a run to resume. Raises
+        PlanError, ToolError.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
@@ -103,10 +101,7 @@ class Lab:
         shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
     ) -> Lab:
-        """Begin a run, as `begin` does.
-
-        A campaign gives the new run's `folder`, its tools, where progress is shown, and the result of `circumstances`.
-        """
+        """Begin a run, as `begin` does; a campaign gives folder, tools, display, and its `circumstances`."""
         plan = plan_of(number)
         checked = plan.checked(parameters)
         plan.blocks_of(checked)  # refuses what can't be measured, before anything is built
@@ -143,8 +138,7 @@ class Lab:
     def _sentinel(self) -> None:
         """Measure a small fixed load on a server that does nothing; print whether the machine is as in earlier runs.
 
-        Truepace sends it in every run, since a history can't mix the latencies of two generators; without truepace on
-        the machine a run has no sentinel.
+        Truepace sends it in every run, since a history can't mix generators; without truepace there is no sentinel.
         """
         if not self._measurement.has_generator(TRUEPACE):
             return
@@ -164,12 +158,7 @@ class Lab:
         return self._servers.start_idle(name, keep_others)
 
     def _launched(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a server of the lab, or one by its description, which is recorded in the manifest.
-
-        With `keep_others`, servers that are up stay up.
-
-        Raises PlanError for a description that has changed since the run was begun.
-        """
+        """Start a server of the lab, or one by its description, which the manifest records. Raises PlanError."""
         if setting.engine == NOOP and not self._servers.has_own:
             return self._idle(setting.name, keep_others)
         if setting.target is None:
@@ -197,8 +186,7 @@ class Lab:
     def run(self, name: str) -> Measured:
         """Measure a block, or all blocks that match a pattern such as `put-*`, and return what was measured.
 
-        A pattern may match none, in a size that has no time for them. Raises PlanError for an unknown name; the
-        text of a KeyboardInterrupt says how to resume the run.
+        A pattern may match none. Raises PlanError for an unknown name; a KeyboardInterrupt says how to resume the run.
         """
         blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
         if not blocks and not set(name) & set("*?["):
@@ -287,10 +275,7 @@ class Past:
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Read every run below the folders that the parameters name; parameters are given as to `Lab.begin`.
-
-        Raises PlanError for invalid parameters.
-        """
+        """Read every run below the folders that the parameters name. Raises PlanError, LabError."""
         plan = experiment(NUMBER)
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
         given = str(checked["roots"])

@@ -1,7 +1,4 @@
-"""Return what a block of a run measured: its figures, as the report draws them, and its data as pandas frames.
-
-`lab.run("put")` returns a `Measured`, and `runners.open_run(run)["put"]` the same of any run. Neither measures again.
-"""
+"""What a block of a run measured: its figures, and its data as pandas frames. `lab.run` and `open_run` return it."""
 
 from __future__ import annotations
 
@@ -39,11 +36,9 @@ QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PA
 class Measured:
     """What one block measured; the last line of a notebook's cell shows its figures, flame graphs and a small table.
 
-    Each frame has a row a value and begins with `load`, the name of the load's folder (`put-lsm`), so that frames can
-    be joined. Latencies are in microseconds, times in seconds from the start of the recorded window, shares from 0
-    to 1. A frame without rows means that nothing of the kind was recorded.
-
-    `steps` are the trials as they were read, with the raw frames of each (`step.frames`); `run` is the run they are of.
+    Each frame has a row a value and begins with `load`, the name of the load's folder (`put-lsm`). Latencies are in
+    microseconds, times in seconds from the start of the recorded window, shares from 0 to 1. `steps` are the trials as
+    they were read, with raw `step.frames`.
     """
 
     name: str

@@ -1,9 +1,7 @@
 """Write quantities: latencies, rates, counts, sizes and shares, each with its unit and its interval.
 
-Every number in a report is written by this module, so that the same value reads the same everywhere: three
-significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages; thousands
-apart by a narrow space, a unit apart by a no-break space, an interval in brackets behind its value: 118 us (116-121).
-A value and its bounds have the same decimals: those of two significant digits where the interval is wide.
+Three significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages, as many
+for bounds; thousands apart by a narrow space, a unit by a no-break space: 118 us (116-121).
 """
 
 from __future__ import annotations
@@ -90,10 +88,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Write a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit).
-
-    Bounds have the unit of the value unless they are so wide that another one suits them: 92 us (73 us-1.68 ms).
-    """
+    """Write a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit), 92 us (73 us-1.68 ms)."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):

@@ -1,8 +1,4 @@
-"""Describe an experiment: its title, its parameters with their ranges, and the blocks that it measures.
-
-An experiment is a notebook, or a command such as `lab knee`. Parameters of several experiments stand here, those of one
-in its file.
-"""
+"""Describe an experiment (a notebook or a command): title, parameters with their ranges, and the blocks it measures."""
 
 from __future__ import annotations
 
@@ -31,8 +27,7 @@ ALL = "all"
 class Parameter:
     """One parameter: its default fixes the type; `choices` or `low`..`high` its range.
 
-    With `several`, the value is a comma-separated list of distinct choices; ALL where every choice is the default.
-    `read` checks a text, and raises PlanError; `kept` returns the text that a run keeps, with whole paths.
+    With `several` a comma-separated list of distinct choices. `read` checks a text; `kept` returns what a run keeps.
     """
 
     name: str
@@ -197,10 +192,7 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Return the workload of this name: of the lab, or the one that all settings describe that are targets.
-
-    Raises PlanError.
-    """
+    """Return the workload of this name, of the lab or of all settings that are targets. Raises PlanError."""
     targets = [file for text in settings if (file := target_of(text)) is not None]
     if not targets:
         return WORKLOADS[name]
@@ -264,9 +256,7 @@ def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
 class Experiment:
     """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces.
 
-    `blocks` plans a run from checked parameters; None for an experiment that looks at other runs, and has no size.
-    Console outputs of the report are compared with the `workloads`. `own_servers` says why it can't be made on
-    anybody's servers, where its parameters have no target.
+    `blocks` is None for an experiment that looks at other runs. `own_servers` says why it takes no targets.
     """
 
     number: str
@@ -292,10 +282,7 @@ class Experiment:
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:
-        """Return the extents in which a run with these parameters is smaller than the published size, by both plans.
-
-        Empty for an experiment that reproduces no report, or where the published size has other blocks.
-        """
+        """Return in what a run is smaller than the published size; empty where no report is reproduced."""
         if not self.published or "size" not in asked:
             return ()
         here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))

@@ -1,7 +1,4 @@
-"""Describe limits: the objective of a rate, the change at which a comparison fails, and the precision that ends it.
-
-An objective is written like `p99<=10ms,achieved>=99%,errors=0`, a limit of change like `p99>+10%`, an end `p50+-2%`.
-"""
+"""Describe limits: of a rate (`p99<=10ms,achieved>=99%,errors=0`), of a change (`p99>+10%`), and an end (`p50+-2%`)."""
 
 from __future__ import annotations
 
@@ -29,10 +26,9 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Upper limits of response-time percentiles, as level and microseconds, and what may be lost.
+    """Upper limits of response-time percentiles (level, us), the least share achieved, the largest share of errors.
 
-    `achieved` is the least share of the offered rate that must be achieved, `errors` the largest share of the requests
-    that may fail, have another status than 2xx or 3xx, or have no response at all.
+    An error is a request without a response, or one with another status than 2xx or 3xx.
     """
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)
@@ -103,10 +99,7 @@ LOAD_LIMIT_FORM = '"p99<=10ms", "achieved>=99%" or "errors<=0.1%"'
 
 @dataclass(frozen=True, slots=True)
 class LoadLimit:
-    """One limit of a load: `most_us` of the percentile `level`, a least share achieved, or a largest share of errors.
-
-    The other two are None.
-    """
+    """One limit of a load: of a percentile `level`, of the share achieved, or of the share of errors."""
 
     text: str
     level: float = 0.0
@@ -148,11 +141,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """The change of a treatment against the baseline from which on the comparison fails.
-
-    `change` is relative (0.1: 10 %), or of errors the difference between their shares of all requests. `above`: a
-    larger change fails, else a smaller one.
-    """
+    """The relative change (of errors the difference of shares) from which on a comparison fails."""
 
     quantity: str
     above: bool

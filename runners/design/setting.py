@@ -42,15 +42,11 @@ OLD_JDK = 17
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An engine, and what differs from the server's defaults.
+    """An engine, and what differs from the server's defaults; `name` is that of steps, figures and sentences.
 
-    `name` is used in steps, figures and sentences, in small letters (`pool`, `lsm-wal-sync`). `server_flags` and
-    `jvm_flags` go to the server as they are; `heap_mb` 0: as the run's parameter says. `jdk` is the JDK's feature
-    release, 0: the lab's own. `front` is the HTTP server: `one-nio`, or `jdk` for the JDK's own in the program of
-    report 2, which also runs on JDK 17. `nodes` that flags start in one JVM need as many ports in a row; `processes` is
-    the number of nodes that are JVMs of their own. With `all_cores` the server is not kept to its core, for effects of
-    parallel work; the generator takes the cores that are left. `target` is the description of a server that is none of
-    the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
+    `heap_mb` and `jdk` 0: the run's, the lab's. `nodes` start in one JVM and need as many ports in a row, `processes`
+    in JVMs of their own. With `all_cores` the server is not kept to its core. `target` describes a server that is none
+    of the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
     """
 
     name: str
@@ -78,10 +74,7 @@ class Setting:
 
     @classmethod
     def parse(cls, text: str, known: Sequence[str]) -> Setting:
-        """Read a setting of a command line: `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`.
-
-        Its engine must be one of `known`. The default name is made of engine and flags. Raises PlanError.
-        """
+        """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError."""
         named: dict[str, str] = {}
         server, jvm = [], []
         for part in (part.strip() for part in text.split(",")):

@@ -1,11 +1,7 @@
 """Describe a server that is none of the lab's by its `target.yaml`: its workloads, its setting, its placeholders.
 
-`{port}` in command, environment and url stands for a free port of the lab's choice, `{socket}` for the path of a Unix
-socket, and `{data}` for an empty folder, so that several processes of one description can be up at once. `{host}`
-stands for the address to listen on: the loopback, unless generators on other hosts are to reach the server.
-
-A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
-when it is used.
+`{port}`, `{socket}`, `{data}` and `{host}` stand for a free port, a Unix socket, an empty folder and the address to
+listen on, of each start. A secret is named (`{from: NAME}`) and read from the environment when it is used.
 """
 
 from __future__ import annotations
@@ -67,10 +63,7 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
 
 
 def describe_url(url: str) -> tuple[str, str]:
-    """Describe a server that runs already by one URL: return a file's name, and the text of a `target.yaml` with a GET.
-
-    Raises PlanError for a URL without a host, or with a password, which must not stand in a file.
-    """
+    """Return a file's name and the text of a `target.yaml` with a GET of this URL. Raises PlanError."""
     address = address_of(url)
     if address is None or address.username is not None:
         cause = "a user in it would stand in files" if address else NO_ADDRESS
@@ -120,10 +113,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return every workload with the name of its block: `get-…` for a GET or HEAD, else `put-…`.
-
-    Raises PlanError where the targets do not describe a workload of the first one alike.
-    """
+    """Return every workload with the name of its block, `get-…` or `put-…`. Raises PlanError."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
@@ -175,10 +165,7 @@ class TargetFile:
         return self.target.url.rstrip("/")
 
     def placed(self, port: int, data: Path, socket: Path, listen: str = LOOPBACK) -> TargetFile:
-        """Return the target with its placeholders filled in, for one start.
-
-        Raises PlanError where it is to listen on another address and has no placeholder for it.
-        """
+        """Return the target with its placeholders filled in, for one start. Raises PlanError."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
@@ -199,10 +186,7 @@ class TargetFile:
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
-        """Return a workload by name with the keys of the target's fill; the first one for an empty name.
-
-        Raises PlanError that lists the names.
-        """
+        """Return a workload by name (empty: the first) with the keys of the target's fill. Raises PlanError."""
         workload, fill = self._requests(name), self.target.fill
         if fill is None or fill.workload is None:
             return workload

@@ -21,10 +21,7 @@ WARM_S, WARMUP_S = 2.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class TwoGenerators:
-    """Send one load to one warm server by truepace and by wrk2, in rounds, each in a random order.
-
-    Without wrk2 on the machine the block is left out. `questions` are the keys of questions that it helps to answer.
-    """
+    """Send one load to one warm server by truepace and by wrk2, in rounds, each in a random order."""
 
     title: str
     treatment: Setting

@@ -32,8 +32,7 @@ class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
     `entries` are parts with keys of the user's own, which msgspec does not name: every entry is checked by itself.
-    `parts` are the records below a key, for the keys that they know. `remedies` say what to write, by the last key of
-    an error, and `remedy` where none does. `faults` yields contradictions between parts.
+    `parts` are the records below a key. `remedies` say what to write, by the last key of an error, else `remedy`.
     """
 
     record: type[Record]

@@ -1,7 +1,4 @@
-"""Run a notebook from the command line: check its plan, execute it with papermill, close the run.
-
-An interrupted run can be resumed with the same experiment on the same machine.
-"""
+"""Run a notebook from the command line: check its plan, execute it with papermill, close the run; resume one."""
 
 from __future__ import annotations
 
@@ -34,9 +31,8 @@ class NotebookError(LabError):
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Execute an experiment's notebook with these parameters into a new run folder, or resume the one in `resume`.
 
-    The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
-    Raises PlanError for parameters that can't be or a run that can't be resumed, NotebookError with the cell's
-    own error, Interrupted, KeyboardInterrupt where nothing was measured yet.
+    The folder is closed whatever happens. Raises PlanError, NotebookError with the cell's own error, Interrupted,
+    KeyboardInterrupt where nothing was measured yet.
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
@@ -65,8 +61,6 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
     """Run a notebook with a kernel of its own, and keep the executed copy in the run folder.
 
-    Its current folder is its own or, in an installation, that of this process. The kernel's sockets lie in a temporary
-    folder that only this user may open, and are removed.
     Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
     """
     # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema runs without it
@@ -104,9 +98,8 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
     """Pass the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
 
-    nbclient would shut the kernel down in the middle of the cell, which then finds its sockets closed. A kernel that
-    has not begun or resumed the run is ended at once: interrupted in an import, it would print a traceback. Raises
-    KeyboardInterrupt in place of what the body raises after a Ctrl-C.
+    nbclient would close the kernel's sockets in the middle of the cell. A kernel that has not begun the run is ended at
+    once: interrupted in an import, it would print a traceback. Raises KeyboardInterrupt after a Ctrl-C.
     """
     interrupted = threading.Event()
 

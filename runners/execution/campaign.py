@@ -1,7 +1,7 @@
 """Carry out a campaign: its jobs in order, without those that have a result, so that it can be ended at any moment.
 
-A result is a run folder named by the job's content address. It counts once its manifest says `complete`, which is
-written last. The state of a campaign is the set of these folders and nothing else."""
+A result is a run folder named by the job's content address, once its manifest says `complete`.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again:
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run of a campaign: of the plan named `kind`, with these parameters.
+    """One run of a campaign: of the plan `kind`, with these parameters; `changed` are those not at their defaults.
 
-    `address` identifies the result: equal jobs on equal machines have equal addresses in all campaigns. `changed`: the
-    parameters that are not at their defaults, for tables.
+    Equal jobs on equal machines have equal addresses in all campaigns.
     """
 
     name: str
@@ -54,10 +53,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: every later job would fail in the same way.
+    """How a job ended. `stop`: every later job would fail in the same way. `loaded_s`: the part of `took_s` under load.
 
-    `loaded_s`: the part of `took_s` in which a load ran. `invalid`: how many of the `trials` may not be quoted.
-    `stalled_share`: the share of the sentinel's time in which a core stalled.
+    `invalid`: how many `trials` may not be quoted. `stalled_share`: that of the sentinel's time in which a core
+    stalled.
     """
 
     address: str
@@ -76,8 +75,7 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class Runner(Protocol):
     """Measures one job at a time into a run folder, which may hold what an unfinished attempt has left.
 
-    A job that can't be measured has a failed outcome. The manifest says `complete` only when everything is written. An
-    exception ends the campaign.
+    A job that can't be measured has a failed outcome; an exception ends the campaign.
     """
 
     def run(self, job: Job, folder: Path) -> JobOutcome: ...
@@ -113,11 +111,7 @@ class Results:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the folder while the body runs: two loads on one machine would measure each other.
-
-        Raises MeasureError where another lab holds it, or it can't be written to. The kernel releases the lock when
-        this process ends, by whatever death.
-        """
+        """Lock the folder: two loads on one machine would measure each other. Raises MeasureError."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock = (self.root / LOCK).open("a+", encoding="utf-8")
@@ -161,9 +155,9 @@ def carry_out(
     minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
-    """Measure the jobs that have no result yet, in order, until the next does not fit into the budget.
+    """Measure the jobs that have no result yet, within `results.held()`, until the next does not fit into the budget.
 
-    Call it within `results.held()`. Raises MeasureError where the folder can no longer be written to.
+    Raises MeasureError where the folder can no longer be written to.
     """
     begun_s = clock_s()
     outcomes: list[JobOutcome] = []

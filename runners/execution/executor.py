@@ -79,8 +79,8 @@ class Launch(Protocol):
 class Executor:
     """Runs blocks into one run folder.
 
-    Steps that an earlier session of the run measured under the same specification are read back, once: a block that is
-    run twice is to be measured twice. Trials that shared one server are read back together or not at all.
+    Steps that an earlier session of the run measured under the same specification are read back, once. Trials that
+    shared one server are read back together or not at all.
     """
 
     def __init__(self, folder: RunFolder, measurement: Measurement, launch: Launch, progress: Progress) -> None:
@@ -91,10 +91,7 @@ class Executor:
         self._spare_s = 0.0
 
     def run(self, block: Block) -> list[Step]:
-        """Measure every trial of a block, in order. Raises MeasureError where no treatment responds.
-
-        A load by two generators is left out where one of them is missing, and noted in the manifest.
-        """
+        """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
         if isinstance(block, TwoGenerators) and not self._measurement.has_generator(WRK2):
             self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
             self._progress.shorten(block.planned_s)
@@ -116,10 +113,7 @@ class Executor:
         return steps
 
     def compare_profiles(self) -> None:
-        """Write the profiler's own pages of the two profiles that the report compares, each against the other.
-
-        Nothing is computed from these pages, so a failure is only shown.
-        """
+        """Write the profiler's own pages of the two profiles that the report compares; a failure is only shown."""
         if (profiler := self._measurement.profiler) is None:
             return
         try:
@@ -274,9 +268,7 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure one trial, and again where it is a fill with a time-out, a disturbed load, or a profiled load that
-        did not keep its rate, then at a lower one. Raises MeasureError for a fill that did not write everything.
-        """
+        """Measure one trial; again a failed fill, a disturbed load, and at a lower rate a profile that fell short."""
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
@@ -406,10 +398,7 @@ class Servers:
     def start_target(
         self, file: TargetFile, keep_others: bool = False, name: str = "", engine: str = EXTERNAL
     ) -> Target:
-        """Start any server by its description, on an empty data folder, in place of what is up or with it.
-
-        `name`: its name in reports, by default the target's.
-        """
+        """Start any server by its description, in place of what is up or with it; `name`: its name in reports."""
         if not keep_others:
             self.stop()
         self._starts += 1

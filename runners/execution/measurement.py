@@ -1,10 +1,7 @@
-"""Measure a step, read it, judge it, and keep it in the run folder.
+"""Measure a step, read it, judge it, and keep it in the run folder; warm a server up.
 
-A trial may plan something for the time of its load: faults of its server, or readings of the kernel's TCP counters.
-
-A server is warmed up by closed loops until its compiler has little left to do. Under a closed loop the compiler's
-threads share the server's cores with those that serve, and their work piles up. So until the server is warm they may
-use the generator's cores too, and between two loops the server is left alone until they have caught up.
+Under a closed loop the compiler's threads share the server's cores with those that serve. So until the server is warm
+they may use the generator's cores too, and between two loops the server is left alone until they have caught up.
 """
 
 from __future__ import annotations
@@ -129,8 +126,8 @@ class Measurement:
     ) -> Step:
         """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
-        `happening` is given the seconds for which the generator sends before it records, and returns what the trial
-        plans for the time of its load. `load`: the load of several servers that share it.
+        `happening` is given the seconds for which the generator sends before it records, and returns what is planned
+        for the time of the load. `load`: the load of several servers that share it.
         """
         load = load or self._load(trial, server)
         instrument = self._for(trial, load, profile)
@@ -201,11 +198,7 @@ class Measurement:
         return available.get(name) or available["wrk2"]  # there is no workshop without either
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return the instrument for a trial.
-
-        It records causes of the tail only where latency is quoted and explained. The sentinel measures this machine:
-        it is sent from here alone, and always by truepace, since generators differ in the latency that they read.
-        """
+        """Return the instrument for a trial; the sentinel is always truepace's, since generators differ."""
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only ours shares a schedule, or changes its rate
             generator = self._generator("truepace")
@@ -226,10 +219,7 @@ class Measurement:
         return dataclasses.replace(step, folder=final, record=kept)
 
     def fill(self, server: Target, workload: Workload) -> None:
-        """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing.
-
-        On the lab's own servers some keys are read back; on others every response of the fill must be no error.
-        """
+        """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing."""
         if workload.fill_with is not None and self._shop.truepace is None:
             raise ToolError("truepace", f"the fill of {server.subject} needs it", "install Rust, then `lab build`")
         keys, times = workload.filled_keys, 1 + workload.rewrites
@@ -282,11 +272,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that a trial plans for the time of its load.
-
-    `begin` is called at the load's start and every second, `end` when it is over or was cut. `record` then returns
-    fields of the trial's record.
-    """
+    """What a trial plans for the time of its load: `begin` is called every second, `end` when it is over."""
 
     begin: Callable[[], None]
     end: Callable[[], object]
@@ -297,7 +283,7 @@ NOTHING = Happening(lambda: None, lambda: None, lambda _folder: NOTHING_KNOWN)
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
-    """Return the faults or readings that a trial plans for the time of its load, None for none.
+    """Return the faults or TCP readings that a trial plans for the time of its load, None for none.
 
     `lead_s`: for how long its generator sends before it records. `stage`: name and title of a closed loop's block.
     Raises MeasureError for a fault that this server can't have.
@@ -371,10 +357,7 @@ def await_rest_s(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> float | None:
-    """Wait until the compiler rests between two readings; return the seconds that took, None when it never rested.
-
-    `read_s` returns its CPU seconds so far. A thread that has ended makes the sum smaller, which counts as rest.
-    """
+    """Wait until the compiler rests between two readings of its CPU seconds; return the seconds, or None."""
     began_s = clock()
     before_s, read_at_s = read_s(), began_s
     while before_s is not None and clock() - began_s + LOOK_S <= bound_s:
@@ -403,10 +386,9 @@ def warm_up(
     known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
-    """Warm a server by closed loops and return the last one; the others are kept in steps/superseded/.
+    """Warm a server by closed loops until its compiler rests, or WARM_BOUND x `whole_s`; return the last one.
 
-    They end when the compiler rests at the end of a loop, at the latest after WARM_BOUND times `whole_s`. Where the
-    kernel has no CPU times of threads, there is one loop of `whole_s`.
+    Where the kernel has no CPU times of threads, there is one loop of `whole_s`.
     """
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
@@ -422,10 +404,7 @@ def warm_up(
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """Leave a server alone until its compiler has caught up, where JIT compilation was unfinished when a step ended.
-
-    Else it would compile during the next step, on this or another server.
-    """
+    """Leave a server alone until JIT compilation that a step left unfinished has caught up."""
     if not_warm(step) and server.alive():
         with _compiler_freed(server):
             _await_compiler(server, REST_S)

@@ -273,10 +273,7 @@ class NotebookSink(LineSink):
 
 
 class SocketSink(Sink):
-    """Sends events to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone.
-
-    It is never closed: to the listener its end is the end of the kernel.
-    """
+    """Sends events to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone."""
 
     def __init__(self, address: str) -> None:
         self._connection: Connection = Client(address)
@@ -326,10 +323,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Begin a part that takes about `planned_s`; yield its tick. Afterwards the part counts as done.
-
-        `in_plan_s`: the part's seconds in the plan of the whole, which is corrected by the difference.
-        """
+        """Begin a part that takes about `planned_s`, in the plan of the whole `in_plan_s`; yield its tick."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)

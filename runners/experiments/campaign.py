@@ -1,7 +1,6 @@
 """Plan a campaign: a YAML file of experiments or targets x settings x repeats becomes jobs in a randomised order.
 
-Every repeat is a block of all cells in random order (randomised complete blocks): a campaign that ends early is
-balanced, and a drift of the machine falls on all settings alike. The order follows from the seed alone.
+Every repeat is a block of all cells in random order (randomised complete blocks).
 """
 
 from __future__ import annotations

@@ -102,9 +102,7 @@ def get(size: str) -> Workload:
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops behind one selector, with the hand-over and without, on one connection and on many, in
-    rounds of fresh starts. The servers have a core that no generator shares, so that both are loaded to their limit.
-    """
+    """Return closed loops behind one selector, with and without the hand-over, in rounds of fresh starts."""
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):

@@ -84,10 +84,7 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return clusters compared in closed loop by slices, PUT or another workload; the first is the baseline.
-
-    A pair differs by several times, and has FEWEST_STARTS, but in the full size.
-    """
+    """Return clusters compared in closed loop by slices; a pair has FEWEST_STARTS, but in the full size."""
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,
@@ -98,10 +95,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
-    """Return one node against three on the same cores, PUT and GET: by slices, and by request after the changes.
-
-    The few keys of a short size do, for the cost of passing a request on.
-    """
+    """Return one node against three on the same cores, PUT and GET: by slices, and by request after the changes."""
     plan, few = PRICE.get(size), min(connections, REPLICATED_CONNECTIONS)
     if plan is None:
         return ()

@@ -1,7 +1,6 @@
-"""Measure the proposals of the authors for the LSM store, one switch at a time, and the switches of reads together too.
+"""Measure the proposals of the authors for the LSM store, one switch at a time, and those of reads together too.
 
-The first setting of every switch is the store as reports 4 and 5 had it. The others differ from it in one thing;
-settings of `reads` in one or in two, a factorial design.
+The first setting of every switch is the store as reports 4 and 5 had it; `reads` is a factorial design.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ def workload(name: str, size: str) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A proposal that can be switched on: what it does, the workload, the quantity that it is to change, its levels.
-
-    `levels` are flags by the ends of the settings' names; `questions` are keys of questions besides that of the cost.
-    """
+    """A proposal that can be switched on; `gain` is what it is to change, `levels` are flags by a setting's end."""
 
     name: str
     title: str
@@ -71,10 +67,7 @@ class Switch:
     questions: tuple[str, ...] = ()
 
     def block(self, size: str, connections: int) -> Interleaved:
-        """Return its settings compared: throughput by slices, CPU time and latency by request.
-
-        CPU time is counted: where time is short it needs no loads alone for its level.
-        """
+        """Return its settings compared: throughput by slices, CPU time and latency by request."""
         settings = tuple(old_lsm(f"{self.name}-{label}", flags) for label, flags in self.levels.items())
         slices = self.gain == THROUGHPUT
         plan = (SLICES if slices else COMPARED)[size]

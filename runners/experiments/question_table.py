@@ -1,7 +1,4 @@
-"""Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement.
-
-A question counts as unanswered if no experiment asks it, or if its experiment has no reference run.
-"""
+"""Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement."""
 
 from __future__ import annotations
 
@@ -33,10 +30,7 @@ class Design(StrEnum):
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A row of the table: the fields of a Question, and its primary quantity, the margin that matters, a useful width.
-
-    `headline`: whether it stands for its experiment in README.md.
-    """
+    """A row of the table: the fields of a Question, its primary quantity, the margin that matters, a useful width."""
 
     quantity: str
     margin: float

@@ -59,11 +59,9 @@ def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: 
 
 
 def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Path = REFERENCE) -> RunFolder:
-    """Archive a complete run as data/reference/<experiment>, with its report, to be committed.
+    """Archive a complete run as data/reference/<experiment>, with its report, in place of the earlier reference.
 
-    The earlier reference is replaced. Raw files are left out (recordings, logs, HTML flame graphs), and report.html,
-    which `lab report` makes again. Of an archive only the report is made anew. Raises StoreError for a run that is not
-    complete or measured other servers than the lab's.
+    Raises StoreError for a run that is not complete or measured other servers than the lab's.
     """
     manifest = folder.manifest()
     if manifest["status"] != "complete":

@@ -27,10 +27,7 @@ _FINISH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One of several servers that share a schedule: its name in the output, and its share of the requests.
-
-    `script` None: GET `url`. Raises MeasureError for a name or path that the generator could not read.
-    """
+    """One of several servers that share a schedule: its name, and its share of the requests. Raises MeasureError."""
 
     name: str
     url: str
@@ -48,12 +45,10 @@ class LoadTarget:
 class LoadSpec:
     """A load. `rate_rps` None: closed loop. `requests`: stop after so many; `duration_s` is then a bound.
 
-    `script` None: GET `url`. `targets` share one schedule in place of `url` and `script`: every request, or with
-    `slice_s` every slice of so many seconds, goes to one of them, in an order that `seed` determines and that is
-    balanced for the predecessor. `rate_rps` is then the sum over all targets and `connections` the number to each.
-    `parts_rps`: the rates of parts of equal length; `rate_rps` is their mean.
-    `share` (2, 3): only what the second of three generators sends; connections and threads are those of its own.
-    `start_unix_ns`: when the load begins; None: at once. `log_requests`: keep a log of every request.
+    `targets` share one schedule in place of `url` and `script`: every request, or with `slice_s` every slice of so many
+    seconds, goes to one of them, in an order that `seed` determines. `rate_rps` is then the sum over all, `connections`
+    the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean. `share` (2, 3):
+    what the second of three generators sends.
     """
 
     url: str
@@ -75,11 +70,7 @@ class LoadSpec:
 
 
 class Generator(Protocol):
-    """A load generator.
-
-    `lead_s`: how long it sends before it records. `command`: its command line for a load whose raw output goes into
-    `folder`; raises MeasureError for a load that it can't send.
-    """
+    """A load generator, which sends for `lead_s` before it records. `command` raises MeasureError."""
 
     @property
     def name(self) -> str: ...
@@ -91,11 +82,7 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended. Times are of the whole process, warm-up included, in microseconds since 1970.
-
-    The time between start and end is that of the monotonic clock. `cpu_s`: processor time of the process, None where it
-    is not known. `shares`: the generators that sent the load together, none for one.
-    """
+    """How a load ended: begin and end of the process, its processor time, and the generators that shared it."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -141,8 +128,8 @@ def run_load(
 ) -> LoadOutcome:
     """Run the generator to its end; its raw output goes into `folder`.
 
-    `tick(generator_pid, elapsed_s)` is called once a second. When it returns False the load is stopped early, and the
-    generator writes its results so far. Raises MeasureError when the generator refuses its script or its flags.
+    `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early. Raises
+    MeasureError when the generator refuses its script or its flags.
     """
     command = pinned(generator.command(spec, folder), cpus, taskset)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
@@ -302,10 +289,7 @@ class Wrk:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The reference clients of the crate: one fixed GET at a constant rate, JSON on standard output.
-
-    `blocking` sleeps, writes and reads on one connection; `epoll` is one plain loop over any number of connections.
-    """
+    """The crate's reference clients: one fixed GET at a constant rate, `blocking` on one connection or `epoll`."""
 
     path: Path
     version: str
