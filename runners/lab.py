@@ -213,7 +213,6 @@ class Lab:
         """Write report.html and report.md from the run folder; return the answers, with the report's place."""
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
-            self._executor.compare_profiles()
             self.folder.finish("complete")
             conclusion = write_report(self.folder, questions_of_run(self.folder.manifest()))
         self.close()
@@ -222,7 +221,6 @@ class Lab:
     def finish(self, **fields: object) -> None:
         """End a complete run without a report, which `lab report` writes; `fields` go into its manifest."""
         self._servers.stop()
-        self._executor.compare_profiles()
         self.folder.update_manifest(**fields)
         self.folder.finish("complete")
         self.close()

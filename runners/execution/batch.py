@@ -38,7 +38,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
     plan.blocks_of(parameters)  # refuses impossible blocks before anything is started
     if resumed:
-        same_parameters(resumed, parameters)
+        require_same(resumed, resumed.manifest(), parameters)
     folder = resumed or RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
     variable = RESUME_VARIABLE if resumed else RUN_VARIABLE
     status = "failed"
@@ -49,7 +49,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
         status = "complete"
     except KeyboardInterrupt as interrupt:
         status = "interrupted"
-        if not _is_begun(folder):
+        if "machine" not in folder.manifest():  # which is looked at before anything is measured
             raise
         raise Interrupted(folder.path) from interrupt
     finally:
@@ -126,11 +126,6 @@ def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_begun(folder: RunFolder) -> bool:
-    """Return whether a run has looked at its machine, which it does before it measures: then it can be resumed."""
-    return "machine" in folder.manifest()
-
-
 def _resuming(folder: RunFolder) -> str:
     return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
 
@@ -154,11 +149,6 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
     return {**(manifest.get("parameters") or {}), **given}
 
 
-def same_parameters(folder: RunFolder, wanted: Mapping[str, object]) -> None:
-    """Raise PlanError for parameters that differ from those that the run was begun with; minutes may differ."""
-    _require_same(folder, folder.manifest(), wanted)
-
-
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
     """Return the run's folder, open again. Raises PlanError, naming the differences from the first session."""
     from runners.analysis.comparable import of_manifests  # slow to import, and not needed to start a kernel
@@ -167,15 +157,16 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
     if before.get("status") == "running" and psutil.pid_exists(int(before.get("pid") or -1)):
         raise PlanError(str(folder.path), f"process {before['pid']} is still measuring it", "wait for it, or end it")
     differences = [difference.text for difference in of_manifests(before, manifest)]
-    _require_same(folder, before, manifest.get("parameters") or {}, differences)
+    require_same(folder, before, manifest.get("parameters") or {}, differences)
     folder.update_manifest(pid=manifest.get("pid"), parameters=manifest.get("parameters"))
     folder.reopen()
     return folder
 
 
-def _require_same(
+def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
+    """Raise PlanError for parameters that differ from those that the run was begun with; minutes may differ."""
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

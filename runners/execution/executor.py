@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import permutations
 from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
@@ -39,7 +37,7 @@ from runners.design.session import (
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, TargetFile
 from runners.design.two_generators import WRK2, TwoGenerators
-from runners.errors import LabError, MeasureError, ToolError
+from runners.errors import MeasureError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
 from runners.execution.measurement import KIND, Measurement, happening, let_rest, warm_up
@@ -94,7 +92,7 @@ class Executor:
         """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
         if isinstance(block, TwoGenerators) and not self._measurement.has_generator(WRK2):
             self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
-            self._progress.shorten(block.planned_s)
+            self._progress.extend(-block.planned_s)
             self._folder.update_manifest(left_out=[block.name])
             return []
         requests, steps, self._warm = self._requests(block), list[Step](), []
@@ -111,19 +109,6 @@ class Executor:
             except StopIteration:
                 self._retire(block, steps)
         return steps
-
-    def compare_profiles(self) -> None:
-        """Write the profiler's own pages of the two profiles that the report compares; a failure is only shown."""
-        if (profiler := self._measurement.profiler) is None:
-            return
-        try:
-            steps = [read_step(folder) for folder in self._folder.steps() if read_record(folder).profiled]
-            for own, other in permutations(facts.compared_profiles(facts.shown_profiles(steps)) or (), 2):
-                page = own.folder.difference(facts.CPU, other.name)
-                stacks, base = (step.folder.collapsed(facts.CPU) for step in (own, other))
-                profiler.difference(stacks, base, f"{own.name} against {other.name}: {facts.CPU}", page)
-        except (LabError, OSError, ValueError, subprocess.SubprocessError) as refusal:
-            self._progress.say(f"No differences of profiles: {refusal}")
 
     def _requests(self, block: Block) -> Requests:
         if isinstance(block, FixedRate):
@@ -218,7 +203,7 @@ class Executor:
         if len(steps) < len(kept) or any(step.record.specification != session.specification for step in steps):
             return []
         self._progress.say(f"{', '.join(step.name for step in steps)}: measured in an earlier session of this run")
-        self._progress.shorten(session.planned_s)
+        self._progress.extend(-session.planned_s)
         return steps
 
     def _measured(self, block: Block, request: Request) -> list[Step]:
@@ -296,7 +281,7 @@ class Executor:
         if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
             return False
         self._spare_s -= trial.planned_s
-        self._progress.lengthen(trial.planned_s)
+        self._progress.extend(trial.planned_s)
         self._progress.say(f"{step.label}: {why_not(step) or disturbance(step)}, so it is measured again")
         return True
 

@@ -181,11 +181,6 @@ class Measurement:
             parts_rps=trial.sweep.parts_rps if trial.sweep else (),
         )
 
-    @property
-    def profiler(self) -> Profiler | None:
-        """async-profiler; None where there is no JDK for it."""
-        return self._instrument.profiler
-
     def has_generator(self, name: str) -> bool:
         return name in generators(self._shop)
 

@@ -16,15 +16,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any, Protocol, TextIO
-
-import psutil
-from tqdm import tqdm
 
 from runners import words
 from runners.errors import printable
@@ -92,6 +89,8 @@ class Follower:
 
 
 def _machine_s() -> tuple[float, float]:
+    import psutil  # only a load needs it
+
     times = psutil.cpu_times()
     return getattr(times, "steal", 0.0), sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
 
@@ -186,8 +185,10 @@ class BarSink(Sink):
     """A bar, for a terminal."""
 
     def __init__(self, out: TextIO) -> None:
+        from tqdm import tqdm  # only a terminal needs it
+
         form = "{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}"
-        self._bar: tqdm[None] = tqdm(total=1.0, file=out, leave=False, dynamic_ncols=True, bar_format=form)
+        self._bar = tqdm(total=1.0, file=out, leave=False, dynamic_ncols=True, bar_format=form)
 
     def show(self, event: Event) -> None:
         self._bar.total = event.total_s
@@ -307,10 +308,8 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
     return BarSink(stream) if stream.isatty() else LineSink(stream)
 
 
-class Tick(Protocol):
-    """Report for how many seconds a part has gone on, and the last second of its load."""
-
-    def __call__(self, elapsed_s: float, moment: Moment | None = None) -> None: ...
+#: Reports for how many seconds a part has gone on, and the last second of its load.
+Tick = Callable[..., None]
 
 
 class Progress:
@@ -346,13 +345,9 @@ class Progress:
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s
 
-    def lengthen(self, by_s: float) -> None:
-        """Plan a part once more."""
-        self._total_s += by_s
-
-    def shorten(self, by_s: float) -> None:
-        """Leave a part out of the plan."""
-        self._total_s = max(self._done_s, self._total_s - by_s)
+    def extend(self, by_s: float) -> None:
+        """Plan for so many seconds more, or less."""
+        self._total_s = max(self._done_s, self._total_s + by_s)
 
     def say(self, line: str) -> None:
         self._sink.say(printable(line))

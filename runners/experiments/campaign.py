@@ -6,10 +6,10 @@ Every repeat is a block of all cells in random order (randomised complete blocks
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -122,10 +122,8 @@ FORM = YamlForm(
 )  # fmt: skip
 
 
-class Appraise(Protocol):
-    """Return a job's content address and its planned seconds. Raises PlanError for what can't be measured."""
-
-    def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]: ...
+#: Returns a job's content address and its planned seconds, from its kind, parameters and repeat. Raises PlanError.
+Appraise = Callable[[str, Mapping[str, Value], int], tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runners import report, words
-from runners.audit.audit import audit
 from runners.design.experiment import Experiment
 from runners.design.load import Workload
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, plan_of
 from runners.readers.console_report import ConsoleReport
-from runners.readers.outputs import find_in
-from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
 from runners.report.sentences import effect_words
@@ -113,26 +109,6 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")
     picture = folder.figures_path / f"{answer['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
-
-
-def audit_table(link: str = "rules") -> str:
-    """Return the table on the published reports: of every rule with findings, in how many runs of a report they are.
-
-    `link` is the folder of the rules' pages.
-    """
-    audited = audit(find_in(PUBLISHED))
-    runs = Counter(output.group for output in audited.outputs)
-    faulty = {(remark.code, remark.output.group, id(remark.output)) for remark in audited.remarks}
-    counts = Counter((code, group) for code, group, _ in faulty)
-    rows = [
-        ["rule", "what it found", *(f"{report.replace('-', ' ')} ({count})" for report, count in runs.items())],
-        ["---", "---", *("---:" for _ in runs)],
-    ]
-    for rule, _, _ in audited.counts:
-        cells = [str(counts[rule.code, report] or "") for report in runs]
-        rows.append([f"[{rule.code}]({link}/{rule.code}.md)", f"{rule.reason} ({rule.severity.value})", *cells])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"**{audited.summary}** In how many runs of a report each fault stands:\n\n{table}"
 
 
 def with_part(text: str, part: str) -> str:

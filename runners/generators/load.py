@@ -32,13 +32,10 @@ class LoadTarget:
     name: str
     url: str
     script: Path | None = None
-    weight: float = 1.0
 
     def __post_init__(self) -> None:
         if "=" in self.name or any("," in text for text in (self.name, self.url, str(self.script))):
             raise MeasureError(f"target {self.name}", "',' or '=' separates its parts", "choose a name or path without")
-        if not self.weight > 0:
-            raise MeasureError(f"target {self.name}", f"a weight of {self.weight:g}", "give a positive weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +94,8 @@ class LoadOutcome:
         return self.exit_code == INTERRUPTED or self.stopped_early
 
 
-class Sender(Protocol):
-    """Sends a load to its end: `run_load` from this process, or several hosts together."""
-
-    def __call__(
-        self,
-        generator: Generator,
-        spec: LoadSpec,
-        folder: StepFolder,
-        *,
-        cpus: Sequence[int] | None = None,
-        taskset: Path | None = None,
-        tick: Callable[[int, float], bool] = ...,
-    ) -> LoadOutcome: ...
+#: Sends a load to its end, as `run_load` from this process, or several hosts together.
+Sender = Callable[..., LoadOutcome]
 
 
 def planned_s(generator: Generator, spec: LoadSpec) -> float:
@@ -183,7 +169,7 @@ def _arguments(spec: LoadSpec) -> list[str]:
 
 def _target(target: LoadTarget) -> list[str]:
     script = f",script={shown(target.script)}" if target.script is not None else ""
-    return ["--target", f"{target.name}={target.url},weight={digits(target.weight)}{script}"]
+    return ["--target", f"{target.name}={target.url}{script}"]
 
 
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
