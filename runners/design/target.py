@@ -20,20 +20,8 @@ from urllib.parse import quote, urlunsplit
 
 import msgspec
 
-from runners.design.description import (
-    DATA,
-    FORM,
-    HOST,
-    LOOPBACK,
-    NO_ADDRESS,
-    PORT,
-    SOCKET,
-    UNIX,
-    FromEnvironment,
-    Target,
-    TargetWorkload,
-    address_of,
-)
+from runners.design import description
+from runners.design.description import HOST, LOOPBACK, PORT, SOCKET, UNIX, FromEnvironment, Target, TargetWorkload
 from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
 from runners.errors import PlanError
@@ -64,9 +52,9 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
 
 def describe_url(url: str) -> tuple[str, str]:
     """Return a file's name and the text of a `target.yaml` with a GET of this URL. Raises PlanError."""
-    address = address_of(url)
+    address = description.address_of(url)
     if address is None or address.username is not None:
-        cause = "a user in it would stand in files" if address else NO_ADDRESS
+        cause = "a user in it would stand in files" if address else description.NO_ADDRESS
         raise PlanError("--target", cause, "write it as http://127.0.0.1:8080/path; headers stand in a target.yaml")
     name = re.sub(r"[^a-z0-9.]+", "-", f"{address.netloc}{address.path}".lower()).strip("-.")[:40]
     path = urlunsplit(("", "", address.path or "/", address.query, ""))
@@ -149,7 +137,7 @@ class TargetFile:
     @property
     def repeatable(self) -> bool:
         """Whether several of its processes can be up at once: they have ports of their own and share no data folder."""
-        return any(mark in self.target.url for mark in (PORT, SOCKET)) and self.target.data is None
+        return self.target.data is None and any(mark in self.target.url for mark in (PORT, SOCKET))
 
     @property
     def socket(self) -> Path | None:
@@ -172,7 +160,7 @@ class TargetFile:
 
         def filled(text: str) -> str:
             text = text.replace(PORT, str(port)).replace(SOCKET, str(socket))
-            return text.replace(DATA, str(data)).replace(HOST, listen)
+            return text.replace(description.DATA, str(data)).replace(HOST, listen)
 
         target = self.target
         environment = {
@@ -231,5 +219,5 @@ def _header_argument(name: str, value: str | FromEnvironment) -> str:
 
 def read_target(path: Path) -> TargetFile:
     """Read `target.yaml`. Raises PlanError that names file, line and key, and the remedy."""
-    target, raw = FORM.read(path)
+    target, raw = description.FORM.read(path)
     return TargetFile(path.resolve(), target, hashlib.sha256(raw).hexdigest())

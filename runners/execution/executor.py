@@ -17,7 +17,7 @@ from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.description import HOST, LOOPBACK, TargetWorkload
 from runners.design.description import Target as Description
 from runners.design.experiment import Value
-from runners.design.ladder import KneeSearch, Ladder
+from runners.design.ladder import KneeSearch
 from runners.design.load import Rate, Shape
 from runners.design.session import (
     ALONE,
@@ -130,7 +130,13 @@ class Executor:
                 raise MeasureError(f"rates of {block.name}", cause, f"run {block.like.name} before")
             return adaptive.ladder(block, say, base)
         rate_steps = [step for step in steps if step.kind == RATE_STEP]
-        return adaptive.ladder(self._at_rates_of(block, block.like.name, rate_steps), say)
+        # of a block that searched a knee, the rates around it
+        around = [step for step in rate_steps if step.record.ladder is not None and step.record.ladder.base is not None]
+        rates = tuple(sorted({facts.offered_rps(step) for step in around or rate_steps}))
+        if not rates:
+            like = block.like.name
+            raise MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
+        return adaptive.ladder(replace(block, rates=rates), say)
 
     def _reached_rps(self, block: FixedRate) -> dict[str, float]:
         """Return the rates of the treatments in the probes of a block of this run. Raises MeasureError without one."""
@@ -143,14 +149,6 @@ class Executor:
                 raise MeasureError(f"rate of {session.treatment.name}", cause, f"run {block.name} before")
             reached_rps[session.treatment.name] = facts.achieved_rps(probes[0])
         return reached_rps
-
-    def _at_rates_of(self, block: Ladder, like: str, steps: Sequence[Step]) -> Ladder:
-        """Return the ladder with the rates of a block of this run, if that searched a knee those around it."""
-        around = [step for step in steps if step.record.ladder is not None and step.record.ladder.base is not None]
-        rates = tuple(sorted({facts.offered_rps(step) for step in around or steps}))
-        if not rates:
-            raise MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
-        return replace(block, rates=rates)
 
     def _retire(self, block: Block, steps: list[Step]) -> None:
         """Set aside earlier rate steps of this block that are not among `steps`: they would count to its ladder."""

@@ -29,8 +29,6 @@ from runners.errors import printable
 SHOWN_S = 120
 _TENTH_S = 0.1  # the length of an interval of the log
 WIDTH_PX, STRIP_PX, LABEL_PX = 640, 44, 190
-#: The strips of the figure: their labels and the colours of their lines.
-RATE, LATENCY, STOLEN = ("achieved rate", "#0072B2"), ("p50, p99", "#D55E00"), ("stolen by the host", "#57606a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,48 +94,37 @@ def _machine_s() -> tuple[float, float]:
 
 
 def drawing(moments: Sequence[Moment]) -> str:
-    """Return the last seconds as SVG: strips for the rate, for both percentiles (logarithmic), and for stolen time."""
-    shown = moments[-SHOWN_S:]
+    """Return the last seconds as SVG: the rate, both percentiles (logarithmic, from 1 us), and stolen time."""
+    shown, parts = moments[-SHOWN_S:], list[str]()
     latest = shown[-1]
-    percentiles_us = [[moment.p50_us for moment in shown], [moment.p99_us for moment in shown]]
-    latencies = f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}"
-    strips = [
-        (RATE, [[moment.rate_rps for moment in shown]], words.rate(latest.rate_rps), False),
-        (LATENCY, percentiles_us, latencies, True),
-        (STOLEN, [[moment.stolen_share for moment in shown]], words.percent(latest.stolen_share), False),
-    ]
-    parts = []
-    for place, ((label, colour), lines, now, logarithmic) in enumerate(strips):
+    strips = (
+        ("achieved rate", "#0072B2", words.rate(latest.rate_rps), [[moment.rate_rps for moment in shown]]),
+        ("p50, p99", "#D55E00", f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}", [
+            [math.log10(us) if us > 0 else us for us in times_us]
+            for times_us in ([moment.p50_us for moment in shown], [moment.p99_us for moment in shown])
+        ]),
+        ("stolen by the host", "#57606a", words.percent(latest.stolen_share), [
+            [moment.stolen_share for moment in shown],
+        ]),
+    )  # fmt: skip
+    for place, (label, colour, now, lines) in enumerate(strips):
         top = place * STRIP_PX
         parts.append(f'<text x="0" y="{top + 18}" fill="currentColor" opacity="0.7">{label}</text>')
         parts.append(f'<text x="0" y="{top + 35}" fill="currentColor" font-weight="600">{now}</text>')
-        for points in _points(lines, top, logarithmic):
+        high = max([1e-9, *(value for line in lines for value in line if math.isfinite(value))])
+        step = (WIDTH_PX - LABEL_PX) / max(1, len(shown) - 1)
+        for line in lines:
+            points = " ".join(
+                f"{LABEL_PX + at * step:.1f},{top + STRIP_PX - 8 - value / high * (STRIP_PX - 14):.1f}"
+                for at, value in enumerate(line)
+                if math.isfinite(value)
+            )
             parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>')
     height = len(strips) * STRIP_PX
     return (
         f'<svg role="img" aria-label="The load so far: {latest.text()}" viewBox="0 0 {WIDTH_PX} {height}" '
         f'width="{WIDTH_PX}" height="{height}" font-family="sans-serif" font-size="12">{"".join(parts)}</svg>'
     )
-
-
-def _points(lines: Sequence[Sequence[float]], top: float, logarithmic: bool) -> list[str]:
-    """Return the points of a strip's lines, in its own scale from 0 or, if `logarithmic`, from the least value."""
-    scaled = [[math.log10(value) if logarithmic and value > 0 else value for value in line] for line in lines]
-    finite = [value for line in scaled for value in line if math.isfinite(value)]
-    if not finite:
-        return []
-    low = min(finite) if logarithmic else 0.0
-    high = max(*finite, low + 1e-9)
-    step = (WIDTH_PX - LABEL_PX) / max(1, len(lines[0]) - 1)
-    bottom, height = top + (STRIP_PX - 8), STRIP_PX - 14
-    return [
-        " ".join(
-            f"{LABEL_PX + place * step:.1f},{bottom - (value - low) / (high - low) * height:.1f}"
-            for place, value in enumerate(line)
-            if math.isfinite(value)
-        )
-        for line in scaled
-    ]
 
 
 ADDRESS = "LAB_PROGRESS"
