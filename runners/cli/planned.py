@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.design.experiment import Experiment
-from runners.design.target import AS_TARGET, read_target, target_of
+from runners.design.target import AS_TARGET, target_of
 from runners.errors import PlanError
 from runners.execution.batch import manifest_of
 from runners.experiments.commands import COMMANDS, KNEE, LOAD, SERVERS, TARGET_COMPARE
@@ -60,11 +60,6 @@ def comparison(given: Mapping[str, object], resume: Path | None = None) -> Plann
     parameters = {"minutes": COMPARED_MINUTES, **_resumed(command.number, given, resume)}
     _check(command, parameters)
     return PlannedRun(plan, COMPARE_BLOCK, parameters, resume)
-
-
-def check_target(path: Path) -> None:
-    """Raise PlanError or ServerError where a target can't be measured as it is described."""
-    preflight.check(read_target(path))
 
 
 def _is_target(setting: object) -> bool:

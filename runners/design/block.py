@@ -12,6 +12,7 @@ from runners.design.session import (
     FLOOR,
     LOAD,
     OUTAGE,
+    PAIRED,
     PROBE,
     SHARED,
     SOLO,
@@ -28,10 +29,8 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
-from runners.design.two_generators import TwoGenerators
 from runners.errors import PlanError
 
-#: Labels of the roles of faults.
 _FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
@@ -140,7 +139,7 @@ class FixedRate:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """Load one warm server by each generator in turn while faults happen to it.
+    """Load one warm server by each generator in turn while faults happen to it, or by all in each of several rounds.
 
     An empty name of a generator stands for the run's own. The rate is `rate_rps`, or where that is 0 `share` of the
     warm-up's closed loop; generators in `without_rate` send in closed loop. The last fault may outlast the load.
@@ -158,18 +157,25 @@ class FaultInjection:
     generators: tuple[str, ...] = ("",)
     without_rate: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
+    rounds: int = 0
 
     @property
     def role(self) -> str:
-        return OUTAGE if any(isinstance(fault, KillNode) for fault in self.faults) else STALL
+        if any(isinstance(fault, KillNode) for fault in self.faults):
+            return OUTAGE
+        return STALL if self.faults else PAIRED
 
     def warm_up(self) -> Session:
-        return Session(self.treatment, (self._warming,), warm_up=self._warming)
+        return self._session(self._warming)
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
+        if not self.rounds:
+            return tuple(self._session(self._load(generator, rate)) for generator in self.generators)
+        rounds = range(1, self.rounds + 1)
+        loads = ([self._load(generator, rate, number) for generator in self.generators] for number in rounds)
         return tuple(
-            Session(self.treatment, (self._load(generator, rate),), warm_up=self._warming)
-            for generator in self.generators
+            self._session(*in_random_order(trials, self.name, number))
+            for number, trials in zip(rounds, loads, strict=True)
         )
 
     def rate(self, reached_rps: float) -> Rate:
@@ -177,13 +183,17 @@ class FaultInjection:
             return Rate(self.rate_rps, "fixed")
         return Rate(float(f"{self.share * reached_rps:.2g}"), f"{self.share:.0%} of what a closed loop reached")
 
-    def _load(self, generator: str, rate: Rate) -> Trial:
+    def _session(self, *trials: Trial) -> Session:
+        return Session(self.treatment, trials, self.workload.fill, warm_up=self._warming)
+
+    def _load(self, generator: str, rate: Rate, number: int = 0) -> Trial:
         paced = None if generator in self.without_rate else rate
         shape = self.shape if paced else replace(self.shape, warmup_s=0.0)
-        name, what = step_name(self.role, generator or self.treatment.name), _FAULTY[self.role]
+        sender, what = generator or self.treatment.name, f"round {number}" if number else _FAULTY[self.role]
+        name = step_name(self.role, sender, *([f"r{number}"] if number else ()))
         return Trial(
-            name, self.role, self.workload, paced, shape, (),
-            f"{generator or self.treatment.name}, {what}", generator, None, self.faults,
+            name, self.role, self.workload, paced, shape, label=f"{sender}, {what}", generator=generator,
+            round=number or None, faults=self.faults,
         )  # fmt: skip
 
     @property
@@ -336,4 +346,4 @@ class Interleaved:
         return planned_s(self.probes()) + self._starts_s
 
 
-Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved | TwoGenerators
+Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved

@@ -64,18 +64,16 @@ class Objective:
     @property
     def text(self) -> str:
         """The short form."""
-        parts = [f"p{level * 100:.6g}<={_limit(limit)}" for level, limit in self.latencies]
+        parts = []
+        for level, limit_us in self.latencies:
+            scale, unit = next((s, u) for u, s in reversed(_UNITS_US.items()) if limit_us >= s or u == "us")
+            parts.append(f"p{level * 100:.6g}<={limit_us / scale:.6g}{unit}")
         errors = f"errors<={self.errors * 100:.6g}%" if self.errors else "errors=0"
         return ",".join([*parts, f"achieved>={self.achieved * 100:.6g}%", errors])
 
 
 #: Limits the achieved rate alone, whatever the latencies. A refusal is a failed response.
 ACHIEVED_ALONE = Objective(latencies=(), errors=0.001)
-
-
-def _limit(value_us: float) -> str:
-    scale, unit = next((s, u) for u, s in reversed(_UNITS_US.items()) if value_us >= s or u == "us")
-    return f"{value_us / scale:.6g}{unit}"
 
 
 ERRORS = "errors"

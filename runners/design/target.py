@@ -193,7 +193,12 @@ class TargetFile:
         path, body = described.path or "/", self._body(described)
         if each_key_once:
             path, body = (text.replace("{key}", "{counter}") for text in (path, body))
-        given = [_header_argument(header, value) for header, value in headers.items()]
+        given = [  # of a secret with the variable's name alone
+            f"environment {header} {value.name} {value.prefix}"
+            if isinstance(value, FromEnvironment)
+            else f"header {header} {value}"
+            for header, value in headers.items()
+        ]
         return Workload(name, TEMPLATE, arguments=(described.method, path, str(described.keys), body, *given))
 
     def _body(self, described: TargetWorkload) -> str:
@@ -208,13 +213,6 @@ class TargetFile:
     def described(self) -> dict[str, Any]:
         """Return the description for a manifest, as it was written; secrets are names in it and never values."""
         return {"file": self.path.name, "sha256": self.digest, **msgspec.to_builtins(self.target)}
-
-
-def _header_argument(name: str, value: str | FromEnvironment) -> str:
-    """Return a header as an argument of the template script; of a secret with the variable's name alone."""
-    if isinstance(value, FromEnvironment):
-        return f"environment {name} {value.name} {value.prefix}"
-    return f"header {name} {value}"
 
 
 def read_target(path: Path) -> TargetFile:

@@ -36,7 +36,7 @@ from runners.design.session import (
 )
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, TargetFile
-from runners.design.two_generators import WRK2, TwoGenerators
+from runners.design.two_generators import NAME, WRK2
 from runners.errors import MeasureError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
@@ -90,7 +90,7 @@ class Executor:
 
     def run(self, block: Block) -> list[Step]:
         """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
-        if isinstance(block, TwoGenerators) and not self._measurement.has_generator(WRK2):
+        if block.name == NAME and not self._measurement.has_generator(WRK2):
             self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
             self._progress.extend(-block.planned_s)
             self._folder.update_manifest(left_out=[block.name])
@@ -113,7 +113,7 @@ class Executor:
     def _requests(self, block: Block) -> Requests:
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
-        if isinstance(block, FaultInjection | TwoGenerators):
+        if isinstance(block, FaultInjection):
             return self._on_a_warm_server(block)
         say = self._measurement.say
         if isinstance(block, Interleaved):
@@ -172,7 +172,7 @@ class Executor:
         for session in block.loads(rate):
             yield Request(session)
 
-    def _on_a_warm_server(self, block: FaultInjection | TwoGenerators) -> Requests:
+    def _on_a_warm_server(self, block: FaultInjection) -> Requests:
         (closed,) = yield Request(block.warm_up())
         for session in block.loads(block.rate(facts.achieved_rps(closed))):
             yield Request(session)

@@ -84,11 +84,6 @@ def queues(size: str) -> list[Setting]:
     ]
 
 
-def overload_connections(size: str, connections: int) -> int:
-    """Return twice as many connections as the queues have places, or `connections`: fewer never fill a queue."""
-    return max(connections, 2 * max(length for _, length in _QUEUES[: _TRIED[size]]))
-
-
 def put(size: str) -> Workload:
     """PUT of random keys and values."""
     outputs = columns("report-3", "-put-")
@@ -140,14 +135,6 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
     )  # fmt: skip
 
 
-def _own_outputs(block: Block) -> Block:
-    """Return a ladder with the published rates of its treatment; any other block as it is."""
-    if not isinstance(block, Ladder):
-        return block
-    outputs = with_rates(block.workload.published_rates, block.server.treatment.name)
-    return replace(block, published=outputs)
-
-
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """Return the hand-over on one connection, the gain of more connections, selectors and hand-over crossed, the knee
     of every way to run a request, and overloaded pools.
@@ -166,7 +153,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         profile=listed(asked["profile"]),
     )  # fmt: skip
     knees = [
-        _own_outputs(block)
+        replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
+        if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
             (puts, asked["put_executions"], FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
             (gets, asked["get_executions"], FITTING_GET, ("get", "locks")),
@@ -176,10 +164,12 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             [WarmServer(setting, workload, size) for setting in executions(str(names), fitting[size.name])],
         )
     ]  # fmt: skip
+    # fewer connections than places never fill a queue
+    overloading = max(connections, 2 * max(length for _, length in _QUEUES[: _TRIED[size.name]]))
     overloads = [
         Ladder(
             setting.name, f"{setting.name}: less and more than fits", WarmServer(setting, puts, size),
-            plan.shape(overload_connections(size.name, connections)), shares=OVERLOAD_SHARES, questions=("queue",),
+            plan.shape(overloading), shares=OVERLOAD_SHARES, questions=("queue",),
         )
         for setting in queues(size.name)
     ]  # fmt: skip

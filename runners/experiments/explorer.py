@@ -57,14 +57,6 @@ def as_html(shown: Any) -> str:
     return f'<img alt="{alt}" style="max-width:100%" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
 
 
-def framed(page: str, title: str) -> str:
-    """Return a whole page in a frame that can reach neither the notebook nor a network."""
-    return (
-        f'<iframe title="{escape(title, quote=True)}" sandbox="allow-scripts" height="{FRAME_PX}" '
-        f'style="width:100%;border:0" srcdoc="{escape(page, quote=True)}"></iframe>'
-    )
-
-
 class Explorer(widgets.VBox):  # type: ignore[misc]
     """Runs to pick from, the loads of picked runs, and buttons that show picked loads."""
 
@@ -138,7 +130,12 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         pairs = compare_runs(first, second, SMALLEST_DIFFERENCE)
         if not pairs:
             raise LabError("compare", "no load of one matches a valid one of the other", "pick runs of one experiment")
-        return framed(comparison_page(pairs, first, second, differing(first, second)), "Two runs compared")
+        page = escape(comparison_page(pairs, first, second, differing(first, second)), quote=True)
+        # the frame can reach neither the notebook nor a network
+        return (
+            f'<iframe title="Two runs compared" sandbox="allow-scripts" height="{FRAME_PX}" '
+            f'style="width:100%;border:0" srcdoc="{page}"></iframe>'
+        )
 
     def flame_graph(self) -> str:
         ((step, _),) = self._chosen(1, 1, "flame graph")

@@ -11,7 +11,6 @@ from typing import Any
 
 from runners import report, words
 from runners.design.experiment import Experiment
-from runners.design.load import Workload
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, plan_of
 from runners.readers.console_report import ConsoleReport
@@ -25,12 +24,6 @@ from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_j
 from runners.toolchain.tools import shown
 
 
-def _reference(workload: Workload) -> str:
-    """Return the name of a published output, with the name of its workload as the last part."""
-    name = str(workload.published)
-    return name if name.rpartition("/")[2] == workload.name else f"{name}/{workload.name}"
-
-
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
     """Return the conclusion of a run, from its folder and the published outputs that it is compared with."""
     run = read_run(folder)
@@ -41,7 +34,12 @@ def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
     """Return the published outputs that a run is compared with, by their names; none for targets."""
     on_targets = (manifest.get("parameters") or {}).get("target")
     workloads = () if on_targets else plan_of(str(manifest["experiment"])).workloads
-    return {_reference(workload): published(workload.published) for workload in workloads if workload.published}
+    outputs = {}
+    for workload in workloads:
+        if name := workload.published:
+            whole = name if name.rpartition("/")[2] == workload.name else f"{name}/{workload.name}"
+            outputs[whole] = published(name)
+    return outputs
 
 
 def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: bool = True) -> Conclusion:
