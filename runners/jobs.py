@@ -21,7 +21,7 @@ from runners.design.experiment import REPORT_S, Value
 from runners.design.load import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome, outcome_of
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome
 from runners.execution.progress import Sink, sink
 from runners.experiments.commands import SERVERS
 from runners.experiments.registry import plan_of
@@ -114,15 +114,19 @@ class LocalRunner:
                 for block in lab.blocks:
                     lab.run(block)
                 took_s = time.monotonic() - begun_s
-                outcome = outcome_of(job, **_outcome_fields(run, kept), took_s=took_s, host=socket.gethostname())
+                outcome = JobOutcome(
+                    address=job.address, status="complete", **_outcome_fields(run, kept), took_s=took_s,
+                    host=socket.gethostname(),
+                )  # fmt: skip
+                fields = msgspec.to_builtins(outcome)
                 if job.report:
-                    run.update_manifest(outcome=outcome)
+                    run.update_manifest(outcome=fields)
                     lab.conclude()
                 else:
-                    lab.finish(outcome=outcome)
+                    lab.finish(outcome=fields)
             finally:
                 lab.close()
-        return msgspec.convert(outcome, JobOutcome)
+        return outcome
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
         """Return the job's run folder, and whether an earlier attempt at it, whose process is gone, is resumed."""
@@ -146,7 +150,7 @@ class LocalRunner:
             self._prepared[generator, own] = shop, circumstances(shop)
         shop, about = self._prepared[generator, own]
         with _printing_into(run):
-            return Lab.open(
+            return Lab(
                 job.kind,
                 job.parameters,
                 resume=run.path if resume else None,

@@ -19,7 +19,7 @@ from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, liste
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.session import FLOOR, Trial
 from runners.design.setting import Setting
-from runners.design.target import TargetFile, foreign, read_target
+from runners.design.target import foreign
 from runners.errors import LabError, PlanError
 from runners.execution.batch import reopened
 from runners.execution.executor import NOOP, Executor, Servers
@@ -29,7 +29,6 @@ from runners.experiments import e08_history
 from runners.experiments.references import write_report
 from runners.experiments.registry import experiment, plan_of, questions_of_run
 from runners.fleet.shares import node_hosts, sending
-from runners.generators.load import Sender
 from runners.measured import Measured
 from runners.readers.history import History, open_history, sentinel_history
 from runners.readers.reading import read_step
@@ -38,8 +37,6 @@ from runners.report.concluded import Concluded
 from runners.report.tables import Table, in_notebook
 from runners.results.trends import Trend, trends
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
-from runners.targets.base import Target
-from runners.targets.lab_server import NodeHost
 from runners.toolchain.build import Workshop, git_state, prepare
 from runners.trial import machine
 
@@ -54,21 +51,48 @@ class Lab:
     _current: Lab | None = None
 
     def __init__(
-        self, plan: Experiment, parameters: dict[str, Value], shop: Workshop, folder: RunFolder, bar: Progress,
-        send: Sender, hosts: Sequence[NodeHost], opened: contextlib.ExitStack,
-    ) -> None:  # fmt: skip
-        self.experiment, self.parameters, self.folder = plan, parameters, folder
-        self.blocks = {block.name: block for block in plan.blocks_of(parameters)}
-        size = SIZES[str(parameters["size"])]
-        self._progress = bar
+        self,
+        number: str,
+        parameters: Mapping[str, object],
+        resume: Path | str | None = None,
+        folder: RunFolder | None = None,
+        shop: Workshop | None = None,
+        shown_in: Sink | None = None,
+        about: Mapping[str, object] | None = None,
+    ) -> None:
+        """Begin a run, as `begin` does; a campaign gives folder, tools, display, and its `circumstances`."""
+        plan = self.experiment = plan_of(number)
+        checked = self.parameters = plan.checked(parameters)
+        self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # refuses what can't be measured
+        if Lab._current is not None:
+            Lab._current.close()
+        bar = self._progress = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
+        generator, profiled = str(checked.get("generator", TRUEPACE)), bool(listed(checked.get("profile", "")))
+        shop = shop or prepare(generator, bar.say, own_servers=not foreign(checked), profiled=profiled)
+        self._opened = contextlib.ExitStack()
+        send = self._opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
+        hosts = self._opened.enter_context(node_hosts())
+        manifest = _described(plan, checked, about or circumstances(shop))
+        if resume := resume or os.environ.get(RESUME_VARIABLE):
+            folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
+        elif folder is not None:
+            folder.update_manifest(**manifest)
+        else:
+            folder = _new_folder(plan, checked, manifest)
+        self.folder = folder
         server_cpus, generator_cpus = machine.pinning()
-        self._servers = Servers(shop, folder, parameters, server_cpus, hosts)
-        self._measurement = Measurement(
-            shop, str(parameters.get("generator", TRUEPACE)), generator_cpus, size, folder, bar, send
-        )
-        self._opened = opened
-        self._targets: dict[Path, TargetFile] = {}
-        self._executor = Executor(folder, self._measurement, self._launched, bar)
+        self._servers = Servers(shop, folder, checked, server_cpus, bar.note, hosts)
+        size = SIZES[str(checked["size"])]
+        self._measurement = Measurement(shop, generator, generator_cpus, size, folder, bar, send)
+        self._executor = Executor(folder, self._measurement, self._servers.launch, bar)
+        Lab._current = self
+        atexit.register(self.close)
+        pinned = f"server on core {server_cpus[0]}" if server_cpus else "nothing is pinned"
+        facts = manifest["machine"]
+        print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
+        for warning in manifest["warnings"]:
+            print(f"Unusual today: {warning['text']} ({warning['remedy']})")
+        self._sentinel()
 
     @classmethod
     def begin(
@@ -88,52 +112,7 @@ class Lab:
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
-        return cls.open(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
-
-    @classmethod
-    def open(
-        cls,
-        number: str,
-        parameters: Mapping[str, object],
-        resume: Path | str | None = None,
-        folder: RunFolder | None = None,
-        shop: Workshop | None = None,
-        shown_in: Sink | None = None,
-        about: Mapping[str, object] | None = None,
-    ) -> Lab:
-        """Begin a run, as `begin` does; a campaign gives folder, tools, display, and its `circumstances`."""
-        plan = plan_of(number)
-        checked = plan.checked(parameters)
-        plan.blocks_of(checked)  # refuses what can't be measured, before anything is built
-        if cls._current is not None:
-            cls._current.close()
-        bar = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
-        shop = shop or prepare(
-            str(checked.get("generator", TRUEPACE)),
-            bar.say,
-            own_servers=not foreign(checked),
-            profiled=bool(listed(checked.get("profile", ""))),
-        )
-        opened = contextlib.ExitStack()
-        send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
-        hosts = opened.enter_context(node_hosts())
-        manifest = _described(plan, checked, about or circumstances(shop))
-        if resume := resume or os.environ.get(RESUME_VARIABLE):
-            folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
-        elif folder is not None:
-            folder.update_manifest(**manifest)
-        else:
-            folder = _new_folder(plan, checked, manifest)
-        lab = cls(plan, checked, shop, folder, bar, send, hosts, opened)
-        cls._current = lab
-        atexit.register(lab.close)
-        pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"
-        facts = manifest["machine"]
-        print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
-        for warning in manifest["warnings"]:
-            print(f"Unusual today: {warning['text']} ({warning['remedy']})")
-        lab._sentinel()
-        return lab
+        return cls(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
 
     def _sentinel(self) -> None:
         """Measure a small fixed load on a server that does nothing; print whether the machine is as in earlier runs.
@@ -144,36 +123,12 @@ class Lab:
             return
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
-        rate = Rate(SENTINEL_RPS, "fixed")
-        step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), self._idle(name))
+        rate, idle = Rate(SENTINEL_RPS, "fixed"), self._servers.launch(Setting(name, NOOP))
+        step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), idle)
         self._servers.stop()
         sentinel = judge_sentinel(step, earlier)
         self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})
         print(sentinel.sentence)
-
-    def _idle(self, name: str, keep_others: bool = False) -> Target:
-        """Start a server that does nothing: the lab's, or truepace's in a run that needs none of the lab's servers."""
-        if self._servers.has_own:
-            return self._servers.start(Setting(name, NOOP))
-        return self._servers.start_idle(name, keep_others)
-
-    def _launched(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a server of the lab, or one by its description, which the manifest records. Raises PlanError."""
-        if setting.engine == NOOP and not self._servers.has_own:
-            return self._idle(setting.name, keep_others)
-        if setting.target is None:
-            return self._servers.start(setting, keep_data, keep_others)
-        if (file := self._targets.get(setting.target)) is None:
-            file = self._targets[setting.target] = read_target(setting.target)
-            recorded = {target["name"]: target for target in self.folder.manifest().get("targets", ())}
-            if recorded.setdefault(file.name, file.described())["sha256"] != file.digest:
-                raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
-            self.folder.update_manifest(targets=[*recorded.values()])
-            self._servers.build_target(file)
-        target = self._servers.start_target(file, keep_others, setting.name)
-        if target.left_out:
-            self._progress.note(f"{file.name}: left out, as it can't give them: {words.listed(target.left_out)}")
-        return target
 
     def plan(self) -> Table:
         """Return the blocks of the experiment: what each measures, how many minutes it takes, and what it answers."""

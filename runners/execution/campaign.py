@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TextIO
+from typing import Literal, Protocol, TextIO
 
 import msgspec
 
@@ -107,7 +107,7 @@ class Results:
             return None
         if manifest.get("status") != "complete" or manifest.get("address") != job.address:
             return None
-        return msgspec.convert(manifest.get("outcome") or outcome_of(job), JobOutcome)
+        return msgspec.convert(manifest.get("outcome") or {"address": job.address, "status": "complete"}, JobOutcome)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -128,11 +128,6 @@ class Results:
             lock.write(f"{os.getpid()}\n")
             lock.flush()
             yield
-
-
-def outcome_of(job: Job, **fields: Any) -> dict[str, Any]:
-    """Return the fields of a complete job's outcome, as a manifest keeps them."""
-    return {"address": job.address, "status": "complete", **fields}
 
 
 @dataclass(frozen=True, slots=True)

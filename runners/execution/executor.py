@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
@@ -35,9 +36,9 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.target import EXTERNAL, TargetFile
+from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.design.two_generators import NAME, WRK2
-from runners.errors import MeasureError, ToolError
+from runners.errors import MeasureError, PlanError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
 from runners.execution.measurement import KIND, Measurement, happening, let_rest, warm_up
@@ -351,62 +352,62 @@ NOOP = "noop"
 
 
 class Servers:
-    """The servers that are up: one that is loaded, or several at once. A new one takes the place of all."""
+    """The servers that are up: one that is loaded, or several at once. `note` prints a message for the user."""
 
     def __init__(
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
-        node_hosts: Sequence[NodeHost] = (),
+        note: Callable[[str], None], node_hosts: Sequence[NodeHost] = (),
     ) -> None:  # fmt: skip
         self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
-        self._node_hosts = node_hosts
+        self._note, self._node_hosts = note, node_hosts
+        self.has_own = shop.servers is not None
         self._listen = str(parameters.get("listen", LOOPBACK))
+        self._targets: dict[Path, TargetFile] = {}
         self._up: list[Target] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
 
-    def start(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
-        """Start a setting (see `Launch`). Raises ToolError without its JDK."""
-        if not keep_others:
-            self.stop()
-        spec = self._specified(setting, keep_data)
-        if keep_others and setting.nodes == 1:  # the first server has the given port
-            spec = replace(spec, port=0)
-        if setting.processes > 1:
-            first = free_port(setting.processes)
-            server: RunningServer = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
-        else:
-            server = launch_server(spec)
-        self._up.append(server)
-        return server
-
-    def start_target(
-        self, file: TargetFile, keep_others: bool = False, name: str = "", engine: str = EXTERNAL
-    ) -> Target:
-        """Start any server by its description, in place of what is up or with it; `name`: its name in reports."""
+    def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
+        """Start a setting (see `Launch`). Raises PlanError for a changed description, ToolError without its JDK."""
         if not keep_others:
             self.stop()
         self._starts += 1
-        folder = self._folder.server_folder(name or file.name) / f"start-{self._starts}"
-        target = launch_target(file, folder, self.cpus, machine.taskset(), name, engine, self._listen)
+        if setting.target is not None:
+            target = self._by_description(self._described(setting.target), setting.name)
+            if target.left_out:
+                self._note(f"{setting.name}: left out, as it can't give them: {words.listed(target.left_out)}")
+        elif setting.engine == NOOP and not self.has_own:  # the crate's, which needs no JDK
+            reference = self._shop.reference
+            assert reference is not None, "the workshop has a JDK where there is none"
+            url = f"http://{HOST}:{free_port()}"
+            command = (str(reference.path), "--kind", "server", url)
+            idle = Description(name=setting.name, url=url, workloads={"get": TargetWorkload()}, command=command)
+            target = self._by_description(TargetFile(reference.path, idle, ""), setting.name, NOOP)
+        else:
+            spec = self._specified(setting, keep_data)
+            if keep_others and setting.nodes == 1:  # the first server has the given port
+                spec = replace(spec, port=0)
+            if setting.processes > 1:
+                first = free_port(setting.processes)
+                target = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
+            else:
+                target = launch_server(spec)
         self._up.append(target)
         return target
 
-    def build_target(self, file: TargetFile) -> None:
-        """Build any server by its description. Raises PlanError when that fails."""
-        build_target(file, self._folder.server_folder(file.name) / "build.log")
+    def _described(self, path: Path) -> TargetFile:
+        """Return a target that is built and recorded in the manifest."""
+        if (file := self._targets.get(path)) is None:
+            file = self._targets[path] = read_target(path)
+            recorded = {target["name"]: target for target in self._folder.manifest().get("targets", ())}
+            if recorded.setdefault(file.name, file.described())["sha256"] != file.digest:
+                raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
+            self._folder.update_manifest(targets=[*recorded.values()])
+            build_target(file, self._folder.server_folder(file.name) / "build.log")
+        return file
 
-    @property
-    def has_own(self) -> bool:
-        """Whether the lab's own servers can be started in this run."""
-        return self._shop.servers is not None
-
-    def start_idle(self, name: str, keep_others: bool = False) -> Target:
-        """Start the crate's server that does nothing, which needs no JDK."""
-        reference = self._shop.reference
-        assert reference is not None, "the workshop has a JDK where there is none"
-        url = f"http://{HOST}:{free_port()}"
-        command = (str(reference.path), "--kind", "server", url)
-        idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
-        return self.start_target(TargetFile(reference.path, idle, ""), keep_others, engine=NOOP)
+    def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> Target:
+        folder = self._folder.server_folder(name) / f"start-{self._starts}"
+        return launch_target(file, folder, self.cpus, machine.taskset(), name, engine, self._listen)
 
     def stop(self) -> None:
         """Stop every server that is up, the last one first, with everything flushed."""
@@ -419,7 +420,6 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        self._starts += 1
         jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
         if jdk is None:
             remedy = f"install a JDK {setting.jdk}, then run again"

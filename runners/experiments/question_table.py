@@ -53,10 +53,7 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         return Criterion(self.quantity, self.margin, self.width, self.design)
 
     def question(self, key: str) -> Question:
-        return Question(
-            key, self.text, self.claim, self.line, self.cores, self.yes, self.no, self.means, self.overturned_by,
-            self.claimed, self.changes,
-        )  # fmt: skip
+        return Question(key, *msgspec.structs.astuple(self)[4:-1])
 
 
 @cache

@@ -167,6 +167,11 @@ def _arguments(spec: LoadSpec) -> list[str]:
     return ["--", *spec.script_arguments] if spec.script_arguments else []
 
 
+def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
+    shape = ("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s")
+    return [shown(path), *shape, *flags, spec.url, *_arguments(spec)]
+
+
 def _target(target: LoadTarget) -> list[str]:
     script = f",script={shown(target.script)}" if target.script is not None else ""
     return ["--target", f"{target.name}={target.url}{script}"]
@@ -239,13 +244,7 @@ class Wrk2:
         _refuse_special("wrk2", spec)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
         seconds = math.ceil(round(spec.duration_s + self.lead_s(spec), 1))  # for milliseconds no second more
-        return [
-            shown(self.path),
-            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s"),
-            *("-R", str(round(rate_rps)), *_scripted(spec), "-L"),
-            spec.url,
-            *_arguments(spec),
-        ]
+        return _as_wrk(self.path, spec, seconds, "-R", str(round(rate_rps)), *_scripted(spec), "-L")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +263,7 @@ class Wrk:
         if spec.rate_rps is not None:
             cause = f"it sends in closed loop and can't keep a rate ({spec.rate_rps:g}/s was to be offered)"
             raise MeasureError("wrk", cause, f"{_OURS} or wrk2, or ask for a closed loop")
-        return [
-            shown(self.path),
-            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{math.ceil(spec.duration_s)}s"),
-            *(*_scripted(spec), "--latency"),
-            spec.url,
-            *_arguments(spec),
-        ]
+        return _as_wrk(self.path, spec, math.ceil(spec.duration_s), *_scripted(spec), "--latency")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from runners.execution.campaign import (
     Results,
     carry_out,
     duration,
-    outcome_of,
     plan_lines,
 )
 from runners.execution.progress import Event
@@ -74,7 +73,7 @@ class Fake:
         run.steps_path.mkdir(exist_ok=True)
         run.write_manifest({"schema": "run/1", "run": folder.name, "status": "running", "address": job.address})
         self._moment()
-        run.update_manifest(outcome=outcome_of(job, trials=3))
+        run.update_manifest(outcome={"address": job.address, "status": "complete", "trials": 3})
         self._moment()
         run.finish("complete")
         self.completed.append(job.address)
