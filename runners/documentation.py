@@ -78,10 +78,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return a page's text with the file's name in place of a link to a file that is no page and no picture.
-
-    The site stands without the repository.
-    """
+    """Return a page's text with the file's name in place of a link to a file that is no page and no picture."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()

@@ -163,7 +163,6 @@ class LocalRunner:
 
 @contextlib.contextmanager
 def _printing_into(run: RunFolder) -> Iterator[None]:
-    """Redirect standard output into the log of a run folder."""
     with run.lab_log.open("a", encoding="utf-8", buffering=1) as log, contextlib.redirect_stdout(log):
         yield
 

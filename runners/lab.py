@@ -115,10 +115,7 @@ class Lab:
         return cls(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
 
     def _sentinel(self) -> None:
-        """Measure a small fixed load on a server that does nothing; print whether the machine is as in earlier runs.
-
-        Truepace sends it in every run, since a history can't mix generators; without truepace there is no sentinel.
-        """
+        """Measure truepace's small fixed load on a server that does nothing; print whether the machine is as usual."""
         if not self._measurement.has_generator(TRUEPACE):
             return
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
@@ -139,10 +136,7 @@ class Lab:
         return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)
 
     def run(self, name: str) -> Measured:
-        """Measure a block, or all blocks that match a pattern such as `put-*`, and return what was measured.
-
-        A pattern may match none. Raises PlanError for an unknown name; a KeyboardInterrupt says how to resume the run.
-        """
+        """Measure a block, or all blocks that match a pattern such as `put-*`. Raises PlanError for an unknown name."""
         blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
         if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
@@ -212,7 +206,6 @@ def _new_folder(plan: Experiment, checked: dict[str, Value], manifest: dict[str,
 
 
 def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, object]:
-    """Return the entries of `names` that are parameters of the experiment."""
     return {parameter.name: names[parameter.name] for parameter in plan.parameters if parameter.name in names}
 
 

@@ -46,7 +46,6 @@ class Measured:
     steps: tuple[Step, ...]
 
     def __add__(self, other: Measured) -> Measured:
-        """Return what two blocks of one run measured as one."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
     @property
@@ -101,8 +100,8 @@ class Measured:
     def requests(self) -> pd.DataFrame:
         """Each request of interleaved trials, in which one load goes to several servers; no rows of other blocks.
 
-        Columns: `load`; `t_s`, the intended start; `target`, the server; `predecessor`, the server of the request
-        before it; `response_us`; `service_us`; `fate` (what became of it).
+        Columns: `load`; `t_s`, the intended start; `target`; `predecessor`, the server of the request before it;
+        `response_us`; `service_us`; `fate` (what became of it).
         """
         return self._frames("requests", self.steps)
 
@@ -119,8 +118,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Frames of the profiled loads, the widest first: `event` is cpu, alloc (by bytes) or lock (by time waited).
 
-        Columns: `load`; `frame`; `self`, the share of the profile in which it is on top; `total`, that in which it is
-        anywhere on the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.
+        Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which it is on top, and anywhere on
+        the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[

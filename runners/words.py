@@ -49,7 +49,7 @@ def _decimals(value: float, *bounds: float | None) -> int:
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """Return a number with so many decimals; what is rounded to zero is 0, without a sign."""
+    """Return a number with so many decimals; zero has no sign."""
     text = f"{value:.{decimals}f}"
     return text.replace("-", MINUS) if text.strip("-0.") else "0"
 
@@ -111,7 +111,6 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
 
 
 def _between(low: str, high: str) -> str:
-    """Return two bounds in words; an empty one has no limit."""
     if not (low and high):
         return f"from {low}, no upper limit" if low else f"up to {high}, no lower limit"
     return (f"{NBSP}to{NBSP}" if MINUS in low + high else DASH).join((low, high))

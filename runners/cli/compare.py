@@ -150,7 +150,6 @@ def compare(
 
 
 def _any_given(*values: object) -> bool:
-    """Return whether any of these options was given."""
     return any(value not in (None, ()) for value in values)
 
 
@@ -187,7 +186,6 @@ class _Judging:
 
     @property
     def prints_result(self) -> bool:
-        """Whether standard output is for the result alone, in a form that programs read."""
         return self.as_json or self.form is not None
 
     def end_of_run(self, folder: RunFolder) -> NoReturn:

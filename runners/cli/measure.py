@@ -177,7 +177,6 @@ def _load(
     given: Mapping[str, object], resume: Path | None, as_json: bool, limits: Sequence[LoadLimit] = (),
     inconclusive: str = "fail",
 ) -> NoReturn:  # fmt: skip
-    """Check a load, measure it, and exit with the code that limits and load give."""
     from runners.cli import planned
 
     load = planned.load(given, resume)

@@ -63,7 +63,6 @@ def comparison(given: Mapping[str, object], resume: Path | None = None) -> Plann
 
 
 def _is_target(setting: object) -> bool:
-    """Return whether a setting names a target, and no engine of the lab."""
     return str(setting).startswith(AS_TARGET)
 
 

@@ -115,7 +115,6 @@ class FixedRate:
 
     @property
     def _idle(self) -> Workload:
-        """The requests to the server that does nothing: the workload, or a GET in place of that of a target."""
         foreign = any(treatment.target is not None for treatment in self.treatments)
         return replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
 

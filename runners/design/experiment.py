@@ -25,10 +25,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its default fixes the type; `choices` or `low`..`high` its range.
-
-    With `several` a comma-separated list of distinct choices. `read` checks a text; `kept` returns what a run keeps.
-    """
+    """One parameter: its default fixes the type; `read` checks a text, `kept` returns what a run keeps of it."""
 
     name: str
     default: Value
@@ -254,10 +251,7 @@ def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces.
-
-    `blocks` is None for an experiment that looks at other runs. `own_servers` says why it takes no targets.
-    """
+    """One numbered notebook, or with an empty `notebook` a command; `own_servers` says why it takes no targets."""
 
     number: str
     notebook: str

@@ -46,10 +46,7 @@ def most_again(steps: int) -> int:
 
 
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
-    """Return the `most` published rates nearest to the knee, of those up to MOST_SHARE of it, lowest first.
-
-    With `beyond` of those up to the knee and the next one above it.
-    """
+    """Return the `most` published rates nearest to the knee, up to MOST_SHARE of it or, `beyond`, one above it."""
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
     within = rates[: len(below) + 1] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]

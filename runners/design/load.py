@@ -126,10 +126,7 @@ ROUND_TO_RPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Connections, threads and seconds of a load (None: as the run's size says), or after how many requests it ends.
-
-    Raises PlanError for what no generator can send.
-    """
+    """Connections, threads and seconds (None: as the run's size says) or requests of a load. Raises PlanError."""
 
     connections: int = 1
     threads: int = 1
@@ -157,10 +154,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return one rate for all engines: the published one where it is at most `share` of the weakest, else that share.
-
-    `capacity_rps` maps an engine to what a closed loop reached.
-    """
+    """Return one rate for all engines: the published one where that is at most `share` of the weakest, else it."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])

@@ -26,10 +26,7 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Upper limits of response-time percentiles (level, us), the least share achieved, the largest share of errors.
-
-    An error is a request without a response, or one with another status than 2xx or 3xx.
-    """
+    """Upper limits of response-time percentiles (level, us), least share achieved, largest share without 2xx or 3xx."""
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)
     achieved: float = LEAST_ACHIEVED

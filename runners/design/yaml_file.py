@@ -31,8 +31,8 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
-    `entries` are parts with keys of the user's own, which msgspec does not name: every entry is checked by itself.
-    `parts` are the records below a key. `remedies` say what to write, by the last key of an error, else `remedy`.
+    `entries` are parts with keys of the user's own, each checked by itself; `parts` the records below a key. `remedies`
+    say what to write, by the last key of an error, else `remedy`.
     """
 
     record: type[Record]
@@ -133,7 +133,6 @@ class _Reading(Generic[Record]):
             raise self.error(keys, cause[:1].lower() + cause[1:], remedy) from error
 
     def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
-        """Return an error that names these keys and the nearest line of them."""
         where = f"{self.path}, line {_line(self.root, keys)}"
         named = ".".join(str(key) for key in keys)
         return PlanError(f"{where}, key {named}" if named else where, cause, remedy)

@@ -167,7 +167,6 @@ class _ServerSearch:
         return not known and _spent_s(self.loads) + self.block.batch_s <= self.block.until_s(start)
 
     def take(self, load: Step) -> None:
-        """Take in a load, and choose the rates of the next by the knee so far."""
         block = self.block
         self.loads.append(load)
         self.steps += _rate_steps(load, block)
@@ -181,7 +180,6 @@ def _aim(block: KneeSearch) -> Aim:
 
 
 def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
-    """Return the rate steps of a load that are a measurement."""
     judged = points(load, block.objective)
     return [point.rate_step for point in judged if point.outcome != StepOutcome.INVALID]
 

@@ -29,10 +29,10 @@ class NotebookError(LabError):
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Execute an experiment's notebook with these parameters into a new run folder, or resume the one in `resume`.
+    """Execute an experiment's notebook into a new run folder, or resume the one in `resume`; it is closed in any case.
 
-    The folder is closed whatever happens. Raises PlanError, NotebookError with the cell's own error, Interrupted,
-    KeyboardInterrupt where nothing was measured yet.
+    Raises PlanError, NotebookError with the cell's own error, Interrupted, KeyboardInterrupt before anything is
+    measured.
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
@@ -59,10 +59,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook with a kernel of its own, and keep the executed copy in the run folder.
-
-    Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
-    """
+    """Run a notebook with a kernel of its own, and keep the executed copy in the run folder. Raises NotebookError."""
     # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema runs without it
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it

@@ -32,10 +32,7 @@ REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again:
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run of a campaign: of the plan `kind`, with these parameters; `changed` are those not at their defaults.
-
-    Equal jobs on equal machines have equal addresses in all campaigns.
-    """
+    """One run of a campaign: of the plan `kind`, with these parameters. Equal jobs have equal addresses everywhere."""
 
     name: str
     kind: str
@@ -73,10 +70,7 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runner(Protocol):
-    """Measures one job at a time into a run folder, which may hold what an unfinished attempt has left.
-
-    A job that can't be measured has a failed outcome; an exception ends the campaign.
-    """
+    """Measures one job at a time into a run folder; one that can't be measured has a failed outcome."""
 
     def run(self, job: Job, folder: Path) -> JobOutcome: ...
 
@@ -150,10 +144,7 @@ def carry_out(
     minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
-    """Measure the jobs that have no result yet, within `results.held()`, until the next does not fit into the budget.
-
-    Raises MeasureError where the folder can no longer be written to.
-    """
+    """Measure the jobs that have no result yet, until the next does not fit into the budget. Raises MeasureError."""
     begun_s = clock_s()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
@@ -204,10 +195,7 @@ def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ord
 
 
 class Lines(Sink):
-    """A line when a job begins and when it ends; on a terminal, a bar below them shows how far a run is.
-
-    The lines of a run go to standard output, which is redirected into the run's own folder meanwhile.
-    """
+    """A line when a job begins and when it ends; on a terminal, a bar below them shows how far a run is."""
 
     def __init__(self, jobs: Sequence[Job], out: TextIO) -> None:
         self._left, self._whole, self._out = {job.folder: job.planned_s for job in jobs}, len(jobs), out

@@ -76,11 +76,7 @@ class Launch(Protocol):
 
 
 class Executor:
-    """Runs blocks into one run folder.
-
-    Steps that an earlier session of the run measured under the same specification are read back, once. Trials that
-    shared one server are read back together or not at all.
-    """
+    """Runs blocks into one run folder; what an earlier session of the run measured is read back, once."""
 
     def __init__(self, folder: RunFolder, measurement: Measurement, launch: Launch, progress: Progress) -> None:
         self._folder, self._measurement, self._launch, self._progress = folder, measurement, launch, progress
@@ -232,10 +228,7 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """Return the warm server of earlier sessions; start and warm it where it is not up, or died.
-
-        The warm-up that a block begins with is a step of it, which its first rate follows from; a later one is not.
-        """
+        """Return the warm server of earlier sessions, or a new one; the warm-up that begins a block is its step."""
         like, first = replace(session, trials=()), session.trials == (warming,)
         server = next((target for key, target in self._warm if key == like and target.alive()), None)
         if server is not None and not first:
@@ -327,7 +320,6 @@ class Executor:
 
 
 def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
-    """Return the error for loads none of which had a response that could be read."""
     reasons = dict.fromkeys(f"{step.subject}: {why_not(step)}" for step in steps)
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
@@ -395,7 +387,6 @@ class Servers:
         return target
 
     def _described(self, path: Path) -> TargetFile:
-        """Return a target that is built and recorded in the manifest."""
         if (file := self._targets.get(path)) is None:
             file = self._targets[path] = read_target(path)
             recorded = {target["name"]: target for target in self._folder.manifest().get("targets", ())}

@@ -81,7 +81,6 @@ def _paced(trial: Trial, load: LoadSpec) -> str:
 
 
 def _planned(trial: Trial, label: str) -> StepRecord:
-    """Return the fields of a trial's record that follow from its plan."""
     sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s) if trial.sweep else None
     return StepRecord(
         label=label, role=trial.role, workload=trial.workload.name, rate_basis=trial.rate.basis if trial.rate else "",
@@ -381,10 +380,7 @@ def warm_up(
     known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
-    """Warm a server by closed loops until its compiler rests, or WARM_BOUND x `whole_s`; return the last one.
-
-    Where the kernel has no CPU times of threads, there is one loop of `whole_s`.
-    """
+    """Warm a server by closed loops until its compiler rests, or WARM_BOUND x `whole_s`; return the last one."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
     # its throughput is not that of a server all of whose threads are pinned

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
 from runners.design.description import NAME
@@ -74,7 +73,6 @@ _REMEDIES = {
 
 
 def _faults(campaign: Campaign) -> Iterator[Fault]:
-    """Yield the contradictions between keys of an entry: keys, cause and remedy."""
     for name, entry in campaign.runs.items():
         at = ("runs", name)
         if entry.measure not in (*_MEASURED, *_BY_TARGETS):

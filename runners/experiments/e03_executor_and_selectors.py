@@ -136,9 +136,7 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the hand-over on one connection, the gain of more connections, selectors and hand-over crossed, the knee
-    of every way to run a request, and overloaded pools.
-    """
+    """Return the hand-over, more connections, both crossed with selectors, the knees of all ways, overloaded pools."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it

@@ -135,9 +135,7 @@ def death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
 
 
 def blocks(asked: Mapping[str, Value]) -> Blocks:
-    """Return PUT and GET by rate after the changes and before, both states in depth, every change alone, one node
-    against three, copies, and a dying node.
-    """
+    """Return PUT and GET by rate, both states in depth, every change alone, one node against three, copies, deaths."""
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {name: cluster.setting(name, cores) for name in (*cluster.CHANGES, *cluster.REPLICATED)}
     ends = settings[cluster.OLD], settings[cluster.NEW]

@@ -111,7 +111,6 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         self.loads.options = options
 
     def _chosen(self, least: int, most: int, button: str) -> list[tuple[Step, Run]]:
-        """Return the picked loads with their runs. Raises LabError for too few and too many."""
         count = len(self.loads.value)
         if not least <= count <= most:
             number = f"{least}" if least == most else f"{least} to {most}"

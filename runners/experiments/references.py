@@ -53,10 +53,7 @@ def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: 
 
 
 def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Path = REFERENCE) -> RunFolder:
-    """Archive a complete run as data/reference/<experiment>, with its report, in place of the earlier reference.
-
-    Raises StoreError for a run that is not complete or measured other servers than the lab's.
-    """
+    """Archive a complete run as data/reference/<experiment>, with its report. Raises StoreError for any other run."""
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")

@@ -112,10 +112,9 @@ def run_load(
     taskset: Path | None = None,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run the generator to its end; its raw output goes into `folder`.
+    """Run the generator to its end; its raw output goes into `folder`. Raises MeasureError when it refuses the load.
 
-    `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early. Raises
-    MeasureError when the generator refuses its script or its flags.
+    `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early.
     """
     command = pinned(generator.command(spec, folder), cpus, taskset)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
