@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 LOG_BYTES = 1_000_000
 _MEASURE = "Measure"
-#: The commands as `lab --help` groups them.
 PANELS = {
     _MEASURE: ("load", "knee", "profile", "compare", "run"),
     "Look at runs": ("runs", "report", "history", "export", "questions", "keep"),

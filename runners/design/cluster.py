@@ -18,7 +18,6 @@ OLD, NEW = "all-old", "all-new"
 #: The report's state before, each of its changes alone, and its state after. A short size has no time for all.
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
-#: One node that is alone, as the report measured it again at its end.
 ONE = "one-node"
 #: Whether a thread of the node waits for each replica, and how many of the three must have responded.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")

@@ -19,7 +19,6 @@ from runners.design.target import TargetFile, shared_workload, target_of, target
 from runners.errors import PlanError
 
 Value = str | int | float | bool
-#: Stands for a default that has every choice.
 ALL = "all"
 
 
@@ -141,7 +140,6 @@ def without(parameters: Sequence[Parameter], *names: str) -> tuple[Parameter, ..
     return tuple(parameter for parameter in parameters if parameter.name not in names)
 
 
-#: Parameters of every experiment on one server.
 COMMON = (
     Parameter("size", "quick", "how long it runs", choices=tuple(SIZES)),
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
@@ -159,7 +157,6 @@ TARGET = Parameter(
     kept=whole_paths,
 )  # fmt: skip
 
-#: Of ladders: one engine, a number of connections, and the objective.
 LADDER = (
     *without(COMMON, "engines", "profile"),
     Parameter.profile("cpu,alloc"),

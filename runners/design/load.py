@@ -91,16 +91,13 @@ def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_perc
     return replace(gets, name="get-hot", script=SCRIPTS / "get_hot.lua", arguments=arguments)
 
 
-#: Report 1: the id counts from 1, the value is its digits.
 PUT = Workload("put", SCRIPTS / "put.lua", published="report-1/put", published_rate_rps=25_000)
 #: Report 1: random ids of 1..10000 on a filled store.
 GET = Workload("get", SCRIPTS / "get.lua", published="report-1/get", published_rate_rps=22_000, filled_keys=10_000)
 #: One fixed GET, which every generator can send.
 FIXED_GET = Workload("get", None, path="/v0/entity?id=1")
-#: Writes ids 1..n once each.
 FILL = Workload("fill", SCRIPTS / "fill.lua")
 
-#: What `lab knee` and `lab compare` can send, by name.
 WORKLOADS = {workload.name: workload for workload in (PUT, GET)}
 
 

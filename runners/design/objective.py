@@ -12,7 +12,6 @@ FORM = "p99<=10ms,achieved>=99%,errors=0 (percentiles with us, ms or s; any of t
 _LATENCY = re.compile(r"p(?P<level>\d{1,2}(?:\.\d{1,4})?)<=(?P<value>\d+(?:\.\d+)?)(?P<unit>us|ms|s)")
 _ACHIEVED = re.compile(r"achieved>=(?P<percent>\d{1,3}(?:\.\d+)?)%")
 _ERRORS = re.compile(r"errors(?:<=|=)(?P<percent>\d{1,3}(?:\.\d+)?)(?P<unit>%?)")
-#: Percentiles that short rate steps are kept by.
 SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
 #: What is met for less has not been sustained: a flush, a collection of garbage or a queue takes seconds to show.
 LEAST_SUSTAINED_S, PERIODS = 10.0, 10
@@ -79,7 +78,6 @@ MOST_FAILED = 0.001
 #: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
 #: closed loop, and the p99 without the machine's stalls.
 CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
-#: Quantities by the names in a limit of change.
 LIMITED = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "cpu": CPU, "throughput": THROUGHPUT, ERRORS: ERRORS,
 }  # fmt: skip

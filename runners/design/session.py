@@ -18,14 +18,7 @@ from runners.design.setting import Setting
 #: Seconds around a rate step on a server that is up, and around one whose profile is read.
 AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.25, 1.5
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
-#: Roles of the trials of a fault injection, by what happens.
-STALL, OUTAGE = "stall", "outage"
-#: Role of the closed loops of several settings in rounds.
-CLOSED = "closed"
-#: Role of a load on a server with a fault that is built in.
-FAULT = "fault"
-#: Role of a load that two generators send in turn.
-PAIRED = "paired"
+STALL, OUTAGE, CLOSED, FAULT, PAIRED = "stall", "outage", "closed", "fault", "paired"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.

@@ -114,7 +114,6 @@ REFERENCE_STORE = "rocksdb"
 #: The engine that stores nothing: what a store could achieve if storing took no time.
 CEILING = "noop"
 
-#: Switches of the LSM store: flags of the server.
 WAL, COMPACTION, BLOOM = "--wal", "--compaction", "--bloom-bits-per-key"
 CACHE, FLUSH, AS_PUBLISHED = "--cache-bytes", "--flush-threshold-bytes", "--as-published"
 MIB = 1 << 20

@@ -339,7 +339,6 @@ def _wrote_all(step: Step, keys: int) -> bool:
     return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])
 
 
-#: The engine that does nothing.
 NOOP = "noop"
 
 

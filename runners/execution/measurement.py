@@ -364,7 +364,6 @@ def await_rest_s(
 
 
 KIND = "warm-up"
-#: The longest time for which a server is left alone after a load.
 REST_S = 2.0
 
 

@@ -30,12 +30,10 @@ LADDERS = {
     ),
     "full": AroundTheKnee(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5,), 60.0, profiled_s=30.0),
 }
-#: The loads in depth.
 LOADS = by_size(
     Size("smoke", 0.5, 2.0, 0.6, 2.0), Size("quick", 1.0, 4.0, 2.0, 5.0), Size(PUBLISHED, 5.0, 60.0, 3.0, 20.0),
     Size("full", 15.0, 60.0, 10.0, 60.0),
 )  # fmt: skip
-#: Clusters compared by slices.
 SLICES = by_size(
     Size("smoke", 0.1, 0.6, 0.6, starts=3), Size("quick", 0.4, 2.2, 2.0, starts=5),
     Size(PUBLISHED, 1.0, 5.0, 3.0, starts=6), Size("full", 2.0, 15.0, 10.0, starts=6),

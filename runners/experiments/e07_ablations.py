@@ -27,7 +27,6 @@ SENT = {
 }
 #: Relative changes that would matter, as the table of questions has them.
 MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
-#: Comparisons by request, and by slices.
 COMPARED = by_size(
     Size("smoke", 0.2, 1.0, 0.5, starts=3), Size("quick", 0.5, 6.0, 2.0, starts=4),
     Size("published", 0.5, 8.0, 3.0, starts=4), Size("full", 1.0, 15.0, 10.0, starts=5),
@@ -36,7 +35,6 @@ SLICES = by_size(
     Size("smoke", 0.2, 0.5, 0.5, starts=3), Size("quick", 0.5, 2.5, 2.0, starts=4),
     Size("published", 0.5, 3.0, 3.0, starts=4), Size("full", 1.0, 10.0, 10.0, starts=5),
 )  # fmt: skip
-#: The loads at the end.
 LOADS = by_size(
     Size("smoke", 0.3, 1.0, 0.5, 1.0), Size("quick", 2.0, 3.0, 2.0, 4.0), Size("published", 5.0, 60.0, 3.0, 20.0),
     Size("full", 10.0, 120.0, 10.0, 60.0),
@@ -106,7 +104,6 @@ SWITCHES = {switch.name: switch for switch in (
     Switch("collector", "Garbage collector", "which collector the JVM runs", "put", UNDISTURBED,
            {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
 )}  # fmt: skip
-#: Switches that a size has time for.
 FIT, FITTING = "fit", {
     "smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "published": tuple(SWITCHES),
     "full": tuple(SWITCHES),

@@ -30,7 +30,6 @@ from runners.report.overlay import as_treatments
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 from runners.trial.machine import Finding, examine
 
-#: Arguments of Python that run an experiment, before its number.
 COMMAND = ("-m", "runners.cli", "run")
 SMALLEST_DIFFERENCE = 0.02
 FRAME_PX = 640
@@ -229,7 +228,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
     return HTML(f"<table>{''.join(lines)}</table>")  # type: ignore[no-untyped-call]
 
 
-#: Answers of a run on the index.
 MOST_ANSWERS = 3
 
 

@@ -301,13 +301,10 @@ class Reference:
 def generators(shop: Workshop) -> dict[str, Generator]:
     """Return the generators of a workshop by name: the reference clients, truepace, then the others."""
     generators: dict[str, Generator] = {}
-    if shop.reference is not None:
-        for kind in ("blocking", "epoll"):
-            generators[kind] = Reference(shop.reference.path, shop.reference.version, kind)
-    if shop.truepace is not None:
-        generators["truepace"] = Truepace(shop.truepace.path, shop.truepace.version)
-    if shop.wrk2 is not None:
-        generators["wrk2"] = Wrk2(shop.wrk2.path, shop.wrk2.version)
-    if shop.wrk is not None:
-        generators["wrk"] = Wrk(shop.wrk.path, shop.wrk.version)
+    if (reference := shop.reference) is not None:
+        generators |= {kind: Reference(reference.path, reference.version, kind) for kind in ("blocking", "epoll")}
+    for kind, tool in ((Truepace, shop.truepace), (Wrk2, shop.wrk2), (Wrk, shop.wrk)):
+        if tool is not None:
+            generator = kind(tool.path, tool.version)
+            generators[generator.name] = generator
     return generators
