@@ -116,20 +116,14 @@ def _between(low: str, high: str) -> str:
     return (f"{NBSP}to{NBSP}" if MINUS in low + high else DASH).join((low, high))
 
 
-def _hundredths(share: float) -> str:
-    """Return a share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
-    value = share * 100
-    if value in (0, 100):
-        return f"{value:.0f}"
-    text = f"{value:.{1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2}f}"
-    return text.replace("-", MINUS if float(text) else "")  # what is rounded to zero has no sign
-
-
 def percent(share: float | None) -> str:
-    """Return a share of 1 as a percentage: 9.74 %, 26.6 %."""
+    """Return a share of 1 as a percentage: 26.6 %, 9.74 % where one decimal would hide something, 0 %, 100 %."""
     if not known(share):
         return UNKNOWN
-    return f"{_hundredths(share)}{NBSP}%"
+    value = share * 100
+    decimals = 0 if value in (0, 100) else 1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2
+    text = f"{value:.{decimals}f}"
+    return text.replace("-", MINUS if float(text) else "") + f"{NBSP}%"  # what is rounded to zero has no sign
 
 
 def given_share(share: float) -> str:

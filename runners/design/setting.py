@@ -19,18 +19,15 @@ class Engine:
     colour: str
 
 
-ENGINES = {
-    engine.name: engine
-    for engine in (
-        Engine("rocksdb", "RocksDB", "#0072B2"),
-        Engine("lsm", "LSM", "#D55E00"),
-        Engine("leveldb", "LevelDB", "#CC79A7"),
-        Engine("files", "files", "#E69F00"),
-        Engine("memory", "memory", "#009E73"),
-        Engine("noop", "noop", "#8c959f"),
-    )
-}
-
+_ENGINES = (
+    Engine("rocksdb", "RocksDB", "#0072B2"),
+    Engine("lsm", "LSM", "#D55E00"),
+    Engine("leveldb", "LevelDB", "#CC79A7"),
+    Engine("files", "files", "#E69F00"),
+    Engine("memory", "memory", "#009E73"),
+    Engine("noop", "noop", "#8c959f"),
+)
+ENGINES = {engine.name: engine for engine in _ENGINES}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
@@ -101,14 +98,8 @@ class Setting:
 
 
 #: The stores side by side, as published and as tuned.
-STORES = {
-    setting.name: setting
-    for setting in (
-        Setting.of("rocksdb"),
-        Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",)),
-        *(Setting.of(engine) for engine in ENGINES if engine != "rocksdb"),
-    )
-}
+_TUNED = Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",))
+STORES = {store.name: store for store in (Setting.of("rocksdb"), _TUNED, *map(Setting.of, list(ENGINES)[1:]))}
 #: The baseline of the other stores: that of report 1, as published.
 REFERENCE_STORE = "rocksdb"
 #: The engine that stores nothing: what a store could achieve if storing took no time.

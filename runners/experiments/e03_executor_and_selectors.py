@@ -53,17 +53,15 @@ def _execution(name: str, *flags: str) -> Setting:
 
 
 #: As the report says, then the same without the hand-over, then the ways that hand over without blocking a selector.
-EXECUTIONS = {
-    setting.name: setting
-    for setting in (
-        _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
-        _execution("blocking-many", "--execution=blocking-pool"),
-        _execution("selector-one", "--execution=selector", "--selectors=1"),
-        _execution("selector", "--execution=selector"),
-        _execution(POOL, "--execution=pool"),
-        _execution("virtual", "--execution=virtual"),
-    )
-}
+_EXECUTIONS = (
+    _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
+    _execution("blocking-many", "--execution=blocking-pool"),
+    _execution("selector-one", "--execution=selector", "--selectors=1"),
+    _execution("selector", "--execution=selector"),
+    _execution(POOL, "--execution=pool"),
+    _execution("virtual", "--execution=virtual"),
+)
+EXECUTIONS = {setting.name: setting for setting in _EXECUTIONS}
 #: One selector or one a core, with the hand-over and without; the first is the baseline.
 CROSSED = ("blocking-one", "blocking-many", "selector-one", "selector")
 #: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.

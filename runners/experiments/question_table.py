@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -17,16 +17,8 @@ from runners.storage.run_folder import REFERENCE
 TABLE = Path(__file__).with_name("questions.toml")
 
 
-class Design(StrEnum):
-    """The kind of measurement that answers a question; the table's first lines describe them."""
-
-    REQUESTS = "requests"
-    SLICES = "slices"
-    SOLO = "solo"
-    FAULT = "fault"
-    PROFILE = "profile"
-    FILL = "fill"
-    PUBLISHED = "published"
+#: The kind of measurement that answers a question; the table's first lines describe them.
+Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "published"]
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
