@@ -159,20 +159,16 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
     return of_run
 
 
-def exported_profile(folder: RunFolder, form: str, event: str, name: str | None) -> tuple[str, bytes]:
-    """Return a profiled step's name (the first unless named) and its profile in this form. Raises PlanError."""
-    run = read_run(folder)
-    profiles = {step.name: stacks for step in run.steps if not (stacks := stacks_of(step, event)).empty}
-    chosen = name or next(iter(profiles), "")
-    if chosen not in profiles:
-        thing = f"step {name}" if name else str(folder.path)
-        raise PlanError(thing, f"it has no {event} profile", f"one of {', '.join(profiles) or 'none: run lab profile'}")
-    counts = {
-        str(stack): int(count) for stack, count in profiles[chosen].groupby("stack", sort=False)["count"].sum().items()
-    }
+def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
+    """Return the name of a run's first profiled step, and its profile in this form. Raises PlanError without one."""
+    profiles = ((step.name, stacks) for step in read_run(folder).steps if not (stacks := stacks_of(step, event)).empty)
+    name, stacks = next(profiles, ("", None))
+    if stacks is None:
+        raise PlanError(str(folder.path), f"it has no {event} profile", "take one: lab profile")
+    counts = {str(stack): int(count) for stack, count in stacks.groupby("stack", sort=False)["count"].sum().items()}
     if form == "pprof":
-        return chosen, encoded(counts, event)
-    return chosen, json.dumps(speedscope(counts, event, chosen)).encode()
+        return name, encoded(counts, event)
+    return name, json.dumps(speedscope(counts, event, name)).encode()
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:

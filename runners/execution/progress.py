@@ -161,9 +161,11 @@ class Sink(Protocol):
 
     def rest(self) -> None:
         """Clear what would be in the way of other output."""
+        return
 
     def close(self) -> None:
         """End the display."""
+        return
 
 
 class BarSink(Sink):
