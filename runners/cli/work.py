@@ -161,10 +161,11 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
     """Return the name of a run's first profiled step, and its profile in this form. Raises PlanError without one."""
-    profiles = ((step.name, stacks) for step in read_run(folder).steps if not (stacks := stacks_of(step, event)).empty)
-    name, stacks = next(profiles, ("", None))
-    if stacks is None:
+    steps = read_run(folder).steps
+    profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
+    if not profiles:
         raise PlanError(str(folder.path), f"it has no {event} profile", "take one: lab profile")
+    name, stacks = profiles[0]
     counts = {str(stack): int(count) for stack, count in stacks.groupby("stack", sort=False)["count"].sum().items()}
     if form == "pprof":
         return name, encoded(counts, event)

@@ -63,16 +63,18 @@ class Parameter:
         """Return `value`, of the right type or its text, as this parameter's type. Raises PlanError."""
         parsed = self._typed(value)
         if self.choices:
-            self._check_choices(str(parsed))
-        elif not isinstance(parsed, str) and not self._within(parsed):
+            parts = str(parsed).split(",") if self.several else [str(parsed)]
+            if not (self.optional and parsed in ("", "none")):
+                if unknown := [part for part in parts if part not in self.choices]:
+                    raise self._refusal(parsed, f"{unknown[0]!r} is not one of {', '.join(self.choices)}")
+                if len(set(parts)) != len(parts):
+                    raise self._refusal(parsed, "a value stands twice")
+        elif isinstance(parsed, str):
+            if self.read is not None:
+                self.read(parsed)
+        elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # NaN neither
             raise self._refusal(value, f"it is out of range ({self.range_text})")
-        elif self.read is not None:
-            self.read(str(parsed))
         return self.kept(parsed) if isinstance(parsed, str) else parsed
-
-    def _within(self, number: float) -> bool:
-        # written so that NaN is out of every range
-        return self.low is None or self.high is None or self.low <= number <= self.high
 
     def _typed(self, value: object) -> Value:
         if isinstance(self.default, str):
@@ -87,16 +89,6 @@ class Parameter:
         except ValueError:
             kind = "a whole number" if isinstance(self.default, int) else "a number"
             raise self._refusal(value, f"it must be {kind}") from None
-
-    def _check_choices(self, text: str) -> None:
-        parts = text.split(",") if self.several else [text]
-        if self.optional and text in ("", "none"):
-            return
-        for part in parts:
-            if part not in self.choices:
-                raise self._refusal(text, f"{part!r} is not one of {', '.join(self.choices)}")
-        if len(set(parts)) != len(parts):
-            raise self._refusal(text, "a value stands twice")
 
     def _refusal(self, value: object, cause: str) -> PlanError:
         return PlanError(f"parameter {self.name}={value!r}", cause, f"valid: {self.range_text}")

@@ -74,20 +74,6 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
     return replace(record, fill=filled, store_after=store, statistics_after=statistics(server), process_after=process)
 
 
-def _paced(trial: Trial, load: LoadSpec) -> str:
-    if trial.generator or load.targets or load.parts_rps:
-        return ""
-    return ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
-
-
-def _planned(trial: Trial, label: str) -> StepRecord:
-    sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s) if trial.sweep else None
-    return StepRecord(
-        label=label, role=trial.role, workload=trial.workload.name, rate_basis=trial.rate.basis if trial.rate else "",
-        round=trial.round, sweep=sweep, expected_status=trial.expected_status,
-    )  # fmt: skip
-
-
 class Measurement:
     """Takes the steps of one run, all with the same instrument."""
 
@@ -138,7 +124,9 @@ class Measurement:
             length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
             follower = Follower(folder.hlog)
             in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
-            with self._progress.part(label + _paced(trial, load), length_s + trial.around_s, in_plan_s) as tick:
+            paced = ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
+            text = label + ("" if trial.generator or load.targets or load.parts_rps else paced)
+            with self._progress.part(text, length_s + trial.around_s, in_plan_s) as tick:
 
                 def show(elapsed_s: float) -> None:
                     tick(elapsed_s, follower.read())
@@ -150,7 +138,12 @@ class Measurement:
                     record = self._measure(folder, server, load, instrument, profile, begin, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                record = overlaid(record, _planned(trial, label), known, during.record(folder))
+                sweep = trial.sweep and SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
+                planned = StepRecord(
+                    label=label, role=trial.role, workload=trial.workload.name, round=trial.round, sweep=sweep,
+                    rate_basis=trial.rate.basis if trial.rate else "", expected_status=trial.expected_status,
+                )  # fmt: skip
+                record = overlaid(record, planned, known, during.record(folder))
                 step = self._keep(folder, record, server)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):

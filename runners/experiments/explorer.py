@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
+import pandas as pd
 from IPython.display import HTML
 
 from runners import report
@@ -219,13 +220,8 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
-    """Return a table of cells in HTML, which the style of a notebook would align to the right."""
-
-    def line(kind: str, cells: Sequence[str]) -> str:
-        return f"<tr>{''.join(f'<{kind} style=text-align:left>{cell}</{kind}>' for cell in cells)}</tr>"
-
-    lines = [line("th", head), *(line("td", cells) for cells in rows)]
-    return HTML(f"<table>{''.join(lines)}</table>")  # type: ignore[no-untyped-call]
+    table = pd.DataFrame(rows, columns=list(head)).style.hide(axis="index").set_properties(**{"text-align": "left"})
+    return HTML(table.to_html())  # type: ignore[no-untyped-call]
 
 
 MOST_ANSWERS = 3

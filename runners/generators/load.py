@@ -171,11 +171,6 @@ def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
     return [shown(path), *shape, *flags, spec.url, *_arguments(spec)]
 
 
-def _target(target: LoadTarget) -> list[str]:
-    script = f",script={shown(target.script)}" if target.script is not None else ""
-    return ["--target", f"{target.name}={target.url}{script}"]
-
-
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
     """Raise MeasureError for a load that only truepace can send; `more`: other conditions, with the causes."""
     for refused, cause in (
@@ -208,7 +203,10 @@ class Truepace:
         share = ["--share", "{}/{}".format(*spec.share)] if spec.share else []
         begin = ["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []
         log = ["--requests-log", shown(folder.requests)] if spec.log_requests else []
-        shared = [word for target in spec.targets for word in _target(target)]
+        shared = list[str]()
+        for target in spec.targets:
+            script = f",script={shown(target.script)}" if target.script is not None else ""
+            shared += ["--target", f"{target.name}={target.url}{script}"]
         interleave = f"slice={digits(spec.slice_s * 1_000)}ms" if spec.slice_s else "request"
         arguments = ["--seed", str(spec.seed), "--interleave", interleave, *shared] if shared else _scripted(spec)
         return [
