@@ -138,9 +138,10 @@ class Measurement:
                     record = self._measure(folder, server, load, instrument, profile, begin, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                sweep = trial.sweep and SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
+                sweep = trial.sweep
                 planned = StepRecord(
-                    label=label, role=trial.role, workload=trial.workload.name, round=trial.round, sweep=sweep,
+                    label=label, role=trial.role, workload=trial.workload.name, round=trial.round,
+                    sweep=SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s) if sweep else None,
                     rate_basis=trial.rate.basis if trial.rate else "", expected_status=trial.expected_status,
                 )  # fmt: skip
                 record = overlaid(record, planned, known, during.record(folder))

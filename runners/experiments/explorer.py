@@ -220,7 +220,11 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
-    table = pd.DataFrame(rows, columns=list(head)).style.hide(axis="index").set_properties(**{"text-align": "left"})
+    table = (
+        pd.DataFrame(rows, columns=list(head))
+        .style.hide(axis="index")
+        .set_properties(subset=None, **{"text-align": "left"})
+    )
     return HTML(table.to_html())  # type: ignore[no-untyped-call]
 
 
