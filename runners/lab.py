@@ -248,10 +248,8 @@ class Past:
 
     def runs(self) -> pd.DataFrame:
         """Return the latest runs, newest first."""
-        return self._history.query(
-            "SELECT run, experiment, size, status, started, machine_class, git_commit "
-            "FROM runs ORDER BY started_unix_s DESC"
-        ).head(SHOWN_RUNS)
+        columns = ["run", "experiment", "size", "status", "started", "machine_class", "git_commit"]
+        return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(SHOWN_RUNS)
 
     def trends(self) -> list[Trend]:
         """Return one series for each thing that was measured twice or more on one class of machine."""

@@ -58,7 +58,6 @@ from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN, Workshop
 from runners.trial import machine
 from runners.trial.faults import heads
-from runners.trial.profiler import ProfileSpec
 
 #: The most tries of a fill, and of a load that the machine disturbed. Loads are tried again as long as this share of
 #: their block's planned time is not spent.
@@ -250,22 +249,17 @@ class Executor:
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
         for number in range(1, 1 + TRIES):
-            during = partial(happening, trial, server, stage=(block.name, block.title))
-            step = self._measurement.step(trial, server, self._spec(trial), record_with(known, tries=number), during)
+            during, tried = (
+                partial(happening, trial, server, stage=(block.name, block.title)),
+                record_with(known, tries=number),
+            )
+            step = self._measurement.step(trial, server, self._measurement.profile_of(trial), tried, during)
             if trial.profile and number < TRIES and server.alive() and (lower := _lower(trial, step)) is not None:
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
                 trial = lower
             elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
-
-    def _spec(self, trial: Trial) -> ProfileSpec | None:
-        """Return the profile of a trial, for the rate and CPU time of the clean trial; None for a clean trial."""
-        if not trial.profile:
-            return None
-        clean = trial.name.partition("-profiled")[0]
-        rps = trial.rate.rps if trial.rate is not None else self._measurement.achieved_rps(clean) or 1.0
-        return ProfileSpec.for_load(trial.profile, rps, trial.length_s, self._measurement.server_cpu_share(clean))
 
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
         """Return whether a load is to be measured again: the machine disturbed it, and there is time left."""

@@ -242,20 +242,18 @@ class Measurement:
     def say(self, line: str) -> None:
         self._progress.say(line)
 
-    def achieved_rps(self, name: str) -> float | None:
-        """Return the achieved rate of an earlier step of this run, None where it may not be quoted."""
-        step = self._taken.get(name)
-        if step is None or not may_quote(step, Aspect.RATE):
+    def profile_of(self, trial: Trial) -> ProfileSpec | None:
+        """Return the profile of a trial, for the rate and CPU time of the clean trial; None for a clean trial."""
+        if not trial.profile:
             return None
-        return float(step.frames["summary"]["achieved_rps"].iloc[0])
-
-    def server_cpu_share(self, name: str) -> float:
-        """Return the server's CPU seconds a second in an earlier step of this run, by default SERVER_CPU_SHARE."""
-        step = self._taken.get(name)
-        if step is None or step.frames["telemetry"].empty:
-            return SERVER_CPU_SHARE
-        share = float(step.frames["telemetry"]["server_cpu_cores"].mean())
-        return share if share > 0 else SERVER_CPU_SHARE
+        clean, rps, cpu_share = self._taken.get(trial.name.partition("-profiled")[0]), 0.0, 0.0
+        if clean is not None and may_quote(clean, Aspect.RATE):
+            rps = float(clean.frames["summary"]["achieved_rps"].iloc[0])
+        if clean is not None and not clean.frames["telemetry"].empty:
+            cpu_share = float(clean.frames["telemetry"]["server_cpu_cores"].mean())
+        rps = trial.rate.rps if trial.rate is not None else rps or 1.0
+        share = cpu_share if cpu_share > 0 else SERVER_CPU_SHARE
+        return ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
 
 
 @dataclass(frozen=True, slots=True)
