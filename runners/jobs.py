@@ -18,7 +18,7 @@ import msgspec
 
 from runners.analysis.machine_stalls import stalls_of, windows
 from runners.design.experiment import REPORT_S, Value
-from runners.design.load import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
+from runners.design.load import SENTINEL, SENTINEL_PLANNED_S, SENTINEL_S, SENTINEL_WARMUP_S
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome
@@ -43,7 +43,8 @@ class Appraisal:
         self._machine = machine_class(machine.facts())
         self._target = cache(lambda text: content_hash(file) if (file := target_of(text)) is not None else text)
         self._generator = cache(_generator)
-        self._server = cache(_server)
+        # without building anything
+        self._server = cache(lambda: f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}")
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
         """Return the address (16 hexadecimal digits) and the seconds of a job. Raises PlanError, ToolError."""
@@ -57,9 +58,8 @@ class Appraisal:
             "generator": self._generator(chosen), "server": None if foreign(parameters) else self._server(),
         }  # fmt: skip
         text = json.dumps(content, sort_keys=True, ensure_ascii=True)
-        length_s = plan.planned_s(dict(parameters)) - REPORT_S
-        sentinel_s = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
-        return hashlib.sha256(text.encode()).hexdigest()[:16], length_s + sentinel_s
+        planned_s = SENTINEL_PLANNED_S + plan.planned_s(dict(parameters)) - REPORT_S
+        return hashlib.sha256(text.encode()).hexdigest()[:16], planned_s
 
 
 def _generator(chosen: str) -> dict[str, str]:
@@ -69,11 +69,6 @@ def _generator(chosen: str) -> dict[str, str]:
         if name in chosen.split(",") and (tool := find()) is not None:
             versions[name] = tool.version
     return versions
-
-
-def _server() -> str:
-    """Return the hash of the servers' sources and the JDK's version, without building anything."""
-    return f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}"
 
 
 class LocalRunner:

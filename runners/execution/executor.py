@@ -249,11 +249,9 @@ class Executor:
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
         for number in range(1, 1 + TRIES):
-            during, tried = (
-                partial(happening, trial, server, stage=(block.name, block.title)),
-                record_with(known, tries=number),
-            )
-            step = self._measurement.step(trial, server, self._measurement.profile_of(trial), tried, during)
+            during = partial(happening, trial, server, stage=(block.name, block.title))
+            profile, tried = self._measurement.profile_of(trial), record_with(known, tries=number)
+            step = self._measurement.step(trial, server, profile, tried, during)
             if trial.profile and number < TRIES and server.alive() and (lower := _lower(trial, step)) is not None:
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
                 trial = lower
