@@ -287,32 +287,27 @@ def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str
         cause = "it kills a node and has another fault too"
         raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
     if kills:
-        return _killed(kills[0], server, lead_s)
-    return _frozen(freezes, trial, server, lead_s) if freezes else None
-
-
-def _frozen(freezes: tuple[Freeze, ...], trial: Trial, server: Target, lead_s: float) -> Happening:
+        if not isinstance(server, Cluster):
+            raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
+        (kill,) = kills
+        dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
+        return Happening(
+            dying.begin,
+            dying.finish,
+            lambda folder: StepRecord(outage=replace(dying.finish(), start_unix_us=_start_us(folder))),
+        )
+    if not freezes:
+        return None
     if not isinstance(server, Freezable):
         raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
-    freezer, length_s = Freezer(server.child, freezes, lead_s), trial.shape.duration_s or 0.0
+    freezer = Freezer(server.child, freezes, lead_s)
 
     def record(folder: StepFolder) -> StepRecord:
         start_unix_us = _start_us(folder) or freezer.began_unix_us + lead_s * 1e6
-        window = WindowRecord(start_unix_us=start_unix_us, length_s=length_s)
+        window = WindowRecord(start_unix_us=start_unix_us, length_s=trial.shape.duration_s or 0.0)
         return StepRecord(freezes=freezer.finish(), window=window)
 
     return Happening(freezer.begin, freezer.finish, record)
-
-
-def _killed(kill: KillNode, server: Target, lead_s: float) -> Happening:
-    if not isinstance(server, Cluster):
-        raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
-    dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
-
-    def record(folder: StepFolder) -> StepRecord:
-        return StepRecord(outage=replace(dying.finish(), start_unix_us=_start_us(folder)))
-
-    return Happening(dying.begin, dying.finish, record)
 
 
 def _start_us(folder: StepFolder) -> float | None:
