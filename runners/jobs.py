@@ -18,10 +18,10 @@ import msgspec
 
 from runners.analysis.machine_stalls import stalls_of, windows
 from runners.design.experiment import REPORT_S, Value
-from runners.design.load import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
+from runners.design.load import SENTINEL, SENTINEL_PLANNED_S, SENTINEL_S, SENTINEL_WARMUP_S
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome, outcome_of
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome
 from runners.execution.progress import Sink, sink
 from runners.experiments.commands import SERVERS
 from runners.experiments.registry import plan_of
@@ -43,13 +43,11 @@ class Appraisal:
         self._machine = machine_class(machine.facts())
         self._target = cache(lambda text: content_hash(file) if (file := target_of(text)) is not None else text)
         self._generator = cache(_generator)
-        self._server = cache(_server)
+        # without building anything
+        self._server = cache(lambda: f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}")
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Return the address (16 hexadecimal digits) and the seconds of a job.
-
-        Raises PlanError for a job that can't be measured, ToolError without the JDK that it needs.
-        """
+        """Return the address (16 hexadecimal digits) and the seconds of a job. Raises PlanError, ToolError."""
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
@@ -60,9 +58,8 @@ class Appraisal:
             "generator": self._generator(chosen), "server": None if foreign(parameters) else self._server(),
         }  # fmt: skip
         text = json.dumps(content, sort_keys=True, ensure_ascii=True)
-        length_s = plan.planned_s(dict(parameters)) - REPORT_S
-        sentinel_s = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
-        return hashlib.sha256(text.encode()).hexdigest()[:16], length_s + sentinel_s
+        planned_s = SENTINEL_PLANNED_S + plan.planned_s(dict(parameters)) - REPORT_S
+        return hashlib.sha256(text.encode()).hexdigest()[:16], planned_s
 
 
 def _generator(chosen: str) -> dict[str, str]:
@@ -72,11 +69,6 @@ def _generator(chosen: str) -> dict[str, str]:
         if name in chosen.split(",") and (tool := find()) is not None:
             versions[name] = tool.version
     return versions
-
-
-def _server() -> str:
-    """Return the hash of the servers' sources and the JDK's version, without building anything."""
-    return f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}"
 
 
 class LocalRunner:
@@ -117,21 +109,22 @@ class LocalRunner:
                 for block in lab.blocks:
                     lab.run(block)
                 took_s = time.monotonic() - begun_s
-                outcome = outcome_of(job, **_outcome_fields(run, kept), took_s=took_s, host=socket.gethostname())
+                outcome = JobOutcome(
+                    address=job.address, status="complete", **_outcome_fields(run, kept), took_s=took_s,
+                    host=socket.gethostname(),
+                )  # fmt: skip
+                fields = msgspec.to_builtins(outcome)
                 if job.report:
-                    run.update_manifest(outcome=outcome)
+                    run.update_manifest(outcome=fields)
                     lab.conclude()
                 else:
-                    lab.finish(outcome=outcome)
+                    lab.finish(outcome=fields)
             finally:
                 lab.close()
-        return msgspec.convert(outcome, JobOutcome)
+        return outcome
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Return the job's run folder, and whether an earlier attempt at it is resumed.
-
-        That attempt's process is gone, since this lab holds the lock of the results.
-        """
+        """Return the job's run folder, and whether an earlier attempt at it, whose process is gone, is resumed."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -152,7 +145,7 @@ class LocalRunner:
             self._prepared[generator, own] = shop, circumstances(shop)
         shop, about = self._prepared[generator, own]
         with _printing_into(run):
-            return Lab.open(
+            return Lab(
                 job.kind,
                 job.parameters,
                 resume=run.path if resume else None,
@@ -165,16 +158,12 @@ class LocalRunner:
 
 @contextlib.contextmanager
 def _printing_into(run: RunFolder) -> Iterator[None]:
-    """Redirect standard output into the log of a run folder."""
     with run.lab_log.open("a", encoding="utf-8", buffering=1) as log, contextlib.redirect_stdout(log):
         yield
 
 
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return a run's fields of a JobOutcome: counts of trials, loaded seconds, sentinel, stalled share.
-
-    Trials in `kept`, by name and start, are of an earlier session; their seconds do not count.
-    """
+    """Return a run's fields of a JobOutcome; seconds of trials in `kept` (name, start) are of an earlier session."""
     steps = run.steps()
     records = [read_record(step) for step in steps]
     fields: dict[str, Any] = {

@@ -19,7 +19,7 @@ from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, liste
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.session import FLOOR, Trial
 from runners.design.setting import Setting
-from runners.design.target import TargetFile, foreign, read_target
+from runners.design.target import foreign
 from runners.errors import LabError, PlanError
 from runners.execution.batch import reopened
 from runners.execution.executor import NOOP, Executor, Servers
@@ -29,7 +29,6 @@ from runners.experiments import e08_history
 from runners.experiments.references import write_report
 from runners.experiments.registry import experiment, plan_of, questions_of_run
 from runners.fleet.shares import node_hosts, sending
-from runners.generators.load import Sender
 from runners.measured import Measured
 from runners.readers.history import History, open_history, sentinel_history
 from runners.readers.reading import read_step
@@ -38,8 +37,6 @@ from runners.report.concluded import Concluded
 from runners.report.tables import Table, in_notebook
 from runners.results.trends import Trend, trends
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
-from runners.targets.base import Target
-from runners.targets.lab_server import NodeHost
 from runners.toolchain.build import Workshop, git_state, prepare
 from runners.trial import machine
 
@@ -54,21 +51,48 @@ class Lab:
     _current: Lab | None = None
 
     def __init__(
-        self, plan: Experiment, parameters: dict[str, Value], shop: Workshop, folder: RunFolder, bar: Progress,
-        send: Sender, hosts: Sequence[NodeHost], opened: contextlib.ExitStack,
-    ) -> None:  # fmt: skip
-        self.experiment, self.parameters, self.folder = plan, parameters, folder
-        self.blocks = {block.name: block for block in plan.blocks_of(parameters)}
-        size = SIZES[str(parameters["size"])]
-        self._progress = bar
+        self,
+        number: str,
+        parameters: Mapping[str, object],
+        resume: Path | str | None = None,
+        folder: RunFolder | None = None,
+        shop: Workshop | None = None,
+        shown_in: Sink | None = None,
+        about: Mapping[str, object] | None = None,
+    ) -> None:
+        """Begin a run, as `begin` does; a campaign gives folder, tools, display, and its `circumstances`."""
+        plan = self.experiment = plan_of(number)
+        checked = self.parameters = plan.checked(parameters)
+        self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # refuses what can't be measured
+        if Lab._current is not None:
+            Lab._current.close()
+        bar = self._progress = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
+        generator, profiled = str(checked.get("generator", TRUEPACE)), bool(listed(checked.get("profile", "")))
+        shop = shop or prepare(generator, bar.say, own_servers=not foreign(checked), profiled=profiled)
+        self._opened = contextlib.ExitStack()
+        send = self._opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
+        hosts = self._opened.enter_context(node_hosts())
+        manifest = _described(plan, checked, about or circumstances(shop))
+        if resume := resume or os.environ.get(RESUME_VARIABLE):
+            folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
+        elif folder is not None:
+            folder.update_manifest(**manifest)
+        else:
+            folder = _new_folder(plan, checked, manifest)
+        self.folder = folder
         server_cpus, generator_cpus = machine.pinning()
-        self._servers = Servers(shop, folder, parameters, server_cpus, hosts)
-        self._measurement = Measurement(
-            shop, str(parameters.get("generator", TRUEPACE)), generator_cpus, size, folder, bar, send
-        )
-        self._opened = opened
-        self._targets: dict[Path, TargetFile] = {}
-        self._executor = Executor(folder, self._measurement, self._launched, bar)
+        self._servers = Servers(shop, folder, checked, server_cpus, bar.note, hosts)
+        size = SIZES[str(checked["size"])]
+        self._measurement = Measurement(shop, generator, generator_cpus, size, folder, bar, send)
+        self._executor = Executor(folder, self._measurement, self._servers.launch, bar)
+        Lab._current = self
+        atexit.register(self.close)
+        pinned = f"server on core {server_cpus[0]}" if server_cpus else "nothing is pinned"
+        facts = manifest["machine"]
+        print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
+        for warning in manifest["warnings"]:
+            print(f"Unusual today: {warning['text']} ({warning['remedy']})")
+        self._sentinel()
 
     @classmethod
     def begin(
@@ -82,109 +106,26 @@ class Lab:
     ) -> Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
-        Parameters are given one by one, or taken from `names`, in a notebook `globals()`; other names are ignored.
-        `targets` are description files of servers that are loaded in place of the lab's stores.
-        `resume` is the folder of a run to resume, of this experiment, these parameters and this machine:
-        what its earlier sessions measured is not measured again.
-        Raises PlanError or ToolError, whose text names the remedy.
+        Parameters are given one by one, or taken from `names`, in a notebook `globals()`. `targets` are description
+        files of servers that are loaded in place of the lab's stores. `resume` is the folder of a run to resume. Raises
+        PlanError, ToolError.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
-        return cls.open(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
-
-    @classmethod
-    def open(
-        cls,
-        number: str,
-        parameters: Mapping[str, object],
-        resume: Path | str | None = None,
-        folder: RunFolder | None = None,
-        shop: Workshop | None = None,
-        shown_in: Sink | None = None,
-        about: Mapping[str, object] | None = None,
-    ) -> Lab:
-        """Begin a run, as `begin` does.
-
-        A campaign gives the new run's `folder`, its tools, where progress is shown, and the result of `circumstances`.
-        """
-        plan = plan_of(number)
-        checked = plan.checked(parameters)
-        plan.blocks_of(checked)  # refuses what can't be measured, before anything is built
-        if cls._current is not None:
-            cls._current.close()
-        bar = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
-        shop = shop or prepare(
-            str(checked.get("generator", TRUEPACE)),
-            bar.say,
-            own_servers=not foreign(checked),
-            profiled=bool(listed(checked.get("profile", ""))),
-        )
-        opened = contextlib.ExitStack()
-        send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
-        hosts = opened.enter_context(node_hosts())
-        manifest = _described(plan, checked, about or circumstances(shop))
-        if resume := resume or os.environ.get(RESUME_VARIABLE):
-            folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
-        elif folder is not None:
-            folder.update_manifest(**manifest)
-        else:
-            folder = _new_folder(plan, checked, manifest)
-        lab = cls(plan, checked, shop, folder, bar, send, hosts, opened)
-        cls._current = lab
-        atexit.register(lab.close)
-        pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"
-        facts = manifest["machine"]
-        print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
-        for warning in manifest["warnings"]:
-            print(f"Unusual today: {warning['text']} ({warning['remedy']})")
-        lab._sentinel()
-        return lab
+        return cls(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
 
     def _sentinel(self) -> None:
-        """Measure a small fixed load on a server that does nothing; print whether the machine is as in earlier runs.
-
-        Truepace sends it in every run, since a history can't mix the latencies of two generators; without truepace on
-        the machine a run has no sentinel.
-        """
+        """Measure truepace's small fixed load on a server that does nothing; print whether the machine is as usual."""
         if not self._measurement.has_generator(TRUEPACE):
             return
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
-        rate = Rate(SENTINEL_RPS, "fixed")
-        step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), self._idle(name))
+        rate, idle = Rate(SENTINEL_RPS, "fixed"), self._servers.launch(Setting(name, NOOP))
+        step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), idle)
         self._servers.stop()
         sentinel = judge_sentinel(step, earlier)
         self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})
         print(sentinel.sentence)
-
-    def _idle(self, name: str, keep_others: bool = False) -> Target:
-        """Start a server that does nothing: the lab's, or truepace's in a run that needs none of the lab's servers."""
-        if self._servers.has_own:
-            return self._servers.start(Setting(name, NOOP))
-        return self._servers.start_idle(name, keep_others)
-
-    def _launched(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a server of the lab, or one by its description, which is recorded in the manifest.
-
-        With `keep_others`, servers that are up stay up.
-
-        Raises PlanError for a description that has changed since the run was begun.
-        """
-        if setting.engine == NOOP and not self._servers.has_own:
-            return self._idle(setting.name, keep_others)
-        if setting.target is None:
-            return self._servers.start(setting, keep_data, keep_others)
-        if (file := self._targets.get(setting.target)) is None:
-            file = self._targets[setting.target] = read_target(setting.target)
-            recorded = {target["name"]: target for target in self.folder.manifest().get("targets", ())}
-            if recorded.setdefault(file.name, file.described())["sha256"] != file.digest:
-                raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
-            self.folder.update_manifest(targets=[*recorded.values()])
-            self._servers.build_target(file)
-        target = self._servers.start_target(file, keep_others, setting.name)
-        if target.left_out:
-            self._progress.note(f"{file.name}: left out, as it can't give them: {words.listed(target.left_out)}")
-        return target
 
     def plan(self) -> Table:
         """Return the blocks of the experiment: what each measures, how many minutes it takes, and what it answers."""
@@ -195,11 +136,7 @@ class Lab:
         return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)
 
     def run(self, name: str) -> Measured:
-        """Measure a block, or all blocks that match a pattern such as `put-*`, and return what was measured.
-
-        A pattern may match none, in a size that has no time for them. Raises PlanError for an unknown name; the
-        text of a KeyboardInterrupt says how to resume the run.
-        """
+        """Measure a block, or all blocks that match a pattern such as `put-*`. Raises PlanError for an unknown name."""
         blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
         if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
@@ -225,7 +162,6 @@ class Lab:
         """Write report.html and report.md from the run folder; return the answers, with the report's place."""
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
-            self._executor.compare_profiles()
             self.folder.finish("complete")
             conclusion = write_report(self.folder, questions_of_run(self.folder.manifest()))
         self.close()
@@ -234,7 +170,6 @@ class Lab:
     def finish(self, **fields: object) -> None:
         """End a complete run without a report, which `lab report` writes; `fields` go into its manifest."""
         self._servers.stop()
-        self._executor.compare_profiles()
         self.folder.update_manifest(**fields)
         self.folder.finish("complete")
         self.close()
@@ -271,7 +206,6 @@ def _new_folder(plan: Experiment, checked: dict[str, Value], manifest: dict[str,
 
 
 def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, object]:
-    """Return the entries of `names` that are parameters of the experiment."""
     return {parameter.name: names[parameter.name] for parameter in plan.parameters if parameter.name in names}
 
 
@@ -287,10 +221,7 @@ class Past:
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Read every run below the folders that the parameters name; parameters are given as to `Lab.begin`.
-
-        Raises PlanError for invalid parameters.
-        """
+        """Read every run below the folders that the parameters name. Raises PlanError, LabError."""
         plan = experiment(NUMBER)
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
         given = str(checked["roots"])
@@ -317,10 +248,8 @@ class Past:
 
     def runs(self) -> pd.DataFrame:
         """Return the latest runs, newest first."""
-        return self._history.query(
-            "SELECT run, experiment, size, status, started, machine_class, git_commit "
-            "FROM runs ORDER BY started_unix_s DESC"
-        ).head(SHOWN_RUNS)
+        columns = ["run", "experiment", "size", "status", "started", "machine_class", "git_commit"]
+        return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(SHOWN_RUNS)
 
     def trends(self) -> list[Trend]:
         """Return one series for each thing that was measured twice or more on one class of machine."""

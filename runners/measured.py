@@ -1,7 +1,4 @@
-"""Return what a block of a run measured: its figures, as the report draws them, and its data as pandas frames.
-
-`lab.run("put")` returns a `Measured`, and `runners.open_run(run)["put"]` the same of any run. Neither measures again.
-"""
+"""What a block of a run measured: its figures, and its data as pandas frames. `lab.run` and `open_run` return it."""
 
 from __future__ import annotations
 
@@ -39,20 +36,14 @@ QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PA
 class Measured:
     """What one block measured; the last line of a notebook's cell shows its figures, flame graphs and a small table.
 
-    Each frame has a row a value and begins with `load`, the name of the load's folder (`put-lsm`), so that frames can
-    be joined. Latencies are in microseconds, times in seconds from the start of the recorded window, shares from 0
-    to 1. A frame without rows means that nothing of the kind was recorded.
-
-    `steps` are the trials as they were read, with the raw frames of each (`step.frames`); `run` is the run they are of.
+    Each frame has a row a value and begins with `load`, the name of the load's folder (`put-lsm`). Latencies are in
+    microseconds, times in seconds from the start of the recorded window, shares from 0 to 1. `steps` are the trials as
+    they were read, with raw `step.frames`.
     """
 
     name: str
     run: Run
     steps: tuple[Step, ...]
-
-    def __add__(self, other: Measured) -> Measured:
-        """Return what two blocks of one run measured as one."""
-        return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
     @property
     def loads(self) -> tuple[Step, ...]:
@@ -106,8 +97,8 @@ class Measured:
     def requests(self) -> pd.DataFrame:
         """Each request of interleaved trials, in which one load goes to several servers; no rows of other blocks.
 
-        Columns: `load`; `t_s`, the intended start; `target`, the server; `predecessor`, the server of the request
-        before it; `response_us`; `service_us`; `fate` (what became of it).
+        Columns: `load`; `t_s`, the intended start; `target`; `predecessor`, the server of the request before it;
+        `response_us`; `service_us`; `fate` (what became of it).
         """
         return self._frames("requests", self.steps)
 
@@ -124,8 +115,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Frames of the profiled loads, the widest first: `event` is cpu, alloc (by bytes) or lock (by time waited).
 
-        Columns: `load`; `frame`; `self`, the share of the profile in which it is on top; `total`, that in which it is
-        anywhere on the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.
+        Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which it is on top, and anywhere on
+        the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[

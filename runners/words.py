@@ -1,9 +1,7 @@
 """Write quantities: latencies, rates, counts, sizes and shares, each with its unit and its interval.
 
-Every number in a report is written by this module, so that the same value reads the same everywhere: three
-significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages; thousands
-apart by a narrow space, a unit apart by a no-break space, an interval in brackets behind its value: 118 us (116-121).
-A value and its bounds have the same decimals: those of two significant digits where the interval is wide.
+Three significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages, as many
+for bounds; thousands apart by a narrow space, a unit by a no-break space: 118 us (116-121).
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ def _decimals(value: float, *bounds: float | None) -> int:
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """Return a number with so many decimals; what is rounded to zero is 0, without a sign."""
+    """Return a number with so many decimals; zero has no sign."""
     text = f"{value:.{decimals}f}"
     return text.replace("-", MINUS) if text.strip("-0.") else "0"
 
@@ -90,10 +88,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Write a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit).
-
-    Bounds have the unit of the value unless they are so wide that another one suits them: 92 us (73 us-1.68 ms).
-    """
+    """Write a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit), 92 us (73 us-1.68 ms)."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
@@ -116,26 +111,19 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
 
 
 def _between(low: str, high: str) -> str:
-    """Return two bounds in words; an empty one has no limit."""
     if not (low and high):
         return f"from {low}, no upper limit" if low else f"up to {high}, no lower limit"
     return (f"{NBSP}to{NBSP}" if MINUS in low + high else DASH).join((low, high))
 
 
-def _hundredths(share: float) -> str:
-    """Return a share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
-    value = share * 100
-    if value in (0, 100):
-        return f"{value:.0f}"
-    text = f"{value:.{1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2}f}"
-    return text.replace("-", MINUS if float(text) else "")  # what is rounded to zero has no sign
-
-
 def percent(share: float | None) -> str:
-    """Return a share of 1 as a percentage: 9.74 %, 26.6 %."""
+    """Return a share of 1 as a percentage: 26.6 %, 9.74 % where one decimal would hide something, 0 %, 100 %."""
     if not known(share):
         return UNKNOWN
-    return f"{_hundredths(share)}{NBSP}%"
+    value = share * 100
+    decimals = 0 if value in (0, 100) else 1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2
+    text = f"{value:.{decimals}f}"
+    return text.replace("-", MINUS if float(text) else "") + f"{NBSP}%"  # what is rounded to zero has no sign
 
 
 def given_share(share: float) -> str:

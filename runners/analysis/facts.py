@@ -228,7 +228,6 @@ def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None
 
 CPU = "cpu"
 FEWEST_SAMPLES = 30  # of a profile that is shown
-OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
 
 
 def usable_profile(step: Step) -> bool:
@@ -251,22 +250,6 @@ def lock_profiles(steps: Sequence[Step]) -> list[Step]:
 def shown_profiles(steps: Sequence[Step]) -> list[Step]:
     """Choose the CPU profiles that a report shows: evidence, and enough of it."""
     return [step for step in steps if step.profiled and _shows(step, CPU)]
-
-
-def compared_profiles(profiled: Sequence[Step]) -> tuple[Step, Step] | None:
-    """Choose the two profiles whose frames are compared; None where there are none of one engine's code.
-
-    At the lowest and the highest rate of the treatment with most rates; else of two treatments under one workload.
-    """
-    if not profiled:
-        return None
-    most = max(grouped(profiled, lambda step: (step.subject, step.workload)).values(), key=len)
-    if len(most) > 1:
-        lowest, *_, highest = sorted(most, key=achieved_rps)
-        if achieved_rps(highest) >= OTHER_RATE * achieved_rps(lowest):
-            return lowest, highest
-    first, *others = {step.subject: step for step in profiled if step.workload == profiled[0].workload}.values()
-    return (first, others[0]) if others and first.engine == others[0].engine else None
 
 
 def profile_samples(step: Step, event: str) -> int:

@@ -1,7 +1,4 @@
-"""`lab`: the command line. Thin: it reads words and calls the rooms.
-
-Here is what the commands share: the group, how results are printed, and how a command ends.
-"""
+"""`lab`: the command line, and what its commands share: the group, how results are printed, how a command ends."""
 
 from __future__ import annotations
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
 LOG_BYTES = 1_000_000
 _MEASURE = "Measure"
-#: The commands as `lab --help` groups them.
 PANELS = {
     _MEASURE: ("load", "knee", "profile", "compare", "run"),
     "Look at runs": ("runs", "report", "history", "export", "questions", "keep"),

@@ -86,7 +86,9 @@ def compare(
     """
     from runners.cli import planned
     from runners.design.objective import ChangeLimit
+    from runners.design.target import read_target
     from runners.storage.run_folder import run_path
+    from runners.targets import preflight
 
     judging = _Judging(tuple(map(ChangeLimit.parse, limits)), inconclusive, as_json, markdown, form)
     if form and as_json:
@@ -122,7 +124,7 @@ def compare(
         kept = run_path(baseline)
         if kept.is_dir() and (markdown or form or resume or not limits):
             raise click.UsageError("kept runs as a --baseline are judged by --fail-on; of the forms only --json goes")
-        planned.check_target(target)
+        preflight.check(read_target(target))
         from runners.cli import work
 
         if kept.is_dir():
@@ -148,7 +150,6 @@ def compare(
 
 
 def _any_given(*values: object) -> bool:
-    """Return whether any of these options was given."""
     return any(value not in (None, ()) for value in values)
 
 
@@ -185,7 +186,6 @@ class _Judging:
 
     @property
     def prints_result(self) -> bool:
-        """Whether standard output is for the result alone, in a form that programs read."""
         return self.as_json or self.form is not None
 
     def end_of_run(self, folder: RunFolder) -> NoReturn:

@@ -43,8 +43,8 @@ def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
         if server is not None and target is not None:
             raise click.UsageError("the server is given twice, as an argument and by --target: give it once")
         if (path := server or target) is not None:
-            if others.get("setting") or others.get("flags"):
-                raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
+            if others.get("setting"):
+                raise click.UsageError("--target is a server of its own: --engine doesn't go with it")
             others["setting"] = options.as_target(path)
         return command(**others)
 
@@ -177,7 +177,6 @@ def _load(
     given: Mapping[str, object], resume: Path | None, as_json: bool, limits: Sequence[LoadLimit] = (),
     inconclusive: str = "fail",
 ) -> NoReturn:  # fmt: skip
-    """Check a load, measure it, and exit with the code that limits and load give."""
     from runners.cli import planned
 
     load = planned.load(given, resume)
@@ -235,9 +234,6 @@ def profile(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **n
 @_on_a_target
 @options.JSON
 @click.option("--engine", "setting", help="One of the lab's own: an engine, or engine=lsm,--flag=value,-XX:flag.")
-@click.option(
-    "--flag", "flags", multiple=True, metavar="--NAME=VALUE", help="A flag of the server; may be given again."
-)
 @_WORKLOAD
 @options.CONNECTIONS
 @click.option("--objective", help="e.g. p99<=10ms,achieved>=99%,errors=0")
@@ -245,19 +241,14 @@ def profile(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **n
 @options.SIZE
 @options.RESUME
 @options.PARAMETERS
-def knee(
-    as_json: bool, flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...], **named: object
-) -> None:
+def knee(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
     """Find the highest rate that meets an objective.
 
     Exit codes: 0 the search came to its end; 1 it could not be measured; 2 wrong usage; 130 interrupted.
     """
     from runners.cli import planned
 
-    given = options.given_parameters(parameters, named)
-    if flags:
-        given["setting"] = ",".join([str(given.get("setting") or "lsm"), *flags])
-    search = planned.knee(given, resume)
+    search = planned.knee(options.given_parameters(parameters, named), resume)
     from runners.cli import work  # after the check: slow to import
 
     with progress_apart(as_json):

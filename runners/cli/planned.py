@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.design.experiment import Experiment
-from runners.design.target import AS_TARGET, read_target, target_of
+from runners.design.target import AS_TARGET, target_of
 from runners.errors import PlanError
 from runners.execution.batch import manifest_of
 from runners.experiments.commands import COMMANDS, KNEE, LOAD, SERVERS, TARGET_COMPARE
@@ -36,8 +36,7 @@ def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
     if not _is_target(parameters.get("setting")):
         remedy = "name one: lab load http://127.0.0.1:8080/, or lab load target.yaml (`lab init` writes one)"
         raise PlanError("lab load", "no server was given", remedy)
-    _check(LOAD, parameters)
-    return PlannedRun(LOAD.number, "load", parameters, resume)
+    return _checked(LOAD, PlannedRun(LOAD.number, "load", parameters, resume))
 
 
 def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
@@ -47,8 +46,7 @@ def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
         remedy = "name one: lab knee http://127.0.0.1:8080/, lab knee target.yaml, or the lab's own by --engine lsm"
         raise PlanError("lab knee", "no server was given", remedy)
     plan = "target-knee" if _is_target(parameters["setting"]) else KNEE.number
-    _check(COMMANDS[plan], parameters)
-    return PlannedRun(plan, "knee", parameters, resume)
+    return _checked(COMMANDS[plan], PlannedRun(plan, "knee", parameters, resume))
 
 
 def comparison(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
@@ -58,17 +56,10 @@ def comparison(given: Mapping[str, object], resume: Path | None = None) -> Plann
     plan = "target-compare" if targets else COMPARE.number
     command = COMMANDS.get(plan, COMPARE)
     parameters = {"minutes": COMPARED_MINUTES, **_resumed(command.number, given, resume)}
-    _check(command, parameters)
-    return PlannedRun(plan, COMPARE_BLOCK, parameters, resume)
-
-
-def check_target(path: Path) -> None:
-    """Raise PlanError or ServerError where a target can't be measured as it is described."""
-    preflight.check(read_target(path))
+    return _checked(command, PlannedRun(plan, COMPARE_BLOCK, parameters, resume))
 
 
 def _is_target(setting: object) -> bool:
-    """Return whether a setting names a target, and no engine of the lab."""
     return str(setting).startswith(AS_TARGET)
 
 
@@ -78,9 +69,10 @@ def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dic
     return {**earlier, **given}
 
 
-def _check(plan: Experiment, parameters: Mapping[str, object]) -> None:
-    checked = plan.checked(parameters)
+def _checked(plan: Experiment, run: PlannedRun) -> PlannedRun:
+    checked = plan.checked(run.parameters)
     plan.blocks_of(checked)
     for name in SERVERS:
         if (target := target_of(str(checked.get(name, "")))) is not None:
             preflight.check(target)
+    return run

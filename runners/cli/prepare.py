@@ -130,7 +130,6 @@ def init(output: Path, name: str | None, command: str | None, url: str | None, p
 
 
 def _answer(given: str | None, question: str, default: str) -> str:
-    """Return what is given for an option, or answered at a terminal, or the default."""
     if given is not None or not at_terminal():
         return default if given is None else given
     return str(click.prompt(question, default=default))

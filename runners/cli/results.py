@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _RUN = click.argument("run_folder", metavar="RUN", type=FOLDER)
-_AS_FORMAT = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+_AS_FORMAT = click.option("--json", "form", flag_value="json", help="The same as --format json.")
 _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 
 
@@ -72,16 +72,15 @@ def keep(run_folder: Path, as_json: bool) -> None:
 @click.option("--format", "form", type=click.Choice(("speedscope", "pprof")), required=True)
 @click.option("--output", type=FILE, required=True, help="The file to write.")
 @click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
-@click.option("--step", help="Whose profile; the run's first profiled step unless given.")
 @JSON
-def export(run_folder: Path, form: str, output: Path, event: str, step: str | None, as_json: bool) -> None:
-    """Write a profile of a run as speedscope or pprof reads it."""
+def export(run_folder: Path, form: str, output: Path, event: str, as_json: bool) -> None:
+    """Write the first profile of a run as speedscope or pprof reads it."""
     from runners.storage.run_folder import RunFolder
 
     folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.cli.work import exported_profile
 
-    name, content = exported_profile(folder, form, event, step)
+    name, content = exported_profile(folder, form, event)
     write_file("--output", output, content)
     document = {"step": name, "event": event, "format": form, "written": str(output)}
     print_result(as_json, document, f"{name}, {event}: written to {output}")
@@ -107,7 +106,6 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
 def audit(
     paths: tuple[Path, ...],
     form: str,
-    as_json: bool,
     output: Path | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -147,7 +145,7 @@ def audit(
     if not paths:
         raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
     audited = examine([file for path in paths for file in find_in(path)], rules)
-    if (form := "json" if as_json else form) == "html":
+    if form == "html":
         from runners.report.exports import as_html as written  # here: figures take longer to load than an audit takes
     else:
         written = getattr(listing, f"as_{form}")
@@ -169,7 +167,7 @@ def audit(
 @click.option("--sql", help="A query over all runs, e.g. 'FROM runs'; an error names the views.")
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
 @_AS_FORMAT
-def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
+def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
     """List the runs, or query them in SQL.
 
     They are those below ROOTS, this project's unless given.
@@ -181,7 +179,7 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> 
     past = open_history(roots or (RUNS, REFERENCE))
     _passed_over(past.unreadable)
     rows = past.query(RUN_LIST if sql is None else sql)
-    _print_rows(rows, "json" if as_json else form, "no runs" if sql is None else "no rows")
+    _print_rows(rows, form, "no runs" if sql is None else "no rows")
 
 
 def _require_sql(sql: str | None) -> None:

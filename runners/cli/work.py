@@ -40,7 +40,7 @@ from runners.design.experiment import SHARES
 from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
-from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
+from runners.execution.campaign import Ended, Job, Lines, Results, carry_out, plan_lines
 from runners.experiments.campaign import CampaignFile
 from runners.experiments.commands import LOAD
 from runners.experiments.e09_compare import COMPARE_BLOCK
@@ -72,10 +72,7 @@ COMPARED_SEE = 0.02
 
 
 def measure(run: PlannedRun) -> RunFolder:
-    """Measure a run and write its report; return its folder.
-
-    Raises LabError, and Interrupted with the folder from which it can be resumed.
-    """
+    """Measure a run and write its report; return its folder. Raises LabError, and Interrupted with the folder."""
     lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:
         lab.run(run.block)
@@ -130,10 +127,7 @@ def compare_with_runs(
     limits: Sequence[ChangeLimit],
     despite: Sequence[str] = (),
 ) -> tuple[Judgement, ...]:
-    """Load a target as the kept runs of `lab load` in a folder were, as often as they, and judge the change by limits.
-
-    Raises PlanError where there is no such run, or where more than the server differs.
-    """
+    """Load a target as the kept runs of `lab load` in a folder were; judge the change by limits. Raises PlanError."""
     paths = [baseline] if (baseline / "manifest.json").exists() else sorted(baseline.iterdir())
     manifests = {run: run.manifest() for run in map(RunFolder, paths) if (run.path / "manifest.json").exists()}
     kept = [
@@ -165,23 +159,17 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
     return of_run
 
 
-def exported_profile(folder: RunFolder, form: str, event: str, name: str | None) -> tuple[str, bytes]:
-    """Return the name of a profiled step, the first unless named, and its profile as speedscope or pprof reads it.
-
-    Raises PlanError where there is no such profile.
-    """
-    run = read_run(folder)
-    profiles = {step.name: stacks for step in run.steps if not (stacks := stacks_of(step, event)).empty}
-    chosen = name or next(iter(profiles), "")
-    if chosen not in profiles:
-        thing = f"step {name}" if name else str(folder.path)
-        raise PlanError(thing, f"it has no {event} profile", f"one of {', '.join(profiles) or 'none: run lab profile'}")
-    counts = {
-        str(stack): int(count) for stack, count in profiles[chosen].groupby("stack", sort=False)["count"].sum().items()
-    }
+def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
+    """Return the name of a run's first profiled step, and its profile in this form. Raises PlanError without one."""
+    steps = read_run(folder).steps
+    profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
+    if not profiles:
+        raise PlanError(str(folder.path), f"it has no {event} profile", "take one: lab profile")
+    name, stacks = profiles[0]
+    counts = {str(stack): int(count) for stack, count in stacks.groupby("stack", sort=False)["count"].sum().items()}
     if form == "pprof":
-        return chosen, encoded(counts, event)
-    return chosen, json.dumps(speedscope(counts, event, chosen)).encode()
+        return name, encoded(counts, event)
+    return name, json.dumps(speedscope(counts, event, name)).encode()
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:
@@ -258,10 +246,7 @@ def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
 ) -> list[Comparison]:
-    """Compare runs that were measured before, and with `output` write that as one HTML file.
-
-    Raises PlanError when a run is given twice, and, naming the fields, when more than a setting differs.
-    """
+    """Compare runs that were measured before, and with `output` write that as one HTML file. Raises PlanError."""
     see = float(COMPARE.checked({"see": see})["see"])
     left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
     for name, times in Counter(str(run.manifest["run"]) for run in (*left, *right)).items():
@@ -282,10 +267,7 @@ def compare_folders(
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """Return the fields besides the setting in which runs differ. Raises PlanError for one that `despite` lacks.
-
-    A field such as machine.kernel is named by itself, or by a name above it: machine.
-    """
+    """Return the fields besides the setting in which runs differ. Raises PlanError for one that no `despite` names."""
     fields = differing(left, right)
     refused = [
         differs
@@ -304,11 +286,7 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
 def compare_files(
     pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool
 ) -> tuple[str, tuple[Judgement, ...]]:
-    """Compare the outputs of load tools in files, judge their errors, and audit them.
-
-    Return the text to print, or JSON, and the judgements. Raises PlanError where a side has no output, or where no load
-    of one may be compared with one of the other.
-    """
+    """Return the comparison of load tools' outputs in files, as text or JSON, and its judgements. Raises PlanError."""
     if not pairs:
         raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
     texts, records, compared = list[str](), [], list[Comparison]()
@@ -346,10 +324,7 @@ def compared_text(compared: Sequence[Comparison]) -> str:
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
-    """Print the plan of a campaign and, unless `dry_run`, measure what has no result yet. Raises LabError.
-
-    It is measured on the hosts of a fleet where one is given, else on this machine.
-    """
+    """Print a campaign's plan and, unless `dry_run`, measure what has no result yet. Raises LabError."""
     results = Results(RUNS)
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, results, minutes, ordered=dry_run):
@@ -357,7 +332,7 @@ def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Flee
     if dry_run:
         return Ended((), ())
     with results.held():
-        shown = table(jobs, out)
+        shown = Lines(jobs, out)
         try:
             if fleet is None:
                 return carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)

@@ -12,6 +12,7 @@ from runners.design.session import (
     FLOOR,
     LOAD,
     OUTAGE,
+    PAIRED,
     PROBE,
     SHARED,
     SOLO,
@@ -28,10 +29,8 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
-from runners.design.two_generators import TwoGenerators
 from runners.errors import PlanError
 
-#: Labels of the roles of faults.
 _FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
@@ -51,10 +50,8 @@ REFERENCE_TARGET = Setting("noop", "noop")
 class FixedRate:
     """Load several treatments at one rate: the instrument floor first, then every treatment, clean and again profiled.
 
-    `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of what that treatment reaches
-    in a closed loop (a probe of each). With `cold`, every new server is sent that workload first, on an empty store and
-    without a warm-up; a fill follows on another new server. `sessions` are measured as they are, in place of all that
-    (see `known`). `questions` are the keys of the questions that the block helps to answer.
+    `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of its closed loop. `cold` is
+    sent first to every new server, on an empty store and without a warm-up. `sessions` replace all that (see `known`).
     """
 
     name: str
@@ -73,10 +70,7 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> FixedRate:
-        """Return a block of these sessions, in their order; trials have rates of their own, or are closed loops.
-
-        Trials for which this machine has no JDK or no generator are left out.
-        """
+        """Return a block of these sessions; trials have rates of their own, or are closed loops."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
@@ -121,7 +115,6 @@ class FixedRate:
 
     @property
     def _idle(self) -> Workload:
-        """The requests to the server that does nothing: the workload, or a GET in place of that of a target."""
         foreign = any(treatment.target is not None for treatment in self.treatments)
         return replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
 
@@ -145,11 +138,10 @@ class FixedRate:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """Load one warm server by each generator in turn while faults happen to it.
+    """Load one warm server by each generator in turn while faults happen to it, or by all in each of several rounds.
 
-    Trials are named after the generator; an empty name stands for the run's own, and its trial is named after the
-    treatment. The rate is `rate_rps`, or where that is 0 `share` of what the closed loop of the warm-up reached;
-    generators in `without_rate` send in closed loop. `shape` is that of every load; the last fault may outlast it.
+    An empty name of a generator stands for the run's own. The rate is `rate_rps`, or where that is 0 `share` of the
+    warm-up's closed loop; generators in `without_rate` send in closed loop. The last fault may outlast the load.
     """
 
     name: str
@@ -164,18 +156,25 @@ class FaultInjection:
     generators: tuple[str, ...] = ("",)
     without_rate: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
+    rounds: int = 0
 
     @property
     def role(self) -> str:
-        return OUTAGE if any(isinstance(fault, KillNode) for fault in self.faults) else STALL
+        if any(isinstance(fault, KillNode) for fault in self.faults):
+            return OUTAGE
+        return STALL if self.faults else PAIRED
 
     def warm_up(self) -> Session:
-        return Session(self.treatment, (self._warming,), warm_up=self._warming)
+        return self._session(self._warming)
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
+        if not self.rounds:
+            return tuple(self._session(self._load(generator, rate)) for generator in self.generators)
+        rounds = range(1, self.rounds + 1)
+        loads = ([self._load(generator, rate, number) for generator in self.generators] for number in rounds)
         return tuple(
-            Session(self.treatment, (self._load(generator, rate),), warm_up=self._warming)
-            for generator in self.generators
+            self._session(*in_random_order(trials, self.name, number))
+            for number, trials in zip(rounds, loads, strict=True)
         )
 
     def rate(self, reached_rps: float) -> Rate:
@@ -183,13 +182,17 @@ class FaultInjection:
             return Rate(self.rate_rps, "fixed")
         return Rate(float(f"{self.share * reached_rps:.2g}"), f"{self.share:.0%} of what a closed loop reached")
 
-    def _load(self, generator: str, rate: Rate) -> Trial:
+    def _session(self, *trials: Trial) -> Session:
+        return Session(self.treatment, trials, self.workload.fill, warm_up=self._warming)
+
+    def _load(self, generator: str, rate: Rate, number: int = 0) -> Trial:
         paced = None if generator in self.without_rate else rate
         shape = self.shape if paced else replace(self.shape, warmup_s=0.0)
-        name, what = step_name(self.role, generator or self.treatment.name), _FAULTY[self.role]
+        sender, what = generator or self.treatment.name, f"round {number}" if number else _FAULTY[self.role]
+        name = step_name(self.role, sender, *([f"r{number}"] if number else ()))
         return Trial(
-            name, self.role, self.workload, paced, shape, (),
-            f"{generator or self.treatment.name}, {what}", generator, None, self.faults,
+            name, self.role, self.workload, paced, shape, label=f"{sender}, {what}", generator=generator,
+            round=number or None, faults=self.faults,
         )  # fmt: skip
 
     @property
@@ -205,20 +208,15 @@ class FaultInjection:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Compare treatments that are up at once, over several fresh starts of each (see docs/method.md).
+    """Compare treatments that are up at once, over several fresh starts of each (see runners/docs/method.md).
 
-    Each request goes to one of them, at a rate; or with `slice_s` one of them is loaded in closed loop while the others
-    are idle, for so long, in a random order: latency and CPU time are compared by request, throughput by slices.
-
+    Each request goes to one of them at a rate, or with `slice_s` one is loaded in closed loop while the others idle.
     With `control` a second process of the baseline is one of them, by request also a server that does nothing.
-    `shape` is the load of a start, with the connections to each server; `rate_rps` is offered to each treatment, 0: so
-    much that all together take half of the core, or MOST_SHARED_RPS in all. `at_once` treatments share a start with the
-    baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that decides, `margin`
-    the relative change that would matter. With `until`, the block ends as soon as the primary quantity of every
-    treatment is known to differ or to be the same within the margin, after `starts` at the latest (see
-    analysis.treatments). With `solo`, every treatment is also loaded alone at the rate, for its level; with `loops` in
-    closed loop, for its throughput. Treatments named in `cold` are neither filled nor warmed. `like`: an earlier block,
-    from whose probes or given rate the rate follows. Raises PlanError for treatments that can't be compared.
+    `rate_rps` is offered to each, 0: all together take half of the core. `at_once` share a start with the baseline, an
+    incomplete block design; 0: all. `primary` decides, `margin` is the relative change that would matter; with `until`
+    the block ends when that is decided. `solo`, `loops`: also loads alone, at the rate and in closed loop. `cold`:
+    names of treatments neither filled nor warmed. `like`: an earlier block whose rate or probes give the rate. Raises
+    PlanError.
     """
 
     name: str
@@ -304,7 +302,6 @@ class Interleaved:
                 yield self._start(number, (first, *chosen[at : at + most]), rate)
 
     def _start(self, number: int, treatments: tuple[Setting, ...], rate: Rate | None) -> SharedSession:
-        """Return start `number` of these treatments, in an order that follows from the seed and the number."""
         name = step_name(self.name, f"{number:02d}")
         alone = Shape(self.shape.connections, self.shape.threads, min(MOST_ALONE_S, self.size.probe_s), 0.0)
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -348,4 +345,4 @@ class Interleaved:
         return planned_s(self.probes()) + self._starts_s
 
 
-Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved | TwoGenerators
+Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved

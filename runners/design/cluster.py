@@ -1,7 +1,4 @@
-"""Set up a cluster: three nodes of the LSM store in one JVM or a process each, sharded or with copies.
-
-Report 5 changed several things at once; each is a treatment of its own here. So is one node of the same kind alone.
-"""
+"""Set up a cluster: three nodes of the LSM store in one JVM or a process each, sharded or with copies."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ OLD, NEW = "all-old", "all-new"
 #: The report's state before, each of its changes alone, and its state after. A short size has no time for all.
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
-#: One node that is alone, as the report measured it again at its end.
 ONE = "one-node"
 #: Whether a thread of the node waits for each replica, and how many of the three must have responded.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
@@ -29,10 +25,7 @@ SHARDED = "sharded"
 
 
 def threads(cores: int) -> tuple[int, int]:
-    """Return the threads of a node's pool before and after the changes, for this number of the server's cores.
-
-    After the changes THREADS_A_CORE a core, at most as many as published; before in the published ratio to that.
-    """
+    """Return the threads of a node's pool before and after the changes; before in the published ratio to after."""
     new = min(NEW_THREADS, THREADS_A_CORE * cores)
     return round(new * OLD_THREADS / NEW_THREADS), new
 
@@ -68,10 +61,7 @@ def setting(name: str, cores: int) -> Setting:
 
 
 def apart(name: str, cores: int) -> Setting:
-    """Return a node of a cluster of three processes, sharded or with copies; the start adds the others' addresses.
-
-    It keeps a log, so that a killed node loses nothing.
-    """
+    """Return a node of a cluster of three processes, with a log, so that a killed node loses nothing."""
     whole = setting(NEW if name == SHARDED else name, cores)
     flags = tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL)))
     return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)

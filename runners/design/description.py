@@ -31,6 +31,7 @@ Category = Literal[
 Name = Annotated[str, Meta(pattern=NAME)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 UrlPath = Annotated[str, Meta(pattern="^/[^\\s]*$")]
+NonEmpty = Annotated[str, Meta(min_length=1)]
 
 
 class FromEnvironment(Struct, frozen=True):
@@ -40,15 +41,16 @@ class FromEnvironment(Struct, frozen=True):
     prefix: str = ""
 
 
+Values = dict[str, str | FromEnvironment]
+
+
 class Ready(Struct, frozen=True):
     """How a server shows that it is ready; one of `port`, `url`, `line`."""
 
     port: Annotated[Port | None, Meta(description="ready when this port accepts a connection")] = None
     url: Annotated[UrlPath | None, Meta(description="ready when a GET of this path gives `status`")] = None
     status: Annotated[int, Meta(ge=100, le=599, description="status that `url` must give")] = 200
-    line: Annotated[
-        Annotated[str, Meta(min_length=1)] | None, Meta(description="ready when a line of output contains this")
-    ] = None
+    line: Annotated[NonEmpty | None, Meta(description="ready when a line of output contains this")] = None
     timeout_s: Annotated[float, Meta(gt=0, le=3600, description="seconds until the start has failed")] = 60.0
 
 
@@ -61,7 +63,7 @@ class Fill(Struct, frozen=True):
         Meta(ge=0, le=2**31 - 1, description="{key} and {counter} go from 1 to this; of a script: so many requests"),
     ] = 0
     command: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...],
+        tuple[NonEmpty, ...],
         Meta(description="program and arguments, run in `directory` after each start, with the server's environment"),
     ] = ()
     timeout_s: Annotated[float, Meta(gt=0, le=86_400, description="seconds until the command has failed")] = 600.0
@@ -111,17 +113,17 @@ class Target(Struct, frozen=True):
     ]
     workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
     command: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...] | None,
+        tuple[NonEmpty, ...] | None,
         Meta(description="program and arguments, one each; never a shell line. Absent: the server runs already"),
     ] = None
     build: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...],
+        tuple[NonEmpty, ...],
         Meta(description="program and arguments that build it in `directory`, once a run, before its first start"),
     ] = ()
     directory: Annotated[str, Meta(description="working directory, relative to this file")] = "."
-    environment: Annotated[
-        dict[str, str | FromEnvironment], Meta(description="variables of the server; {from: NAME} for a secret")
-    ] = msgspec.field(default_factory=dict)
+    environment: Annotated[Values, Meta(description="variables of the server; {from: NAME} for a secret")] = (
+        msgspec.field(default_factory=dict)
+    )
     ready: Annotated[Ready | None, Meta(description="how it shows that it is ready; absent: its port is open")] = None
     stop_signal: Annotated[
         Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"], Meta(description="signal that ends it cleanly")
@@ -136,11 +138,11 @@ class Target(Struct, frozen=True):
     pprof: Annotated[
         UrlPath | None, Meta(description="path of a Go server's own CPU profile, such as /debug/pprof/profile")
     ] = None
-    headers: Annotated[
-        dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
-    ] = msgspec.field(default_factory=dict)
+    headers: Annotated[Values, Meta(description="headers of each request; {from: NAME} for a secret")] = msgspec.field(
+        default_factory=dict
+    )
     categories: Annotated[
-        dict[Category, tuple[Annotated[str, Meta(min_length=1)], ...]],
+        dict[Category, tuple[NonEmpty, ...]],
         Meta(description="what frames of a profile belong to, by patterns of their names: {storage: [^sqlite]}"),
     ] = msgspec.field(default_factory=dict)
 
@@ -183,34 +185,34 @@ def address_of(url: str) -> SplitResult | None:
 
 
 def _contradictions(target: Target) -> Iterator[Fault]:
-    """Yield the contradictions between parts of a file: keys, cause and remedy."""
-    address = address_of(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
-    if target.url.startswith(UNIX):
+    url, ready, command = target.url, target.ready, target.command
+    address = address_of(url.replace(PORT, "1").replace(HOST, LOOPBACK))
+    if url.startswith(UNIX):
         if target.pprof:
             yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
     elif address is None:
         yield ("url",), NO_ADDRESS, _REMEDIES["url"]
     elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
         yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
-    if target.command is not None and not target.command:
+    if command is not None and not command:
         yield ("command",), "it is empty", _REMEDIES["command"]
-    given = (*(target.command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
+    given = (*(command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
     for mark in (PORT, SOCKET):
-        if any(mark in text for text in given) != (mark in target.url):
+        if any(mark in text for text in given) != (mark in url):
             cause = f"{mark} in it and in command or environment need each other"
             yield ("url",), cause, f"write {mark} in both, or in none"
-    if SOCKET in target.url and target.url != UNIX + SOCKET:
+    if SOCKET in url and url != UNIX + SOCKET:
         yield ("url",), "{socket} is a whole path", "write unix:{socket}"
-    if PORT in target.url and target.ready is not None and target.ready.port is not None:
+    if PORT in url and ready is not None and ready.port is not None:
         remedy = "leave `ready` out: the url's port is looked at"
         yield ("ready", "port"), "the port is another one in each start", remedy
-    if target.command is None:
+    if command is None:
         for key in ("environment", "data", "cpus", "build", "fill"):
             if getattr(target, key):
                 yield (key,), "a server that runs already can't be given it", "give a command, or leave this out"
-        if target.ready is not None and target.ready.line is not None:
+        if ready is not None and ready.line is not None:
             yield ("ready", "line"), "the output of a server that runs already is not seen", "use url or port"
-    if target.ready is not None and [target.ready.port, target.ready.url, target.ready.line].count(None) != 2:
+    if ready is not None and [ready.port, ready.url, ready.line].count(None) != 2:
         yield ("ready",), "it needs one of port, url and line", _REMEDIES["ready"]
     if target.data is not None:
         parts = Path(target.data).parts
@@ -264,7 +266,6 @@ def _fill_faults(fill: Fill, target: Target) -> Iterator[Fault]:
 
 
 def _template(workload: TargetWorkload) -> str:
-    """Return the text of a workload's request in which placeholders may stand: path and body."""
     return f"{workload.path or ''} {workload.body_text or ''}"
 
 

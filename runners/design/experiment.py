@@ -1,8 +1,4 @@
-"""Describe an experiment: its title, its parameters with their ranges, and the blocks that it measures.
-
-An experiment is a notebook, or a command such as `lab knee`. Parameters of several experiments stand here, those of one
-in its file.
-"""
+"""Describe an experiment (a notebook or a command): title, parameters with their ranges, and the blocks it measures."""
 
 from __future__ import annotations
 
@@ -23,17 +19,12 @@ from runners.design.target import TargetFile, shared_workload, target_of, target
 from runners.errors import PlanError
 
 Value = str | int | float | bool
-#: Stands for a default that has every choice.
 ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its default fixes the type; `choices` or `low`..`high` its range.
-
-    With `several`, the value is a comma-separated list of distinct choices; ALL where every choice is the default.
-    `read` checks a text, and raises PlanError; `kept` returns the text that a run keeps, with whole paths.
-    """
+    """One parameter: its default fixes the type; `read` checks a text, `kept` returns what a run keeps of it."""
 
     name: str
     default: Value
@@ -72,16 +63,18 @@ class Parameter:
         """Return `value`, of the right type or its text, as this parameter's type. Raises PlanError."""
         parsed = self._typed(value)
         if self.choices:
-            self._check_choices(str(parsed))
-        elif not isinstance(parsed, str) and not self._within(parsed):
+            parts = str(parsed).split(",") if self.several else [str(parsed)]
+            if not (self.optional and parsed in ("", "none")):
+                if unknown := [part for part in parts if part not in self.choices]:
+                    raise self._refusal(parsed, f"{unknown[0]!r} is not one of {', '.join(self.choices)}")
+                if len(set(parts)) != len(parts):
+                    raise self._refusal(parsed, "a value stands twice")
+        elif isinstance(parsed, str):
+            if self.read is not None:
+                self.read(parsed)
+        elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # NaN neither
             raise self._refusal(value, f"it is out of range ({self.range_text})")
-        elif self.read is not None:
-            self.read(str(parsed))
         return self.kept(parsed) if isinstance(parsed, str) else parsed
-
-    def _within(self, number: float) -> bool:
-        # written so that NaN is out of every range
-        return self.low is None or self.high is None or self.low <= number <= self.high
 
     def _typed(self, value: object) -> Value:
         if isinstance(self.default, str):
@@ -96,16 +89,6 @@ class Parameter:
         except ValueError:
             kind = "a whole number" if isinstance(self.default, int) else "a number"
             raise self._refusal(value, f"it must be {kind}") from None
-
-    def _check_choices(self, text: str) -> None:
-        parts = text.split(",") if self.several else [text]
-        if self.optional and text in ("", "none"):
-            return
-        for part in parts:
-            if part not in self.choices:
-                raise self._refusal(text, f"{part!r} is not one of {', '.join(self.choices)}")
-        if len(set(parts)) != len(parts):
-            raise self._refusal(text, "a value stands twice")
 
     def _refusal(self, value: object, cause: str) -> PlanError:
         return PlanError(f"parameter {self.name}={value!r}", cause, f"valid: {self.range_text}")
@@ -149,7 +132,6 @@ def without(parameters: Sequence[Parameter], *names: str) -> tuple[Parameter, ..
     return tuple(parameter for parameter in parameters if parameter.name not in names)
 
 
-#: Parameters of every experiment on one server.
 COMMON = (
     Parameter("size", "quick", "how long it runs", choices=tuple(SIZES)),
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
@@ -167,7 +149,6 @@ TARGET = Parameter(
     kept=whole_paths,
 )  # fmt: skip
 
-#: Of ladders: one engine, a number of connections, and the objective.
 LADDER = (
     *without(COMMON, "engines", "profile"),
     Parameter.profile("cpu,alloc"),
@@ -197,10 +178,7 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Return the workload of this name: of the lab, or the one that all settings describe that are targets.
-
-    Raises PlanError.
-    """
+    """Return the workload of this name, of the lab or of all settings that are targets. Raises PlanError."""
     targets = [file for text in settings if (file := target_of(text)) is not None]
     if not targets:
         return WORKLOADS[name]
@@ -262,12 +240,7 @@ def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces.
-
-    `blocks` plans a run from checked parameters; None for an experiment that looks at other runs, and has no size.
-    Console outputs of the report are compared with the `workloads`. `own_servers` says why it can't be made on
-    anybody's servers, where its parameters have no target.
-    """
+    """One numbered notebook, or with an empty `notebook` a command; `own_servers` says why it takes no targets."""
 
     number: str
     notebook: str
@@ -292,10 +265,7 @@ class Experiment:
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:
-        """Return the extents in which a run with these parameters is smaller than the published size, by both plans.
-
-        Empty for an experiment that reproduces no report, or where the published size has other blocks.
-        """
+        """Return in what a run is smaller than the published size; empty where no report is reproduced."""
         if not self.published or "size" not in asked:
             return ()
         here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))

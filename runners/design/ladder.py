@@ -46,10 +46,7 @@ def most_again(steps: int) -> int:
 
 
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
-    """Return the `most` published rates within reach that are nearest to the knee, lowest first.
-
-    Within reach are rates up to MOST_SHARE of the knee; with `beyond` rates up to the knee and the next one above it.
-    """
+    """Return the `most` published rates nearest to the knee, up to MOST_SHARE of it or, `beyond`, one above it."""
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
     within = rates[: len(below) + 1] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]
@@ -57,10 +54,7 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return the rates of a ladder, lowest first: shares of the knee to three digits, and the published ones.
-
-    A share that falls together with a published rate gives way to it.
-    """
+    """Return the rates of a ladder, lowest first: shares of the base to three digits, and the published ones."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
@@ -75,10 +69,7 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class WarmServer:
-    """A server of a search or a ladder: its treatment, its fill, and the closed loop before its first rate step.
-
-    `start`: which of its fresh starts, counted from 1.
-    """
+    """A server of a search or a ladder: treatment, workload with its fill, and which fresh start of it, from 1."""
 
     treatment: Setting
     workload: Workload
@@ -118,12 +109,10 @@ class WarmServer:
 class KneeSearch:
     """Search the highest rate that meets an objective, on one warm server, or on several that are up at once.
 
-    Each load goes through short steps in random order (see analysis.knee); `shape` has the connections and, as its
-    duration, the seconds of one step. With `others`, loads go to all servers in random order while the others idle, so
-    that the knees of all are of the same minutes; a server has `minutes` of loads. The search ends when each 95 %
-    interval is narrower than `precision`. With `starts`, all servers are started anew so many times, and the minutes
-    are divided among the starts. Then, on the last start, the knee of each server is confirmed: a closed loop, and
-    steps of `confirm_s` just below and just above it. Raises PlanError for a budget that has no time for that.
+    Each load goes through short steps in random order (see analysis.knee), of `shape.duration_s` each; loads on
+    `others` alternate at random. Each server has `minutes`, divided among `starts`; the search ends when each 95 %
+    interval is narrower than `precision`. Then a closed loop and steps of `confirm_s` around each knee confirm it.
+    Raises PlanError.
     """
 
     name: str
@@ -238,13 +227,11 @@ class KneeSearch:
 class Ladder:
     """Offer several rates one after the other to one warm server.
 
-    The rates are given in `rates`, or are those that a block before this one offered (`like`), or are `shares` of a
-    base: the knee that `search` finds on the same server before, or that the search `like` found of it, or without one
-    what the closed loop of the warm-up reached. `published` names outputs, each with its rate: of those
-    within reach the `most_published` nearest to the base are offered too, for `published_s`; `beyond` says what is
-    within reach (see `nearest`). The steps nearest to the
-    shares in `profiled` (None: all) are measured once more while `profile` is recorded. Steps at which the generator
-    was late are offered once more, up to a third of them. Raises PlanError for rates that can't be offered.
+    The rates are `rates`, those that the ladder `like` offered, or `shares` of a base: the knee of `search` or of the
+    search `like`, or without one the closed loop. The `most_published` nearest of the `published` outputs (name, rate)
+    are offered too, for `published_s` (see `nearest`). Steps nearest to the shares in `profiled` (None: all) are
+    repeated with a profiler, and up to a third where the generator was late. Raises PlanError for rates that can't be
+    offered.
     """
 
     name: str
@@ -295,10 +282,7 @@ class Ladder:
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the search and of the steps, whatever their rates will be.
-
-        How many published rates are within reach is only known when the base is: about LIKELY_PUBLISHED are planned.
-        """
+        """The seconds of the search and of the steps, with LIKELY_PUBLISHED of the published rates."""
         if isinstance(self.like, Ladder):
             return self.server.warm_up(self.shape).planned_s + self.like.steps_s
         before_s = self.search.planned_s if self.search else self.server.warm_up(self.shape).planned_s
@@ -324,12 +308,11 @@ def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: f
 
 @dataclass(frozen=True, slots=True)
 class AroundTheKnee:
-    """The searches and ladders around the knees of one experiment in one size: how long they are, and what is alike.
+    """The searches and ladders around the knees of one experiment in one size, with the fields of both.
 
-    `knee_minutes` is the budget of a search for each server, which `starts` share; 0: no search, rates are shares of
-    what a closed loop reached. `probe_s` are the seconds of a short step of the search, `probe_warmup_s` those before
-    each longer step at a rate. `shares`, `profiled`, `most_published`, `published_s` and `beyond` are those of a
-    Ladder; without shares there is the search alone. The last five fields are an experiment's own.
+    `knee_minutes` 0: no search, rates are shares of a closed loop; no `shares`: the search alone. `probe_s` are the
+    seconds of a short step, `probe_warmup_s` those before each longer step. The last five fields are an experiment's
+    own.
     """
 
     knee_minutes: float
@@ -359,10 +342,7 @@ class AroundTheKnee:
         return search if search and not self.shares else self._ladder(name, title, server, search=search)
 
     def blocks(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
-        """Return one search of several servers, then a ladder around the knee of each, if the size has shares.
-
-        A size without a search has rates at shares of what a closed loop reached.
-        """
+        """Return one search of several servers, then a ladder around the knee of each, if the size has shares."""
         search = self._search(name, title, self.starts, *servers)
         ladders = [
             self._ladder(

@@ -18,13 +18,11 @@ HALF_ABSENT = "get-half"
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What one load sends.
+    """What one load sends: a GET of `path` again and again, or a script with `arguments`.
 
-    `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the offered
-    rate of that output, `published_rates` the outputs of a ladder. `script` None: GET `path` again and again, else the
-    script gets `arguments`. Before the load the store must hold `filled_keys` keys, ids from 1, with values of
-    `filled_value_bytes`; the fill writes every key `rewrites` times again, and then waits until the store is at rest.
-    `fill_with` sends the requests that write the keys; None: those of the lab's own server.
+    `published` and `published_rates` name console outputs of the report that used it. Before the load the store must
+    hold keys 1 to `filled_keys`, which the fill writes 1 + `rewrites` times, by the requests of `fill_with` on a
+    foreign server.
     """
 
     name: str
@@ -93,16 +91,13 @@ def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_perc
     return replace(gets, name="get-hot", script=SCRIPTS / "get_hot.lua", arguments=arguments)
 
 
-#: Report 1: the id counts from 1, the value is its digits.
 PUT = Workload("put", SCRIPTS / "put.lua", published="report-1/put", published_rate_rps=25_000)
 #: Report 1: random ids of 1..10000 on a filled store.
 GET = Workload("get", SCRIPTS / "get.lua", published="report-1/get", published_rate_rps=22_000, filled_keys=10_000)
 #: One fixed GET, which every generator can send.
 FIXED_GET = Workload("get", None, path="/v0/entity?id=1")
-#: Writes ids 1..n once each.
 FILL = Workload("fill", SCRIPTS / "fill.lua")
 
-#: What `lab knee` and `lab compare` can send, by name.
 WORKLOADS = {workload.name: workload for workload in (PUT, GET)}
 
 
@@ -128,11 +123,7 @@ ROUND_TO_RPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The connections and threads of one load and its seconds, or after how many requests it ends.
-
-    `duration_s` and `warmup_s` None: as the run's size says; with `requests`, `duration_s` is a bound. Raises PlanError
-    for what no generator can send.
-    """
+    """Connections, threads and seconds (None: as the run's size says) or requests of a load. Raises PlanError."""
 
     connections: int = 1
     threads: int = 1
@@ -160,11 +151,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return one rate for all engines, so that they can be compared.
-
-    `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate: the published one
-    where it is at most `share` of its own, else that share.
-    """
+    """Return one rate for all engines: the published one where that is at most `share` of the weakest, else it."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
@@ -179,10 +166,10 @@ def choose_rate(
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How long the loads of a run or of one comparison last in a size, in seconds.
+    """How long loads last, in seconds; `floor_s` is for the load of a server that does nothing.
 
-    `probe_s`: a closed loop before the loads; `floor_s`: the load of a server that does nothing. Treatments that are
-    compared have `starts` fresh starts, and by slices every server has `duration_s` of a start's load.
+    Treatments that are compared have `starts` fresh starts, and by slices every server has `duration_s` of a start's
+    load.
     """
 
     name: str

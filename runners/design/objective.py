@@ -1,7 +1,4 @@
-"""Describe limits: the objective of a rate, the change at which a comparison fails, and the precision that ends it.
-
-An objective is written like `p99<=10ms,achieved>=99%,errors=0`, a limit of change like `p99>+10%`, an end `p50+-2%`.
-"""
+"""Describe limits: of a rate (`p99<=10ms,achieved>=99%,errors=0`), of a change (`p99>+10%`), and an end (`p50+-2%`)."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ FORM = "p99<=10ms,achieved>=99%,errors=0 (percentiles with us, ms or s; any of t
 _LATENCY = re.compile(r"p(?P<level>\d{1,2}(?:\.\d{1,4})?)<=(?P<value>\d+(?:\.\d+)?)(?P<unit>us|ms|s)")
 _ACHIEVED = re.compile(r"achieved>=(?P<percent>\d{1,3}(?:\.\d+)?)%")
 _ERRORS = re.compile(r"errors(?:<=|=)(?P<percent>\d{1,3}(?:\.\d+)?)(?P<unit>%?)")
-#: Percentiles that short rate steps are kept by.
 SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
 #: What is met for less has not been sustained: a flush, a collection of garbage or a queue takes seconds to show.
 LEAST_SUSTAINED_S, PERIODS = 10.0, 10
@@ -29,11 +25,7 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Upper limits of response-time percentiles, as level and microseconds, and what may be lost.
-
-    `achieved` is the least share of the offered rate that must be achieved, `errors` the largest share of the requests
-    that may fail, have another status than 2xx or 3xx, or have no response at all.
-    """
+    """Upper limits of response-time percentiles (level, us), least share achieved, largest share without 2xx or 3xx."""
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)
     achieved: float = LEAST_ACHIEVED
@@ -68,7 +60,10 @@ class Objective:
     @property
     def text(self) -> str:
         """The short form."""
-        parts = [f"p{level * 100:.6g}<={_limit(limit)}" for level, limit in self.latencies]
+        parts = []
+        for level, limit_us in self.latencies:
+            scale, unit = next((s, u) for u, s in reversed(_UNITS_US.items()) if limit_us >= s or u == "us")
+            parts.append(f"p{level * 100:.6g}<={limit_us / scale:.6g}{unit}")
         errors = f"errors<={self.errors * 100:.6g}%" if self.errors else "errors=0"
         return ",".join([*parts, f"achieved>={self.achieved * 100:.6g}%", errors])
 
@@ -77,18 +72,12 @@ class Objective:
 ACHIEVED_ALONE = Objective(latencies=(), errors=0.001)
 
 
-def _limit(value_us: float) -> str:
-    scale, unit = next((s, u) for u, s in reversed(_UNITS_US.items()) if value_us >= s or u == "us")
-    return f"{value_us / scale:.6g}{unit}"
-
-
 ERRORS = "errors"
 #: The largest share of a load's responses that may fail for its latency, CPU time and throughput to be quoted.
 MOST_FAILED = 0.001
 #: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
 #: closed loop, and the p99 without the machine's stalls.
 CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
-#: Quantities by the names in a limit of change.
 LIMITED = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "cpu": CPU, "throughput": THROUGHPUT, ERRORS: ERRORS,
 }  # fmt: skip
@@ -103,10 +92,7 @@ LOAD_LIMIT_FORM = '"p99<=10ms", "achieved>=99%" or "errors<=0.1%"'
 
 @dataclass(frozen=True, slots=True)
 class LoadLimit:
-    """One limit of a load: `most_us` of the percentile `level`, a least share achieved, or a largest share of errors.
-
-    The other two are None.
-    """
+    """One limit of a load: of a percentile `level`, of the share achieved, or of the share of errors."""
 
     text: str
     level: float = 0.0
@@ -148,11 +134,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """The change of a treatment against the baseline from which on the comparison fails.
-
-    `change` is relative (0.1: 10 %), or of errors the difference between their shares of all requests. `above`: a
-    larger change fails, else a smaller one.
-    """
+    """The relative change (of errors the difference of shares) from which on a comparison fails."""
 
     quantity: str
     above: bool

@@ -18,14 +18,7 @@ from runners.design.setting import Setting
 #: Seconds around a rate step on a server that is up, and around one whose profile is read.
 AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.25, 1.5
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
-#: Roles of the trials of a fault injection, by what happens.
-STALL, OUTAGE = "stall", "outage"
-#: Role of the closed loops of several settings in rounds.
-CLOSED = "closed"
-#: Role of a load on a server with a fault that is built in.
-FAULT = "fault"
-#: Role of a load that two generators send in turn.
-PAIRED = "paired"
+STALL, OUTAGE, CLOSED, FAULT, PAIRED = "stall", "outage", "closed", "fault", "paired"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
@@ -69,10 +62,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class KillNode:
-    """A fault: node `node` of a cluster of processes, counted from 1, is killed and later started again.
-
-    Times are seconds of the recorded window.
-    """
+    """A fault: node `node` (from 1) is killed and later started again, at seconds of the recorded window."""
 
     node: int
     at_s: float
@@ -84,10 +74,7 @@ Fault = Freeze | KillNode
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """The keys that a closed loop's script draws from and that the store holds, and the published run that it repeats.
-
-    The kernel's TCP counters are read during the load.
-    """
+    """The keys that a closed loop draws from and that the store holds, and the published run that it repeats."""
 
     drawn_keys: int
     held_keys: int
@@ -101,10 +88,7 @@ class ClosedLoop:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Short rate steps of one load, in this order: each for `step_s`, then a rest of half as long at `rest_rps`.
-
-    What a step leaves in the queue is worked off in its rest, so that it does not reach the next.
-    """
+    """Short rate steps of one load, each with a rest of half its length at `rest_rps` that empties the queue."""
 
     rates: tuple[float, ...]
     rest_rps: float
@@ -179,11 +163,9 @@ def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]
 class Session:
     """One server and the trials that share it.
 
-    `fill` is the workload whose keys are written first; with `restart` the server is started again after it, so that
-    the data has been through the disk. `warm_up` is the closed loop that warms the server after the fill. Sessions in a
-    row that differ in their trials alone share one warm server; the first has the warm-up itself as its trial. With
-    `keep_others` the warm servers of earlier sessions stay up, idle. `heads`: so many responses of another server are
-    read one by one before, and their heads kept.
+    `fill` is written first; with `restart` the server is started again after it. Sessions in a row that differ in their
+    trials alone share one server, warmed by the closed loop `warm_up`. With `keep_others` warm servers of earlier
+    sessions stay up. `heads`: how many responses of another server are read one by one before, and their heads kept.
     """
 
     treatment: Setting
@@ -209,11 +191,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a shared schedule.
-
-    `alone` is its closed loop before the load, None where the load itself is one; `solo` its load at the same rate
-    alone, None where its level is not wanted. A `cold` server is not warmed, so that the load has its first requests.
-    """
+    """One server of a shared schedule, its closed loop and its load alone; a `cold` one is not warmed."""
 
     treatment: Setting
     workload: Workload
@@ -231,9 +209,9 @@ class SharedSession:
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
     `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: one
-    server is loaded for so long while the others are idle; 0: each request goes to one of them. `reference` names the
-    member that does nothing. It has the same rate: at a quarter of it, its caches were cold and its median above that
-    of a store.
+    server is loaded for so long while the others idle; 0: each request goes to one of them. `reference` names the
+    member that does nothing, at the same rate: at a quarter of it, its caches were cold and its median above that of a
+    store.
     """
 
     number: int

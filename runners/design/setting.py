@@ -19,18 +19,15 @@ class Engine:
     colour: str
 
 
-ENGINES = {
-    engine.name: engine
-    for engine in (
-        Engine("rocksdb", "RocksDB", "#0072B2"),
-        Engine("lsm", "LSM", "#D55E00"),
-        Engine("leveldb", "LevelDB", "#CC79A7"),
-        Engine("files", "files", "#E69F00"),
-        Engine("memory", "memory", "#009E73"),
-        Engine("noop", "noop", "#8c959f"),
-    )
-}
-
+_ENGINES = (
+    Engine("rocksdb", "RocksDB", "#0072B2"),
+    Engine("lsm", "LSM", "#D55E00"),
+    Engine("leveldb", "LevelDB", "#CC79A7"),
+    Engine("files", "files", "#E69F00"),
+    Engine("memory", "memory", "#009E73"),
+    Engine("noop", "noop", "#8c959f"),
+)
+ENGINES = {engine.name: engine for engine in _ENGINES}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
@@ -42,15 +39,11 @@ OLD_JDK = 17
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An engine, and what differs from the server's defaults.
+    """An engine, and what differs from the server's defaults; `name` is that of steps, figures and sentences.
 
-    `name` is used in steps, figures and sentences, in small letters (`pool`, `lsm-wal-sync`). `server_flags` and
-    `jvm_flags` go to the server as they are; `heap_mb` 0: as the run's parameter says. `jdk` is the JDK's feature
-    release, 0: the lab's own. `front` is the HTTP server: `one-nio`, or `jdk` for the JDK's own in the program of
-    report 2, which also runs on JDK 17. `nodes` that flags start in one JVM need as many ports in a row; `processes` is
-    the number of nodes that are JVMs of their own. With `all_cores` the server is not kept to its core, for effects of
-    parallel work; the generator takes the cores that are left. `target` is the description of a server that is none of
-    the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
+    `heap_mb` and `jdk` 0: the run's, the lab's. `nodes` start in one JVM and need as many ports in a row, `processes`
+    in JVMs of their own. With `all_cores` the server is not kept to its core. `target` describes a server that is none
+    of the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
     """
 
     name: str
@@ -78,10 +71,7 @@ class Setting:
 
     @classmethod
     def parse(cls, text: str, known: Sequence[str]) -> Setting:
-        """Read a setting of a command line: `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`.
-
-        Its engine must be one of `known`. The default name is made of engine and flags. Raises PlanError.
-        """
+        """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError."""
         named: dict[str, str] = {}
         server, jvm = [], []
         for part in (part.strip() for part in text.split(",")):
@@ -108,20 +98,13 @@ class Setting:
 
 
 #: The stores side by side, as published and as tuned.
-STORES = {
-    setting.name: setting
-    for setting in (
-        Setting.of("rocksdb"),
-        Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",)),
-        *(Setting.of(engine) for engine in ENGINES if engine != "rocksdb"),
-    )
-}
+_TUNED = Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",))
+STORES = {store.name: store for store in (Setting.of("rocksdb"), _TUNED, *map(Setting.of, list(ENGINES)[1:]))}
 #: The baseline of the other stores: that of report 1, as published.
 REFERENCE_STORE = "rocksdb"
 #: The engine that stores nothing: what a store could achieve if storing took no time.
 CEILING = "noop"
 
-#: Switches of the LSM store: flags of the server.
 WAL, COMPACTION, BLOOM = "--wal", "--compaction", "--bloom-bits-per-key"
 CACHE, FLUSH, AS_PUBLISHED = "--cache-bytes", "--flush-threshold-bytes", "--as-published"
 MIB = 1 << 20

@@ -1,11 +1,7 @@
 """Describe a server that is none of the lab's by its `target.yaml`: its workloads, its setting, its placeholders.
 
-`{port}` in command, environment and url stands for a free port of the lab's choice, `{socket}` for the path of a Unix
-socket, and `{data}` for an empty folder, so that several processes of one description can be up at once. `{host}`
-stands for the address to listen on: the loopback, unless generators on other hosts are to reach the server.
-
-A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
-when it is used.
+`{port}`, `{socket}`, `{data}` and `{host}` stand for a free port, a Unix socket, an empty folder and the address to
+listen on, of each start. A secret is named (`{from: NAME}`) and read from the environment when it is used.
 """
 
 from __future__ import annotations
@@ -24,20 +20,8 @@ from urllib.parse import quote, urlunsplit
 
 import msgspec
 
-from runners.design.description import (
-    DATA,
-    FORM,
-    HOST,
-    LOOPBACK,
-    NO_ADDRESS,
-    PORT,
-    SOCKET,
-    UNIX,
-    FromEnvironment,
-    Target,
-    TargetWorkload,
-    address_of,
-)
+from runners.design import description
+from runners.design.description import HOST, LOOPBACK, PORT, SOCKET, UNIX, FromEnvironment, Target, TargetWorkload
 from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
 from runners.errors import PlanError
@@ -67,13 +51,10 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
 
 
 def describe_url(url: str) -> tuple[str, str]:
-    """Describe a server that runs already by one URL: return a file's name, and the text of a `target.yaml` with a GET.
-
-    Raises PlanError for a URL without a host, or with a password, which must not stand in a file.
-    """
-    address = address_of(url)
+    """Return a file's name and the text of a `target.yaml` with a GET of this URL. Raises PlanError."""
+    address = description.address_of(url)
     if address is None or address.username is not None:
-        cause = "a user in it would stand in files" if address else NO_ADDRESS
+        cause = "a user in it would stand in files" if address else description.NO_ADDRESS
         raise PlanError("--target", cause, "write it as http://127.0.0.1:8080/path; headers stand in a target.yaml")
     name = re.sub(r"[^a-z0-9.]+", "-", f"{address.netloc}{address.path}".lower()).strip("-.")[:40]
     path = urlunsplit(("", "", address.path or "/", address.query, ""))
@@ -120,10 +101,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return every workload with the name of its block: `get-…` for a GET or HEAD, else `put-…`.
-
-    Raises PlanError where the targets do not describe a workload of the first one alike.
-    """
+    """Return every workload with the name of its block, `get-…` or `put-…`. Raises PlanError."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
@@ -159,7 +137,7 @@ class TargetFile:
     @property
     def repeatable(self) -> bool:
         """Whether several of its processes can be up at once: they have ports of their own and share no data folder."""
-        return any(mark in self.target.url for mark in (PORT, SOCKET)) and self.target.data is None
+        return self.target.data is None and any(mark in self.target.url for mark in (PORT, SOCKET))
 
     @property
     def socket(self) -> Path | None:
@@ -175,17 +153,14 @@ class TargetFile:
         return self.target.url.rstrip("/")
 
     def placed(self, port: int, data: Path, socket: Path, listen: str = LOOPBACK) -> TargetFile:
-        """Return the target with its placeholders filled in, for one start.
-
-        Raises PlanError where it is to listen on another address and has no placeholder for it.
-        """
+        """Return the target with its placeholders filled in, for one start. Raises PlanError."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
 
         def filled(text: str) -> str:
             text = text.replace(PORT, str(port)).replace(SOCKET, str(socket))
-            return text.replace(DATA, str(data)).replace(HOST, listen)
+            return text.replace(description.DATA, str(data)).replace(HOST, listen)
 
         target = self.target
         environment = {
@@ -199,10 +174,7 @@ class TargetFile:
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
-        """Return a workload by name with the keys of the target's fill; the first one for an empty name.
-
-        Raises PlanError that lists the names.
-        """
+        """Return a workload by name (empty: the first) with the keys of the target's fill. Raises PlanError."""
         workload, fill = self._requests(name), self.target.fill
         if fill is None or fill.workload is None:
             return workload
@@ -221,7 +193,12 @@ class TargetFile:
         path, body = described.path or "/", self._body(described)
         if each_key_once:
             path, body = (text.replace("{key}", "{counter}") for text in (path, body))
-        given = [_header_argument(header, value) for header, value in headers.items()]
+        given = [  # of a secret with the variable's name alone
+            f"environment {header} {value.name} {value.prefix}"
+            if isinstance(value, FromEnvironment)
+            else f"header {header} {value}"
+            for header, value in headers.items()
+        ]
         return Workload(name, TEMPLATE, arguments=(described.method, path, str(described.keys), body, *given))
 
     def _body(self, described: TargetWorkload) -> str:
@@ -238,14 +215,7 @@ class TargetFile:
         return {"file": self.path.name, "sha256": self.digest, **msgspec.to_builtins(self.target)}
 
 
-def _header_argument(name: str, value: str | FromEnvironment) -> str:
-    """Return a header as an argument of the template script; of a secret with the variable's name alone."""
-    if isinstance(value, FromEnvironment):
-        return f"environment {name} {value.name} {value.prefix}"
-    return f"header {name} {value}"
-
-
 def read_target(path: Path) -> TargetFile:
     """Read `target.yaml`. Raises PlanError that names file, line and key, and the remedy."""
-    target, raw = FORM.read(path)
+    target, raw = description.FORM.read(path)
     return TargetFile(path.resolve(), target, hashlib.sha256(raw).hexdigest())

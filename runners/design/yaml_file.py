@@ -31,9 +31,8 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
-    `entries` are parts with keys of the user's own, which msgspec does not name: every entry is checked by itself.
-    `parts` are the records below a key, for the keys that they know. `remedies` say what to write, by the last key of
-    an error, and `remedy` where none does. `faults` yields contradictions between parts.
+    `entries` are parts with keys of the user's own, each checked by itself; `parts` the records below a key. `remedies`
+    say what to write, by the last key of an error, else `remedy`.
     """
 
     record: type[Record]
@@ -118,34 +117,25 @@ class _Reading(Generic[Record]):
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            message = str(error)
+            message, form = str(error), self.form
             where = _WHERE.search(message)
-            keys = (*above, *(_keys(where["path"]) if where else ()))
-            cause = _WHERE.sub("", message)
+            steps = _STEP.finditer(where["path"]) if where else ()
+            inside = (step["key"] or int(step["index"]) for step in steps if step["index"] != "...")
+            keys, cause = (*above, *inside), _WHERE.sub("", message)
             if unknown := re.search(r"unknown field `(.+)`", cause):
-                raise self._unknown((*keys, unknown[1])) from error
-            raise self.error(keys, cause[:1].lower() + cause[1:], self._remedy(keys)) from error
-
-    def _remedy(self, keys: tuple[Any, ...]) -> str:
-        return next((self.form.remedies[key] for key in reversed(keys) if key in self.form.remedies), self.form.remedy)
-
-    def _unknown(self, keys: tuple[Any, ...]) -> PlanError:
-        part = next((self.form.parts[key] for key in keys[:-1] if key in self.form.parts), self.form.record)
-        valid = [field.encode_name for field in msgspec.structs.fields(part)]
-        near = difflib.get_close_matches(str(keys[-1]), valid, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        return self.error(keys, "there is no such key", f"{hint}valid: {', '.join(valid)}")
+                part = next((form.parts[key] for key in keys if key in form.parts), form.record)
+                valid = [field.encode_name for field in msgspec.structs.fields(part)]
+                near = difflib.get_close_matches(unknown[1], valid, 1)
+                hint = f"did you mean {near[0]}? " if near else ""
+                remedy = f"{hint}valid: {', '.join(valid)}"
+                raise self.error((*keys, unknown[1]), "there is no such key", remedy) from error
+            remedy = next((form.remedies[key] for key in reversed(keys) if key in form.remedies), form.remedy)
+            raise self.error(keys, cause[:1].lower() + cause[1:], remedy) from error
 
     def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
-        """Return an error that names these keys and the nearest line of them."""
         where = f"{self.path}, line {_line(self.root, keys)}"
         named = ".".join(str(key) for key in keys)
         return PlanError(f"{where}, key {named}" if named else where, cause, remedy)
-
-
-def _keys(path: str) -> tuple[Any, ...]:
-    steps = (step for step in _STEP.finditer(path) if step["index"] != "...")
-    return tuple(int(step["index"]) if step["key"] is None else step["key"] for step in steps)
 
 
 def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:

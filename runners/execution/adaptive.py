@@ -1,7 +1,6 @@
 """Blocks whose next trial depends on earlier ones: a search for the knee, a ladder of rates, starts until decided.
 
-A block is a generator that yields the next session to measure and is sent its steps. It depends on these steps alone,
-so that a block whose first steps are read back from the run folder goes on where it ended.
+A block is a generator of sessions that is sent their steps and depends on them alone, so that it can be resumed.
 """
 
 from __future__ import annotations
@@ -51,10 +50,7 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request the closed loops that the rate follows from, then every start. Raises MeasureError without a rate.
-
-    `reached_rps`: the rates of the treatments in the closed loops of the block that this one is like.
-    """
+    """Request the closed loops that give the rate, unless `reached_rps` has them, then every start."""
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
@@ -100,10 +96,7 @@ def search(block: KneeSearch, say: Say) -> Requests:
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Request the steps of a ladder: its search, every rate, some again where the generator was late, some profiled.
-
-    `base`: the rate that its rates are shares of, where an earlier block has measured it.
-    """
+    """Request the steps of a ladder: its search, every rate, some again where the generator was late, some profiled."""
     closed = None
     if base is None:  # else the search has measured the closed loop
         (closed,) = yield Request(block.server.warm_up(block.search.shape if block.search else block.shape))
@@ -145,10 +138,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 @dataclass(slots=True)
 class _ServerSearch:
-    """The search on one server, in all its starts, and the rates of its next load.
-
-    `closed`: the closed loops of its starts. `steps`: its short and longer rate steps.
-    """
+    """The search on one server in all its starts: closed loops, loads, rate steps, and the rates of its next load."""
 
     server: WarmServer
     block: KneeSearch
@@ -177,7 +167,6 @@ class _ServerSearch:
         return not known and _spent_s(self.loads) + self.block.batch_s <= self.block.until_s(start)
 
     def take(self, load: Step) -> None:
-        """Take in a load, and choose the rates of the next by the knee so far."""
         block = self.block
         self.loads.append(load)
         self.steps += _rate_steps(load, block)
@@ -191,7 +180,6 @@ def _aim(block: KneeSearch) -> Aim:
 
 
 def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
-    """Return the rate steps of a load that are a measurement."""
     judged = points(load, block.objective)
     return [point.rate_step for point in judged if point.outcome != StepOutcome.INVALID]
 

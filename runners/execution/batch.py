@@ -1,7 +1,4 @@
-"""Run a notebook from the command line: check its plan, execute it with papermill, close the run.
-
-An interrupted run can be resumed with the same experiment on the same machine.
-"""
+"""Run a notebook from the command line: check its plan, execute it with papermill, close the run; resume one."""
 
 from __future__ import annotations
 
@@ -32,17 +29,16 @@ class NotebookError(LabError):
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Execute an experiment's notebook with these parameters into a new run folder, or resume the one in `resume`.
+    """Execute an experiment's notebook into a new run folder, or resume the one in `resume`; it is closed in any case.
 
-    The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
-    Raises PlanError for parameters that can't be or a run that can't be resumed, NotebookError with the cell's
-    own error, Interrupted, KeyboardInterrupt where nothing was measured yet.
+    Raises PlanError, NotebookError with the cell's own error, Interrupted, KeyboardInterrupt before anything is
+    measured.
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
     plan.blocks_of(parameters)  # refuses impossible blocks before anything is started
     if resumed:
-        same_parameters(resumed, parameters)
+        require_same(resumed, resumed.manifest(), parameters)
     folder = resumed or RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
     variable = RESUME_VARIABLE if resumed else RUN_VARIABLE
     status = "failed"
@@ -53,7 +49,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
         status = "complete"
     except KeyboardInterrupt as interrupt:
         status = "interrupted"
-        if not _is_begun(folder):
+        if "machine" not in folder.manifest():  # which is looked at before anything is measured
             raise
         raise Interrupted(folder.path) from interrupt
     finally:
@@ -63,12 +59,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook with a kernel of its own, and keep the executed copy in the run folder.
-
-    Its current folder is its own or, in an installation, that of this process. The kernel's sockets lie in a temporary
-    folder that only this user may open, and are removed.
-    Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
-    """
+    """Run a notebook with a kernel of its own, and keep the executed copy in the run folder. Raises NotebookError."""
     # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema runs without it
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it
@@ -104,9 +95,8 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
     """Pass the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
 
-    nbclient would shut the kernel down in the middle of the cell, which then finds its sockets closed. A kernel that
-    has not begun or resumed the run is ended at once: interrupted in an import, it would print a traceback. Raises
-    KeyboardInterrupt in place of what the body raises after a Ctrl-C.
+    nbclient would close the kernel's sockets in the middle of the cell. A kernel that has not begun the run is ended at
+    once: interrupted in an import, it would print a traceback. Raises KeyboardInterrupt after a Ctrl-C.
     """
     interrupted = threading.Event()
 
@@ -133,11 +123,6 @@ def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_begun(folder: RunFolder) -> bool:
-    """Return whether a run has looked at its machine, which it does before it measures: then it can be resumed."""
-    return "machine" in folder.manifest()
-
-
 def _resuming(folder: RunFolder) -> str:
     return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
 
@@ -161,11 +146,6 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
     return {**(manifest.get("parameters") or {}), **given}
 
 
-def same_parameters(folder: RunFolder, wanted: Mapping[str, object]) -> None:
-    """Raise PlanError for parameters that differ from those that the run was begun with; minutes may differ."""
-    _require_same(folder, folder.manifest(), wanted)
-
-
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
     """Return the run's folder, open again. Raises PlanError, naming the differences from the first session."""
     from runners.analysis.comparable import of_manifests  # slow to import, and not needed to start a kernel
@@ -174,15 +154,16 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
     if before.get("status") == "running" and psutil.pid_exists(int(before.get("pid") or -1)):
         raise PlanError(str(folder.path), f"process {before['pid']} is still measuring it", "wait for it, or end it")
     differences = [difference.text for difference in of_manifests(before, manifest)]
-    _require_same(folder, before, manifest.get("parameters") or {}, differences)
+    require_same(folder, before, manifest.get("parameters") or {}, differences)
     folder.update_manifest(pid=manifest.get("pid"), parameters=manifest.get("parameters"))
     folder.reopen()
     return folder
 
 
-def _require_same(
+def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
+    """Raise PlanError for parameters that differ from those that the run was begun with; minutes may differ."""
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

@@ -1,9 +1,6 @@
 """Carry out a campaign: its jobs in order, without those that have a result, so that it can be ended at any moment.
 
-A result is a run folder named by the job's content address. It counts once its manifest says `complete`, which is
-written last. The state of a campaign is the set of these folders and nothing else.
-
-The plan is shown by cells, the progress as a live table of jobs on a terminal, or as lines in a log.
+A result is a run folder named by the job's content address, once its manifest says `complete`.
 """
 
 from __future__ import annotations
@@ -16,18 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TextIO
+from typing import Literal, Protocol, TextIO
 
 import msgspec
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from runners import words
 from runners.design.experiment import Value
 from runners.errors import MeasureError
-from runners.execution.progress import Event, Sink
+from runners.execution.progress import BarSink, Event, Sink
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
@@ -39,11 +32,7 @@ REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again:
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run of a campaign: of the plan named `kind`, with these parameters.
-
-    `address` identifies the result: equal jobs on equal machines have equal addresses in all campaigns. `changed`: the
-    parameters that are not at their defaults, for tables.
-    """
+    """One run of a campaign: of the plan `kind`, with these parameters. Equal jobs have equal addresses everywhere."""
 
     name: str
     kind: str
@@ -61,10 +50,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: every later job would fail in the same way.
+    """How a job ended. `stop`: every later job would fail in the same way. `loaded_s`: the part of `took_s` under load.
 
-    `loaded_s`: the part of `took_s` in which a load ran. `invalid`: how many of the `trials` may not be quoted.
-    `stalled_share`: the share of the sentinel's time in which a core stalled.
+    `invalid`: how many `trials` may not be quoted. `stalled_share`: that of the sentinel's time in which a core
+    stalled.
     """
 
     address: str
@@ -81,11 +70,7 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runner(Protocol):
-    """Measures one job at a time into a run folder, which may hold what an unfinished attempt has left.
-
-    A job that can't be measured has a failed outcome. The manifest says `complete` only when everything is written. An
-    exception ends the campaign.
-    """
+    """Measures one job at a time into a run folder; one that can't be measured has a failed outcome."""
 
     def run(self, job: Job, folder: Path) -> JobOutcome: ...
 
@@ -116,15 +101,11 @@ class Results:
             return None
         if manifest.get("status") != "complete" or manifest.get("address") != job.address:
             return None
-        return msgspec.convert(manifest.get("outcome") or outcome_of(job), JobOutcome)
+        return msgspec.convert(manifest.get("outcome") or {"address": job.address, "status": "complete"}, JobOutcome)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the folder while the body runs: two loads on one machine would measure each other.
-
-        Raises MeasureError where another lab holds it, or it can't be written to. The kernel releases the lock when
-        this process ends, by whatever death.
-        """
+        """Lock the folder: two loads on one machine would measure each other. Raises MeasureError."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock = (self.root / LOCK).open("a+", encoding="utf-8")
@@ -141,11 +122,6 @@ class Results:
             lock.write(f"{os.getpid()}\n")
             lock.flush()
             yield
-
-
-def outcome_of(job: Job, **fields: Any) -> dict[str, Any]:
-    """Return the fields of a complete job's outcome, as a manifest keeps them."""
-    return {"address": job.address, "status": "complete", **fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +144,7 @@ def carry_out(
     minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
-    """Measure the jobs that have no result yet, in order, until the next does not fit into the budget.
-
-    Call it within `results.held()`. Raises MeasureError where the folder can no longer be written to.
-    """
+    """Measure the jobs that have no result yet, until the next does not fit into the budget. Raises MeasureError."""
     begun_s = clock_s()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
@@ -189,10 +162,6 @@ def carry_out(
         if outcome.stop:
             raise MeasureError(str(results.root), outcome.cause, REMEDY)
     return Ended(tuple(outcomes), ())
-
-
-ENDED_SHOWN, NEXT_SHOWN = 12, 4
-COLUMNS = ("run", "repeat", "settings", "planned", "took", "state", "trials", "sentinel p50", "stalled")
 
 
 def duration(seconds: float) -> str:
@@ -225,95 +194,13 @@ def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ord
     yield f"{len(jobs)} runs, {len(measured)} there already; planned length {duration(left_s)}{budget}"
 
 
-def _cells(job: Job, state: str, outcome: JobOutcome | None = None) -> list[str]:
-    took, trials, sentinel, stalled = "", "", "", ""
-    if outcome is not None and outcome.status == "complete":
-        took = duration(outcome.took_s)
-        trials = f"{outcome.trials}, {outcome.invalid} invalid" if outcome.invalid else str(outcome.trials)
-        sentinel = "" if outcome.sentinel_us is None else words.latency(outcome.sentinel_us)
-        stalled = "" if outcome.stalled_share is None else words.percent(outcome.stalled_share)
-    return [job.name, str(job.repeat), settings(job), duration(job.planned_s), took, state, trials, sentinel, stalled]
-
-
-class _Printing(Sink):
-    """Prints the lines of a run to standard output, which goes to the run's own folder meanwhile."""
-
-    def say(self, line: str) -> None:
-        print(line, flush=True)
-
-
-class LiveTable(_Printing):
-    """The last jobs that ended, those that are measured, and the next ones.
-
-    It is drawn when it is called and has no thread of its own, which would run during a load.
-    """
-
-    def __init__(self, jobs: Sequence[Job], console: Console) -> None:
-        self._waiting, self._whole = {job.folder: job for job in jobs}, len(jobs)
-        self._under_way: dict[str, tuple[Job, float]] = {}
-        self._rows: list[list[str]] = []
-        self._failed, self._moment = 0, ""
-        self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
-        self._live.start()
-
-    def begin(self, job: Job) -> None:
-        self._waiting.pop(job.folder, None)
-        self._under_way[job.folder], self._moment = (job, time.monotonic()), ""
-        self._draw()
-
-    def lose(self, job: Job, cause: str) -> None:
-        self._under_way.pop(job.folder, None)
-        self._waiting = {job.folder: job, **self._waiting}
-        self._row(_cells(job, cause))
-
-    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
-        state = "there already" if there else "done" if outcome.status == "complete" else f"failed: {outcome.cause}"
-        self._waiting.pop(job.folder, None)
-        self._under_way.pop(job.folder, None)
-        self._failed += outcome.status == "failed"
-        self._row(_cells(job, state, outcome))
-
-    def _row(self, cells: list[str]) -> None:
-        self._rows = [*self._rows, cells][-ENDED_SHOWN:]
-        self._draw()
-
-    def show(self, event: Event) -> None:
-        self._moment = event.whole_text
-        self._draw()
-
-    def note(self, line: str) -> None:
-        """Show a line above the table."""
-        self._live.console.print(line, markup=False, highlight=False)
-
-    def stop(self) -> None:
-        self._draw()
-        self._live.stop()
-
-    def _draw(self) -> None:
-        table = Table(*COLUMNS, box=None, pad_edge=False)
-        for row in self._rows:
-            style = "red" if row[5].startswith(("failed", "lost")) else "dim" if row[5] != "done" else ""
-            table.add_row(*map(Text, row), style=style)
-        under_way, waiting = list(self._under_way.values()), list(self._waiting.values())
-        for job, begun_s in under_way:
-            table.add_row(*map(Text, _cells(job, f"since {duration(time.monotonic() - begun_s)}")), style="bold")
-        for job in waiting[:NEXT_SHOWN]:
-            table.add_row(*map(Text, _cells(job, "")), style="dim")
-        left = [*(job for job, _ in under_way), *waiting]
-        failed = f", {self._failed} failed" if self._failed else ""
-        foot = (
-            f"{self._whole - len(left)} of {self._whole} ended{failed}; "
-            f"at most {duration(sum(job.planned_s for job in left))} planned for the rest"
-        )
-        self._live.update(Group(table, Text(self._moment, style="cyan"), Text(foot)), refresh=True)
-
-
-class Lines(_Printing):
-    """A line when a job begins and when it ends, for a log."""
+class Lines(Sink):
+    """A line when a job begins and when it ends; on a terminal, a bar below them shows how far a run is."""
 
     def __init__(self, jobs: Sequence[Job], out: TextIO) -> None:
         self._left, self._whole, self._out = {job.folder: job.planned_s for job in jobs}, len(jobs), out
         self._under_way = set[str]()
+        self._bar = BarSink(out) if out.isatty() else None
 
     def begin(self, job: Job) -> None:
         self._under_way.add(job.folder)
@@ -325,27 +212,33 @@ class Lines(_Printing):
         self._under_way.discard(job.folder)
         if there:
             return
-        *_, took, state, trials, sentinel, stalled = _cells(job, outcome.cause or "done", outcome)
-        seen = ", ".join(part for part in (
-            state, took, trials and f"trials {trials}", sentinel and f"sentinel p50 {sentinel}",
-            stalled and f"stalled {stalled} of its time",
-        ) if part)  # fmt: skip
-        self.note(f"      {seen}; at most {duration(sum(self._left.values()))} planned for the rest")
+        seen = [f"failed: {outcome.cause}" if outcome.status == "failed" else "done"]
+        if outcome.status == "complete":
+            invalid = f", {outcome.invalid} invalid" if outcome.invalid else ""
+            seen += [duration(outcome.took_s), f"trials {outcome.trials}{invalid}"]
+            if outcome.sentinel_us is not None:
+                seen.append(f"sentinel p50 {words.latency(outcome.sentinel_us)}")
+            if outcome.stalled_share is not None:
+                seen.append(f"stalled {words.percent(outcome.stalled_share)} of its time")
+        self.note(f"      {', '.join(seen)}; at most {duration(sum(self._left.values()))} planned for the rest")
 
     def lose(self, job: Job, cause: str) -> None:
         self._under_way.discard(job.folder)
         self.note(f"      {settings(job)}, repeat {job.repeat}: {cause}; it begins again")
 
     def show(self, event: Event) -> None:
-        """A log has no progress within a run."""
+        if self._bar is not None:
+            self._bar.show(event)
 
-    def stop(self) -> None:
-        """The last line is the end."""
+    def say(self, line: str) -> None:
+        print(line, flush=True)
 
     def note(self, line: str) -> None:
-        print(line, file=self._out, flush=True)
+        if self._bar is not None:
+            self._bar.say(line)
+        else:
+            print(line, file=self._out, flush=True)
 
-
-def table(jobs: Sequence[Job], out: TextIO) -> LiveTable | Lines:
-    """Return a live table for a terminal, else lines."""
-    return LiveTable(jobs, Console(file=out)) if out.isatty() else Lines(jobs, out)
+    def stop(self) -> None:
+        if self._bar is not None:
+            self._bar.close()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import permutations
+from pathlib import Path
 from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
@@ -19,7 +18,7 @@ from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
 from runners.design.description import HOST, LOOPBACK, TargetWorkload
 from runners.design.description import Target as Description
 from runners.design.experiment import Value
-from runners.design.ladder import KneeSearch, Ladder
+from runners.design.ladder import KneeSearch
 from runners.design.load import Rate, Shape
 from runners.design.session import (
     ALONE,
@@ -37,9 +36,9 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.target import EXTERNAL, TargetFile
-from runners.design.two_generators import WRK2, TwoGenerators
-from runners.errors import LabError, MeasureError, ToolError
+from runners.design.target import EXTERNAL, TargetFile, read_target
+from runners.design.two_generators import NAME, WRK2
+from runners.errors import MeasureError, PlanError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
 from runners.execution.measurement import KIND, Measurement, happening, let_rest, warm_up
@@ -59,7 +58,6 @@ from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN, Workshop
 from runners.trial import machine
 from runners.trial.faults import heads
-from runners.trial.profiler import ProfileSpec
 
 #: The most tries of a fill, and of a load that the machine disturbed. Loads are tried again as long as this share of
 #: their block's planned time is not spent.
@@ -77,11 +75,7 @@ class Launch(Protocol):
 
 
 class Executor:
-    """Runs blocks into one run folder.
-
-    Steps that an earlier session of the run measured under the same specification are read back, once: a block that is
-    run twice is to be measured twice. Trials that shared one server are read back together or not at all.
-    """
+    """Runs blocks into one run folder; what an earlier session of the run measured is read back, once."""
 
     def __init__(self, folder: RunFolder, measurement: Measurement, launch: Launch, progress: Progress) -> None:
         self._folder, self._measurement, self._launch, self._progress = folder, measurement, launch, progress
@@ -91,13 +85,10 @@ class Executor:
         self._spare_s = 0.0
 
     def run(self, block: Block) -> list[Step]:
-        """Measure every trial of a block, in order. Raises MeasureError where no treatment responds.
-
-        A load by two generators is left out where one of them is missing, and noted in the manifest.
-        """
-        if isinstance(block, TwoGenerators) and not self._measurement.has_generator(WRK2):
+        """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
+        if block.name == NAME and not self._measurement.has_generator(WRK2):
             self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
-            self._progress.shorten(block.planned_s)
+            self._progress.extend(-block.planned_s)
             self._folder.update_manifest(left_out=[block.name])
             return []
         requests, steps, self._warm = self._requests(block), list[Step](), []
@@ -115,26 +106,10 @@ class Executor:
                 self._retire(block, steps)
         return steps
 
-    def compare_profiles(self) -> None:
-        """Write the profiler's own pages of the two profiles that the report compares, each against the other.
-
-        Nothing is computed from these pages, so a failure is only shown.
-        """
-        if (profiler := self._measurement.profiler) is None:
-            return
-        try:
-            steps = [read_step(folder) for folder in self._folder.steps() if read_record(folder).profiled]
-            for own, other in permutations(facts.compared_profiles(facts.shown_profiles(steps)) or (), 2):
-                page = own.folder.difference(facts.CPU, other.name)
-                stacks, base = (step.folder.collapsed(facts.CPU) for step in (own, other))
-                profiler.difference(stacks, base, f"{own.name} against {other.name}: {facts.CPU}", page)
-        except (LabError, OSError, ValueError, subprocess.SubprocessError) as refusal:
-            self._progress.say(f"No differences of profiles: {refusal}")
-
     def _requests(self, block: Block) -> Requests:
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
-        if isinstance(block, FaultInjection | TwoGenerators):
+        if isinstance(block, FaultInjection):
             return self._on_a_warm_server(block)
         say = self._measurement.say
         if isinstance(block, Interleaved):
@@ -151,7 +126,13 @@ class Executor:
                 raise MeasureError(f"rates of {block.name}", cause, f"run {block.like.name} before")
             return adaptive.ladder(block, say, base)
         rate_steps = [step for step in steps if step.kind == RATE_STEP]
-        return adaptive.ladder(self._at_rates_of(block, block.like.name, rate_steps), say)
+        # of a block that searched a knee, the rates around it
+        around = [step for step in rate_steps if step.record.ladder is not None and step.record.ladder.base is not None]
+        rates = tuple(sorted({facts.offered_rps(step) for step in around or rate_steps}))
+        if not rates:
+            like = block.like.name
+            raise MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
+        return adaptive.ladder(replace(block, rates=rates), say)
 
     def _reached_rps(self, block: FixedRate) -> dict[str, float]:
         """Return the rates of the treatments in the probes of a block of this run. Raises MeasureError without one."""
@@ -164,14 +145,6 @@ class Executor:
                 raise MeasureError(f"rate of {session.treatment.name}", cause, f"run {block.name} before")
             reached_rps[session.treatment.name] = facts.achieved_rps(probes[0])
         return reached_rps
-
-    def _at_rates_of(self, block: Ladder, like: str, steps: Sequence[Step]) -> Ladder:
-        """Return the ladder with the rates of a block of this run, if that searched a knee those around it."""
-        around = [step for step in steps if step.record.ladder is not None and step.record.ladder.base is not None]
-        rates = tuple(sorted({facts.offered_rps(step) for step in around or steps}))
-        if not rates:
-            raise MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
-        return replace(block, rates=rates)
 
     def _retire(self, block: Block, steps: list[Step]) -> None:
         """Set aside earlier rate steps of this block that are not among `steps`: they would count to its ladder."""
@@ -195,7 +168,7 @@ class Executor:
         for session in block.loads(rate):
             yield Request(session)
 
-    def _on_a_warm_server(self, block: FaultInjection | TwoGenerators) -> Requests:
+    def _on_a_warm_server(self, block: FaultInjection) -> Requests:
         (closed,) = yield Request(block.warm_up())
         for session in block.loads(block.rate(facts.achieved_rps(closed))):
             yield Request(session)
@@ -224,7 +197,7 @@ class Executor:
         if len(steps) < len(kept) or any(step.record.specification != session.specification for step in steps):
             return []
         self._progress.say(f"{', '.join(step.name for step in steps)}: measured in an earlier session of this run")
-        self._progress.shorten(session.planned_s)
+        self._progress.extend(-session.planned_s)
         return steps
 
     def _measured(self, block: Block, request: Request) -> list[Step]:
@@ -254,10 +227,7 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """Return the warm server of earlier sessions; start and warm it where it is not up, or died.
-
-        The warm-up that a block begins with is a step of it, which its first rate follows from; a later one is not.
-        """
+        """Return the warm server of earlier sessions, or a new one; the warm-up that begins a block is its step."""
         like, first = replace(session, trials=()), session.trials == (warming,)
         server = next((target for key, target in self._warm if key == like and target.alive()), None)
         if server is not None and not first:
@@ -274,15 +244,14 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure one trial, and again where it is a fill with a time-out, a disturbed load, or a profiled load that
-        did not keep its rate, then at a lower one. Raises MeasureError for a fill that did not write everything.
-        """
+        """Measure one trial; again a failed fill, a disturbed load, and at a lower rate a profile that fell short."""
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
         for number in range(1, 1 + TRIES):
             during = partial(happening, trial, server, stage=(block.name, block.title))
-            step = self._measurement.step(trial, server, self._spec(trial), record_with(known, tries=number), during)
+            profile, tried = self._measurement.profile_of(trial), record_with(known, tries=number)
+            step = self._measurement.step(trial, server, profile, tried, during)
             if trial.profile and number < TRIES and server.alive() and (lower := _lower(trial, step)) is not None:
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
                 trial = lower
@@ -290,21 +259,13 @@ class Executor:
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
-    def _spec(self, trial: Trial) -> ProfileSpec | None:
-        """Return the profile of a trial, for the rate and CPU time of the clean trial; None for a clean trial."""
-        if not trial.profile:
-            return None
-        clean = trial.name.partition("-profiled")[0]
-        rps = trial.rate.rps if trial.rate is not None else self._measurement.achieved_rps(clean) or 1.0
-        return ProfileSpec.for_load(trial.profile, rps, trial.length_s, self._measurement.server_cpu_share(clean))
-
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
         """Return whether a load is to be measured again: the machine disturbed it, and there is time left."""
         disturbed = trial.role in _MEASURED_AGAIN and worth_another_try(step) and server.alive()
         if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
             return False
         self._spare_s -= trial.planned_s
-        self._progress.lengthen(trial.planned_s)
+        self._progress.extend(trial.planned_s)
         self._progress.say(f"{step.label}: {why_not(step) or disturbance(step)}, so it is measured again")
         return True
 
@@ -351,7 +312,6 @@ class Executor:
 
 
 def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
-    """Return the error for loads none of which had a response that could be read."""
     reasons = dict.fromkeys(f"{step.subject}: {why_not(step)}" for step in steps)
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
@@ -371,70 +331,65 @@ def _wrote_all(step: Step, keys: int) -> bool:
     return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])
 
 
-#: The engine that does nothing.
 NOOP = "noop"
 
 
 class Servers:
-    """The servers that are up: one that is loaded, or several at once. A new one takes the place of all."""
+    """The servers that are up: one that is loaded, or several at once. `note` prints a message for the user."""
 
     def __init__(
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
-        node_hosts: Sequence[NodeHost] = (),
+        note: Callable[[str], None], node_hosts: Sequence[NodeHost] = (),
     ) -> None:  # fmt: skip
         self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
-        self._node_hosts = node_hosts
+        self._note, self._node_hosts = note, node_hosts
+        self.has_own = shop.servers is not None
         self._listen = str(parameters.get("listen", LOOPBACK))
+        self._targets: dict[Path, TargetFile] = {}
         self._up: list[Target] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
 
-    def start(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
-        """Start a setting (see `Launch`). Raises ToolError without its JDK."""
-        if not keep_others:
-            self.stop()
-        spec = self._specified(setting, keep_data)
-        if keep_others and setting.nodes == 1:  # the first server has the given port
-            spec = replace(spec, port=0)
-        if setting.processes > 1:
-            first = free_port(setting.processes)
-            server: RunningServer = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
-        else:
-            server = launch_server(spec)
-        self._up.append(server)
-        return server
-
-    def start_target(
-        self, file: TargetFile, keep_others: bool = False, name: str = "", engine: str = EXTERNAL
-    ) -> Target:
-        """Start any server by its description, on an empty data folder, in place of what is up or with it.
-
-        `name`: its name in reports, by default the target's.
-        """
+    def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
+        """Start a setting (see `Launch`). Raises PlanError for a changed description, ToolError without its JDK."""
         if not keep_others:
             self.stop()
         self._starts += 1
-        folder = self._folder.server_folder(name or file.name) / f"start-{self._starts}"
-        target = launch_target(file, folder, self.cpus, machine.taskset(), name, engine, self._listen)
+        if setting.target is not None:
+            target = self._by_description(self._described(setting.target), setting.name)
+            if target.left_out:
+                self._note(f"{setting.name}: left out, as it can't give them: {words.listed(target.left_out)}")
+        elif setting.engine == NOOP and not self.has_own:  # the crate's, which needs no JDK
+            reference = self._shop.reference
+            assert reference is not None, "the workshop has a JDK where there is none"
+            url = f"http://{HOST}:{free_port()}"
+            command = (str(reference.path), "--kind", "server", url)
+            idle = Description(name=setting.name, url=url, workloads={"get": TargetWorkload()}, command=command)
+            target = self._by_description(TargetFile(reference.path, idle, ""), setting.name, NOOP)
+        else:
+            spec = self._specified(setting, keep_data)
+            if keep_others and setting.nodes == 1:  # the first server has the given port
+                spec = replace(spec, port=0)
+            if setting.processes > 1:
+                first = free_port(setting.processes)
+                target = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
+            else:
+                target = launch_server(spec)
         self._up.append(target)
         return target
 
-    def build_target(self, file: TargetFile) -> None:
-        """Build any server by its description. Raises PlanError when that fails."""
-        build_target(file, self._folder.server_folder(file.name) / "build.log")
+    def _described(self, path: Path) -> TargetFile:
+        if (file := self._targets.get(path)) is None:
+            file = self._targets[path] = read_target(path)
+            recorded = {target["name"]: target for target in self._folder.manifest().get("targets", ())}
+            if recorded.setdefault(file.name, file.described())["sha256"] != file.digest:
+                raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
+            self._folder.update_manifest(targets=[*recorded.values()])
+            build_target(file, self._folder.server_folder(file.name) / "build.log")
+        return file
 
-    @property
-    def has_own(self) -> bool:
-        """Whether the lab's own servers can be started in this run."""
-        return self._shop.servers is not None
-
-    def start_idle(self, name: str, keep_others: bool = False) -> Target:
-        """Start the crate's server that does nothing, which needs no JDK."""
-        reference = self._shop.reference
-        assert reference is not None, "the workshop has a JDK where there is none"
-        url = f"http://{HOST}:{free_port()}"
-        command = (str(reference.path), "--kind", "server", url)
-        idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
-        return self.start_target(TargetFile(reference.path, idle, ""), keep_others, engine=NOOP)
+    def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> Target:
+        folder = self._folder.server_folder(name) / f"start-{self._starts}"
+        return launch_target(file, folder, self.cpus, machine.taskset(), name, engine, self._listen)
 
     def stop(self) -> None:
         """Stop every server that is up, the last one first, with everything flushed."""
@@ -447,7 +402,6 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        self._starts += 1
         jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
         if jdk is None:
             remedy = f"install a JDK {setting.jdk}, then run again"

@@ -1,10 +1,7 @@
-"""Measure a step, read it, judge it, and keep it in the run folder.
+"""Measure a step, read it, judge it, and keep it in the run folder; warm a server up.
 
-A trial may plan something for the time of its load: faults of its server, or readings of the kernel's TCP counters.
-
-A server is warmed up by closed loops until its compiler has little left to do. Under a closed loop the compiler's
-threads share the server's cores with those that serve, and their work piles up. So until the server is warm they may
-use the generator's cores too, and between two loops the server is left alone until they have caught up.
+Under a closed loop the compiler's threads share the server's cores with those that serve. So until the server is warm
+they may use the generator's cores too, and between two loops the server is left alone until they have caught up.
 """
 
 from __future__ import annotations
@@ -77,21 +74,6 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
     return replace(record, fill=filled, store_after=store, statistics_after=statistics(server), process_after=process)
 
 
-def _paced(trial: Trial, load: LoadSpec) -> str:
-    if trial.generator or load.targets or load.parts_rps:
-        return ""
-    return ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
-
-
-def _planned(trial: Trial, label: str) -> StepRecord:
-    """Return the fields of a trial's record that follow from its plan."""
-    sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s) if trial.sweep else None
-    return StepRecord(
-        label=label, role=trial.role, workload=trial.workload.name, rate_basis=trial.rate.basis if trial.rate else "",
-        round=trial.round, sweep=sweep, expected_status=trial.expected_status,
-    )  # fmt: skip
-
-
 class Measurement:
     """Takes the steps of one run, all with the same instrument."""
 
@@ -129,8 +111,8 @@ class Measurement:
     ) -> Step:
         """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
-        `happening` is given the seconds for which the generator sends before it records, and returns what the trial
-        plans for the time of its load. `load`: the load of several servers that share it.
+        `happening` is given the seconds for which the generator sends before it records, and returns what is planned
+        for the time of the load. `load`: the load of several servers that share it.
         """
         load = load or self._load(trial, server)
         instrument = self._for(trial, load, profile)
@@ -142,7 +124,9 @@ class Measurement:
             length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
             follower = Follower(folder.hlog)
             in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
-            with self._progress.part(label + _paced(trial, load), length_s + trial.around_s, in_plan_s) as tick:
+            paced = ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
+            text = label + ("" if trial.generator or load.targets or load.parts_rps else paced)
+            with self._progress.part(text, length_s + trial.around_s, in_plan_s) as tick:
 
                 def show(elapsed_s: float) -> None:
                     tick(elapsed_s, follower.read())
@@ -154,7 +138,13 @@ class Measurement:
                     record = self._measure(folder, server, load, instrument, profile, begin, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                record = overlaid(record, _planned(trial, label), known, during.record(folder))
+                sweep = trial.sweep
+                planned = StepRecord(
+                    label=label, role=trial.role, workload=trial.workload.name, round=trial.round,
+                    sweep=SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s) if sweep else None,
+                    rate_basis=trial.rate.basis if trial.rate else "", expected_status=trial.expected_status,
+                )  # fmt: skip
+                record = overlaid(record, planned, known, during.record(folder))
                 step = self._keep(folder, record, server)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -184,11 +174,6 @@ class Measurement:
             parts_rps=trial.sweep.parts_rps if trial.sweep else (),
         )
 
-    @property
-    def profiler(self) -> Profiler | None:
-        """async-profiler; None where there is no JDK for it."""
-        return self._instrument.profiler
-
     def has_generator(self, name: str) -> bool:
         return name in generators(self._shop)
 
@@ -201,11 +186,7 @@ class Measurement:
         return available.get(name) or available["wrk2"]  # there is no workshop without either
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return the instrument for a trial.
-
-        It records causes of the tail only where latency is quoted and explained. The sentinel measures this machine:
-        it is sent from here alone, and always by truepace, since generators differ in the latency that they read.
-        """
+        """Return the instrument for a trial; the sentinel is always truepace's, since generators differ."""
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only ours shares a schedule, or changes its rate
             generator = self._generator("truepace")
@@ -226,10 +207,7 @@ class Measurement:
         return dataclasses.replace(step, folder=final, record=kept)
 
     def fill(self, server: Target, workload: Workload) -> None:
-        """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing.
-
-        On the lab's own servers some keys are read back; on others every response of the fill must be no error.
-        """
+        """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing."""
         if workload.fill_with is not None and self._shop.truepace is None:
             raise ToolError("truepace", f"the fill of {server.subject} needs it", "install Rust, then `lab build`")
         keys, times = workload.filled_keys, 1 + workload.rewrites
@@ -264,29 +242,23 @@ class Measurement:
     def say(self, line: str) -> None:
         self._progress.say(line)
 
-    def achieved_rps(self, name: str) -> float | None:
-        """Return the achieved rate of an earlier step of this run, None where it may not be quoted."""
-        step = self._taken.get(name)
-        if step is None or not may_quote(step, Aspect.RATE):
+    def profile_of(self, trial: Trial) -> ProfileSpec | None:
+        """Return the profile of a trial, for the rate and CPU time of the clean trial; None for a clean trial."""
+        if not trial.profile:
             return None
-        return float(step.frames["summary"]["achieved_rps"].iloc[0])
-
-    def server_cpu_share(self, name: str) -> float:
-        """Return the server's CPU seconds a second in an earlier step of this run, by default SERVER_CPU_SHARE."""
-        step = self._taken.get(name)
-        if step is None or step.frames["telemetry"].empty:
-            return SERVER_CPU_SHARE
-        share = float(step.frames["telemetry"]["server_cpu_cores"].mean())
-        return share if share > 0 else SERVER_CPU_SHARE
+        clean, rps, cpu_share = self._taken.get(trial.name.partition("-profiled")[0]), 0.0, 0.0
+        if clean is not None and may_quote(clean, Aspect.RATE):
+            rps = float(clean.frames["summary"]["achieved_rps"].iloc[0])
+        if clean is not None and not clean.frames["telemetry"].empty:
+            cpu_share = float(clean.frames["telemetry"]["server_cpu_cores"].mean())
+        rps = trial.rate.rps if trial.rate is not None else rps or 1.0
+        share = cpu_share if cpu_share > 0 else SERVER_CPU_SHARE
+        return ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that a trial plans for the time of its load.
-
-    `begin` is called at the load's start and every second, `end` when it is over or was cut. `record` then returns
-    fields of the trial's record.
-    """
+    """What a trial plans for the time of its load: `begin` is called every second, `end` when it is over."""
 
     begin: Callable[[], None]
     end: Callable[[], object]
@@ -297,7 +269,7 @@ NOTHING = Happening(lambda: None, lambda: None, lambda _folder: NOTHING_KNOWN)
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
-    """Return the faults or readings that a trial plans for the time of its load, None for none.
+    """Return the faults or TCP readings that a trial plans for the time of its load, None for none.
 
     `lead_s`: for how long its generator sends before it records. `stage`: name and title of a closed loop's block.
     Raises MeasureError for a fault that this server can't have.
@@ -315,32 +287,27 @@ def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str
         cause = "it kills a node and has another fault too"
         raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
     if kills:
-        return _killed(kills[0], server, lead_s)
-    return _frozen(freezes, trial, server, lead_s) if freezes else None
-
-
-def _frozen(freezes: tuple[Freeze, ...], trial: Trial, server: Target, lead_s: float) -> Happening:
+        if not isinstance(server, Cluster):
+            raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
+        (kill,) = kills
+        dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
+        return Happening(
+            dying.begin,
+            dying.finish,
+            lambda folder: StepRecord(outage=replace(dying.finish(), start_unix_us=_start_us(folder))),
+        )
+    if not freezes:
+        return None
     if not isinstance(server, Freezable):
         raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
-    freezer, length_s = Freezer(server.child, freezes, lead_s), trial.shape.duration_s or 0.0
+    freezer = Freezer(server.child, freezes, lead_s)
 
     def record(folder: StepFolder) -> StepRecord:
         start_unix_us = _start_us(folder) or freezer.began_unix_us + lead_s * 1e6
-        window = WindowRecord(start_unix_us=start_unix_us, length_s=length_s)
+        window = WindowRecord(start_unix_us=start_unix_us, length_s=trial.shape.duration_s or 0.0)
         return StepRecord(freezes=freezer.finish(), window=window)
 
     return Happening(freezer.begin, freezer.finish, record)
-
-
-def _killed(kill: KillNode, server: Target, lead_s: float) -> Happening:
-    if not isinstance(server, Cluster):
-        raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
-    dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
-
-    def record(folder: StepFolder) -> StepRecord:
-        return StepRecord(outage=replace(dying.finish(), start_unix_us=_start_us(folder)))
-
-    return Happening(dying.begin, dying.finish, record)
 
 
 def _start_us(folder: StepFolder) -> float | None:
@@ -371,10 +338,7 @@ def await_rest_s(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> float | None:
-    """Wait until the compiler rests between two readings; return the seconds that took, None when it never rested.
-
-    `read_s` returns its CPU seconds so far. A thread that has ended makes the sum smaller, which counts as rest.
-    """
+    """Wait until the compiler rests between two readings of its CPU seconds; return the seconds, or None."""
     began_s = clock()
     before_s, read_at_s = read_s(), began_s
     while before_s is not None and clock() - began_s + LOOK_S <= bound_s:
@@ -387,7 +351,6 @@ def await_rest_s(
 
 
 KIND = "warm-up"
-#: The longest time for which a server is left alone after a load.
 REST_S = 2.0
 
 
@@ -403,11 +366,7 @@ def warm_up(
     known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
-    """Warm a server by closed loops and return the last one; the others are kept in steps/superseded/.
-
-    They end when the compiler rests at the end of a loop, at the latest after WARM_BOUND times `whole_s`. Where the
-    kernel has no CPU times of threads, there is one loop of `whole_s`.
-    """
+    """Warm a server by closed loops until its compiler rests, or WARM_BOUND x `whole_s`; return the last one."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
     # its throughput is not that of a server all of whose threads are pinned
@@ -422,10 +381,7 @@ def warm_up(
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """Leave a server alone until its compiler has caught up, where JIT compilation was unfinished when a step ended.
-
-    Else it would compile during the next step, on this or another server.
-    """
+    """Leave a server alone until JIT compilation that a step left unfinished has caught up."""
     if not_warm(step) and server.alive():
         with _compiler_freed(server):
             _await_compiler(server, REST_S)

@@ -16,15 +16,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any, Protocol, TextIO
-
-import psutil
-from tqdm import tqdm
 
 from runners import words
 from runners.errors import printable
@@ -32,8 +29,6 @@ from runners.errors import printable
 SHOWN_S = 120
 _TENTH_S = 0.1  # the length of an interval of the log
 WIDTH_PX, STRIP_PX, LABEL_PX = 640, 44, 190
-#: The strips of the figure: their labels and the colours of their lines.
-RATE, LATENCY, STOLEN = ("achieved rate", "#0072B2"), ("p50, p99", "#D55E00"), ("stolen by the host", "#57606a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,53 +87,44 @@ class Follower:
 
 
 def _machine_s() -> tuple[float, float]:
+    import psutil  # only a load needs it
+
     times = psutil.cpu_times()
     return getattr(times, "steal", 0.0), sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
 
 
 def drawing(moments: Sequence[Moment]) -> str:
-    """Return the last seconds as SVG: strips for the rate, for both percentiles (logarithmic), and for stolen time."""
-    shown = moments[-SHOWN_S:]
+    """Return the last seconds as SVG: the rate, both percentiles (logarithmic, from 1 us), and stolen time."""
+    shown, parts = moments[-SHOWN_S:], list[str]()
     latest = shown[-1]
-    percentiles_us = [[moment.p50_us for moment in shown], [moment.p99_us for moment in shown]]
-    latencies = f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}"
-    strips = [
-        (RATE, [[moment.rate_rps for moment in shown]], words.rate(latest.rate_rps), False),
-        (LATENCY, percentiles_us, latencies, True),
-        (STOLEN, [[moment.stolen_share for moment in shown]], words.percent(latest.stolen_share), False),
-    ]
-    parts = []
-    for place, ((label, colour), lines, now, logarithmic) in enumerate(strips):
+    strips = (
+        ("achieved rate", "#0072B2", words.rate(latest.rate_rps), [[moment.rate_rps for moment in shown]]),
+        ("p50, p99", "#D55E00", f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}", [
+            [math.log10(us) if us > 0 else us for us in times_us]
+            for times_us in ([moment.p50_us for moment in shown], [moment.p99_us for moment in shown])
+        ]),
+        ("stolen by the host", "#57606a", words.percent(latest.stolen_share), [
+            [moment.stolen_share for moment in shown],
+        ]),
+    )  # fmt: skip
+    for place, (label, colour, now, lines) in enumerate(strips):
         top = place * STRIP_PX
         parts.append(f'<text x="0" y="{top + 18}" fill="currentColor" opacity="0.7">{label}</text>')
         parts.append(f'<text x="0" y="{top + 35}" fill="currentColor" font-weight="600">{now}</text>')
-        for points in _points(lines, top, logarithmic):
+        high = max([1e-9, *(value for line in lines for value in line if math.isfinite(value))])
+        step = (WIDTH_PX - LABEL_PX) / max(1, len(shown) - 1)
+        for line in lines:
+            points = " ".join(
+                f"{LABEL_PX + at * step:.1f},{top + STRIP_PX - 8 - value / high * (STRIP_PX - 14):.1f}"
+                for at, value in enumerate(line)
+                if math.isfinite(value)
+            )
             parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>')
     height = len(strips) * STRIP_PX
     return (
         f'<svg role="img" aria-label="The load so far: {latest.text()}" viewBox="0 0 {WIDTH_PX} {height}" '
         f'width="{WIDTH_PX}" height="{height}" font-family="sans-serif" font-size="12">{"".join(parts)}</svg>'
     )
-
-
-def _points(lines: Sequence[Sequence[float]], top: float, logarithmic: bool) -> list[str]:
-    """Return the points of a strip's lines, in its own scale from 0 or, if `logarithmic`, from the least value."""
-    scaled = [[math.log10(value) if logarithmic and value > 0 else value for value in line] for line in lines]
-    finite = [value for line in scaled for value in line if math.isfinite(value)]
-    if not finite:
-        return []
-    low = min(finite) if logarithmic else 0.0
-    high = max(*finite, low + 1e-9)
-    step = (WIDTH_PX - LABEL_PX) / max(1, len(lines[0]) - 1)
-    bottom, height = top + (STRIP_PX - 8), STRIP_PX - 14
-    return [
-        " ".join(
-            f"{LABEL_PX + place * step:.1f},{bottom - (value - low) / (high - low) * height:.1f}"
-            for place, value in enumerate(line)
-            if math.isfinite(value)
-        )
-        for line in scaled
-    ]
 
 
 ADDRESS = "LAB_PROGRESS"
@@ -186,8 +172,10 @@ class BarSink(Sink):
     """A bar, for a terminal."""
 
     def __init__(self, out: TextIO) -> None:
+        from tqdm import tqdm  # only a terminal needs it
+
         form = "{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}"
-        self._bar: tqdm[None] = tqdm(total=1.0, file=out, leave=False, dynamic_ncols=True, bar_format=form)
+        self._bar = tqdm(total=1.0, file=out, leave=False, dynamic_ncols=True, bar_format=form)
 
     def show(self, event: Event) -> None:
         self._bar.total = event.total_s
@@ -273,10 +261,7 @@ class NotebookSink(LineSink):
 
 
 class SocketSink(Sink):
-    """Sends events to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone.
-
-    It is never closed: to the listener its end is the end of the kernel.
-    """
+    """Sends events to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone."""
 
     def __init__(self, address: str) -> None:
         self._connection: Connection = Client(address)
@@ -310,10 +295,8 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
     return BarSink(stream) if stream.isatty() else LineSink(stream)
 
 
-class Tick(Protocol):
-    """Report for how many seconds a part has gone on, and the last second of its load."""
-
-    def __call__(self, elapsed_s: float, moment: Moment | None = None) -> None: ...
+#: Reports for how many seconds a part has gone on, and the last second of its load.
+Tick = Callable[..., None]
 
 
 class Progress:
@@ -326,10 +309,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Begin a part that takes about `planned_s`; yield its tick. Afterwards the part counts as done.
-
-        `in_plan_s`: the part's seconds in the plan of the whole, which is corrected by the difference.
-        """
+        """Begin a part that takes about `planned_s`, in the plan of the whole `in_plan_s`; yield its tick."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)
@@ -352,13 +332,9 @@ class Progress:
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s
 
-    def lengthen(self, by_s: float) -> None:
-        """Plan a part once more."""
-        self._total_s += by_s
-
-    def shorten(self, by_s: float) -> None:
-        """Leave a part out of the plan."""
-        self._total_s = max(self._done_s, self._total_s - by_s)
+    def extend(self, by_s: float) -> None:
+        """Plan for so many seconds more, or less."""
+        self._total_s = max(self._done_s, self._total_s + by_s)
 
     def say(self, line: str) -> None:
         self._sink.say(printable(line))

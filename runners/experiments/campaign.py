@@ -1,16 +1,15 @@
 """Plan a campaign: a YAML file of experiments or targets x settings x repeats becomes jobs in a randomised order.
 
-Every repeat is a block of all cells in random order (randomised complete blocks): a campaign that ends early is
-balanced, and a drift of the machine falls on all settings alike. The order follows from the seed alone.
+Every repeat is a block of all cells in random order (randomised complete blocks).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -75,7 +74,6 @@ _REMEDIES = {
 
 
 def _faults(campaign: Campaign) -> Iterator[Fault]:
-    """Yield the contradictions between keys of an entry: keys, cause and remedy."""
     for name, entry in campaign.runs.items():
         at = ("runs", name)
         if entry.measure not in (*_MEASURED, *_BY_TARGETS):
@@ -123,10 +121,8 @@ FORM = YamlForm(
 )  # fmt: skip
 
 
-class Appraise(Protocol):
-    """Return a job's content address and its planned seconds. Raises PlanError for what can't be measured."""
-
-    def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]: ...
+#: Returns a job's content address and its planned seconds, from its kind, parameters and repeat. Raises PlanError.
+Appraise = Callable[[str, Mapping[str, Value], int], tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)

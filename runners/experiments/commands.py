@@ -95,5 +95,4 @@ LOAD = Experiment(
 COMMANDS = {
     "knee": KNEE, "compare": COMPARE, "load": LOAD, "target-knee": TARGET_KNEE, "target-compare": TARGET_COMPARE,
 }  # fmt: skip
-#: Parameters that may name a target.
 SERVERS = ("setting", "a", "b")

@@ -13,7 +13,6 @@ from runners.design.session import ROUND, Freeze, Session, Trial, in_random_orde
 from runners.design.setting import Setting
 from runners.results.answer import Asked, Question
 
-#: Named as their drivers are; the simplest clients first.
 GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 NOOP = Setting.of("noop")
 #: A closed loop that counts for nothing: afterwards the server's compiler is done with this request.

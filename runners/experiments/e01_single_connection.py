@@ -67,10 +67,7 @@ def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return PUT on an empty store, then GET on a filled one: every engine at one rate that all of them achieve.
-
-    With `target=`: every workload that the targets describe, on the targets' own fills.
-    """
+    """Return PUT on an empty store, then GET on a filled one, or every workload of targets, at one rate for all."""
     size, rate_rps = SIZES[str(asked["size"])], float(asked["rate_rps"])
     loads: list[tuple[str, Workload, tuple[str, ...]]]
     if targets := targets_of(str(asked["target"])):

@@ -62,10 +62,7 @@ def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = Tru
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Loops on one setting, in their order on one store; the report ran the `published` ones too.
-
-    `few`: on one connection alone, which is enough for a control.
-    """
+    """Loops on one setting, in their order on one store, also the `published` ones; `few`: on one connection alone."""
 
     title: str
     setting: Setting
@@ -85,10 +82,7 @@ class Stage:
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return every loop on every number of connections, `profiled` once more with the profiler, on one server.
-
-        Keys that a loop needs and the store does not hold yet are written before it.
-        """
+        """Return every loop on every number of connections, each after the keys that it needs, one profiled."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:

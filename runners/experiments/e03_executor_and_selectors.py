@@ -53,17 +53,15 @@ def _execution(name: str, *flags: str) -> Setting:
 
 
 #: As the report says, then the same without the hand-over, then the ways that hand over without blocking a selector.
-EXECUTIONS = {
-    setting.name: setting
-    for setting in (
-        _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
-        _execution("blocking-many", "--execution=blocking-pool"),
-        _execution("selector-one", "--execution=selector", "--selectors=1"),
-        _execution("selector", "--execution=selector"),
-        _execution(POOL, "--execution=pool"),
-        _execution("virtual", "--execution=virtual"),
-    )
-}
+_EXECUTIONS = (
+    _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
+    _execution("blocking-many", "--execution=blocking-pool"),
+    _execution("selector-one", "--execution=selector", "--selectors=1"),
+    _execution("selector", "--execution=selector"),
+    _execution(POOL, "--execution=pool"),
+    _execution("virtual", "--execution=virtual"),
+)
+EXECUTIONS = {setting.name: setting for setting in _EXECUTIONS}
 #: One selector or one a core, with the hand-over and without; the first is the baseline.
 CROSSED = ("blocking-one", "blocking-many", "selector-one", "selector")
 #: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
@@ -84,11 +82,6 @@ def queues(size: str) -> list[Setting]:
     ]
 
 
-def overload_connections(size: str, connections: int) -> int:
-    """Return twice as many connections as the queues have places, or `connections`: fewer never fill a queue."""
-    return max(connections, 2 * max(length for _, length in _QUEUES[: _TRIED[size]]))
-
-
 def put(size: str) -> Workload:
     """PUT of random keys and values."""
     outputs = columns("report-3", "-put-")
@@ -102,9 +95,7 @@ def get(size: str) -> Workload:
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops behind one selector, with the hand-over and without, on one connection and on many, in
-    rounds of fresh starts. The servers have a core that no generator shares, so that both are loaded to their limit.
-    """
+    """Return closed loops behind one selector, with and without the hand-over, in rounds of fresh starts."""
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):
@@ -142,18 +133,8 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
     )  # fmt: skip
 
 
-def _own_outputs(block: Block) -> Block:
-    """Return a ladder with the published rates of its treatment; any other block as it is."""
-    if not isinstance(block, Ladder):
-        return block
-    outputs = with_rates(block.workload.published_rates, block.server.treatment.name)
-    return replace(block, published=outputs)
-
-
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the hand-over on one connection, the gain of more connections, selectors and hand-over crossed, the knee
-    of every way to run a request, and overloaded pools.
-    """
+    """Return the hand-over, more connections, both crossed with selectors, the knees of all ways, overloaded pools."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
@@ -168,7 +149,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         profile=listed(asked["profile"]),
     )  # fmt: skip
     knees = [
-        _own_outputs(block)
+        replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
+        if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
             (puts, asked["put_executions"], FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
             (gets, asked["get_executions"], FITTING_GET, ("get", "locks")),
@@ -178,10 +160,12 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             [WarmServer(setting, workload, size) for setting in executions(str(names), fitting[size.name])],
         )
     ]  # fmt: skip
+    # fewer connections than places never fill a queue
+    overloading = max(connections, 2 * max(length for _, length in _QUEUES[: _TRIED[size.name]]))
     overloads = [
         Ladder(
             setting.name, f"{setting.name}: less and more than fits", WarmServer(setting, puts, size),
-            plan.shape(overload_connections(size.name, connections)), shares=OVERLOAD_SHARES, questions=("queue",),
+            plan.shape(overloading), shares=OVERLOAD_SHARES, questions=("queue",),
         )
         for setting in queues(size.name)
     ]  # fmt: skip

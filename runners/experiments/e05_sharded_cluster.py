@@ -7,16 +7,6 @@ from dataclasses import replace
 
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS, SLICE_S, WRITES_SLICE_S, Block, FaultInjection, FixedRate, Interleaved
-from runners.design.cluster import (
-    CHANGES,
-    FEWER_OBJECTS,
-    NEW,
-    OLD,
-    PUBLISHED_KEYS,
-    REPLICATED,
-    REPLICATED_CONNECTIONS,
-    SHARDED,
-)
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
 from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Shape, Size, Workload, by_size, random_gets
@@ -31,7 +21,7 @@ from runners.results.answer import Asked
 
 Blocks = tuple[Block, ...]
 CONNECTIONS, VALUE_BYTES = 120, 25
-KEYS = {"smoke": 2_000, "quick": 12_000, PUBLISHED: PUBLISHED_KEYS, "full": PUBLISHED_KEYS}
+KEYS = {"smoke": 2_000, "quick": 12_000, PUBLISHED: cluster.PUBLISHED_KEYS, "full": cluster.PUBLISHED_KEYS}
 LADDERS = {
     "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
     "quick": AroundTheKnee(0.57, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, 0.15, most_published=1),
@@ -40,12 +30,10 @@ LADDERS = {
     ),
     "full": AroundTheKnee(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5,), 60.0, profiled_s=30.0),
 }
-#: The loads in depth.
 LOADS = by_size(
     Size("smoke", 0.5, 2.0, 0.6, 2.0), Size("quick", 1.0, 4.0, 2.0, 5.0), Size(PUBLISHED, 5.0, 60.0, 3.0, 20.0),
     Size("full", 15.0, 60.0, 10.0, 60.0),
 )  # fmt: skip
-#: Clusters compared by slices.
 SLICES = by_size(
     Size("smoke", 0.1, 0.6, 0.6, starts=3), Size("quick", 0.4, 2.2, 2.0, starts=5),
     Size(PUBLISHED, 1.0, 5.0, 3.0, starts=6), Size("full", 2.0, 15.0, 10.0, starts=6),
@@ -59,8 +47,8 @@ IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), PUBLISHED: ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: Clusters that lose a node: sharded, then with copies of which two or all must respond. Each node is a process.
 OUTAGES = {
-    "smoke": (SHARDED,), "quick": (SHARDED, "async-2of3"), PUBLISHED: (SHARDED, "async-2of3"),
-    "full": (SHARDED, "async-2of3", "async-3of3"),
+    "smoke": (cluster.SHARDED,), "quick": (cluster.SHARDED, "async-2of3"), PUBLISHED: (cluster.SHARDED, "async-2of3"),
+    "full": (cluster.SHARDED, "async-2of3", "async-3of3"),
 }  # fmt: skip
 #: Seconds of the warm-up before an outage, of the load's own and of the load; when in it the node dies and returns.
 OUTAGE_S = {
@@ -84,10 +72,7 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return clusters compared in closed loop by slices, PUT or another workload; the first is the baseline.
-
-    A pair differs by several times, and has FEWEST_STARTS, but in the full size.
-    """
+    """Return clusters compared in closed loop by slices; a pair has FEWEST_STARTS, but in the full size."""
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,
@@ -98,11 +83,8 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
-    """Return one node against three on the same cores, PUT and GET: by slices, and by request after the changes.
-
-    The few keys of a short size do, for the cost of passing a request on.
-    """
-    plan, few = PRICE.get(size), min(connections, REPLICATED_CONNECTIONS)
+    """Return one node against three on the same cores, PUT and GET: by slices, and by request after the changes."""
+    plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return ()
     blocks = list[Block]()
@@ -146,17 +128,15 @@ def death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
         f"{name}-death", f"{name}: one of three nodes is killed under load, and started again",
         cluster.apart(name, cores), put(), (KillNode(cluster.NODES, DIES_AT * load_s, RETURNS_AT * load_s),),
         Shape(connections, 1, load_s, warmup_s), warm_up_s=warm_s, share=OUTAGE_SHARE,
-        questions=(f"{'sharded' if name == SHARDED else 'copies'}-death",),
+        questions=(f"{'sharded' if name == cluster.SHARDED else 'copies'}-death",),
     )  # fmt: skip
 
 
 def blocks(asked: Mapping[str, Value]) -> Blocks:
-    """Return PUT and GET by rate after the changes and before, both states in depth, every change alone, one node
-    against three, copies, and a dying node.
-    """
+    """Return PUT and GET by rate, both states in depth, every change alone, one node against three, copies, deaths."""
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
-    settings = {name: cluster.setting(name, cores) for name in (*CHANGES, *REPLICATED)}
-    ends = settings[OLD], settings[NEW]
+    settings = {name: cluster.setting(name, cores) for name in (*cluster.CHANGES, *cluster.REPLICATED)}
+    ends = settings[cluster.OLD], settings[cluster.NEW]
     p99_ms = float(asked["p99_ms"])
     profile = listed(asked["profile"])
     puts, gets = (ladders(workload, *ends, size, p99_ms, connections, profile) for workload in (put(), get(size)))
@@ -166,20 +146,20 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
     )  # fmt: skip
     changes = compared(
         "changes", "the report's changes, each alone and all at once",
-        [settings[name] for name in CHANGES if size in PRICE or name != FEWER_OBJECTS],
+        [settings[name] for name in cluster.CHANGES if size in PRICE or name != cluster.FEWER_OBJECTS],
         size, connections, ("three-changes", "lock", "threads", "objects", "hash"),
     )  # fmt: skip
     single = one_node(cluster.alone(cores), *ends, size, connections)
     copies = [
         compared(
             f"replication-{acks}", f"a client that waits and one that does not, {acks.replace('of', ' of ')} copies",
-            (settings[f"blocking-{acks}"], settings[f"async-{acks}"]), size, min(connections, REPLICATED_CONNECTIONS),
-            (f"async-{acks}",),
+            (settings[f"blocking-{acks}"], settings[f"async-{acks}"]), size,
+            min(connections, cluster.REPLICATED_CONNECTIONS), (f"async-{acks}",),
         )
         for acks in COPIES[size]
     ]  # fmt: skip
     deaths = [death(name, size, connections, cores) for name in OUTAGES[size]]
-    by_wrk2 = by_two_generators(settings[NEW], put(), size, connections, ("medians",))
+    by_wrk2 = by_two_generators(settings[cluster.NEW], put(), size, connections, ("medians",))
     return (*puts, *gets, in_depth, changes, *single, *copies, *deaths, by_wrk2)
 
 
@@ -198,22 +178,23 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     from runners.analysis.intervals import Direction
-    from runners.results import cluster, comparisons, faults, published
+    from runners.results import cluster as passing
+    from runners.results import comparisons, faults, published
 
     return answered_by("05", {
-        "three-changes": comparisons.differs(("changes",), NEW, THROUGHPUT),
+        "three-changes": comparisons.differs(("changes",), cluster.NEW, THROUGHPUT),
         "lock": comparisons.differs(("changes",), "no-lock", THROUGHPUT),
         "threads": comparisons.differs(("changes",), "fewer-threads", THROUGHPUT),
-        "objects": comparisons.differs(("changes",), FEWER_OBJECTS, THROUGHPUT),
+        "objects": comparisons.differs(("changes",), cluster.FEWER_OBJECTS, THROUGHPUT),
         "hash": comparisons.differs(("changes",), "murmur3", THROUGHPUT),
         "one-node": comparisons.differs_in_all(
-            {"one-node-put": "PUT", "one-node-get": "GET"}, NEW, THROUGHPUT, (Direction.LOWER,)
+            {"one-node-put": "PUT", "one-node-get": "GET"}, cluster.NEW, THROUGHPUT, (Direction.LOWER,)
         ),
-        "passed-on": cluster.price_of_passing({"passed-on-put": "PUT", "passed-on-get": "GET"}),
-        "put-get": cluster.passing_weighs_more("passed-on-put", "passed-on-get"),
-        "alike": cluster.alike("put", "get"),
-        "spread": cluster.spreads,
-        "waits": cluster.waits_for_the_lock,
+        "passed-on": passing.price_of_passing({"passed-on-put": "PUT", "passed-on-get": "GET"}),
+        "put-get": passing.passing_weighs_more("passed-on-put", "passed-on-get"),
+        "alike": passing.alike("put", "get"),
+        "spread": passing.spreads,
+        "waits": passing.waits_for_the_lock,
         "medians": published.medians_stay(columns("report-5", "put-ladder"), "put"),
         "async-2of3": comparisons.differs(("replication-2of3",), "async-2of3", THROUGHPUT),
         "async-3of3": comparisons.differs(("replication-3of3",), "async-3of3", THROUGHPUT),

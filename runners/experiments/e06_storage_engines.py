@@ -27,7 +27,6 @@ LADDERS = {
     "published": AroundTheKnee(1, 0.5, 0.5, (0.7,), (), 10.0, 0.1, starts=3),
     "full": AroundTheKnee(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0, starts=3),
 }
-#: The loads at one rate.
 LOADS = by_size(
     Size("smoke", 0.3, 1.0, 0.7, 1.0), Size("quick", 0.5, 2.0, 0.7, 3.1), Size("published", 5.0, 60.0, 5.0, 20.0),
     Size("full", 15.0, 120.0, 15.0, 60.0),

@@ -1,7 +1,6 @@
-"""Measure the proposals of the authors for the LSM store, one switch at a time, and the switches of reads together too.
+"""Measure the proposals of the authors for the LSM store, one switch at a time, and those of reads together too.
 
-The first setting of every switch is the store as reports 4 and 5 had it. The others differ from it in one thing;
-settings of `reads` in one or in two, a factorial design.
+The first setting of every switch is the store as reports 4 and 5 had it; `reads` is a factorial design.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ SENT = {
 }
 #: Relative changes that would matter, as the table of questions has them.
 MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
-#: Comparisons by request, and by slices.
 COMPARED = by_size(
     Size("smoke", 0.2, 1.0, 0.5, starts=3), Size("quick", 0.5, 6.0, 2.0, starts=4),
     Size("published", 0.5, 8.0, 3.0, starts=4), Size("full", 1.0, 15.0, 10.0, starts=5),
@@ -37,7 +35,6 @@ SLICES = by_size(
     Size("smoke", 0.2, 0.5, 0.5, starts=3), Size("quick", 0.5, 2.5, 2.0, starts=4),
     Size("published", 0.5, 3.0, 3.0, starts=4), Size("full", 1.0, 10.0, 10.0, starts=5),
 )  # fmt: skip
-#: The loads at the end.
 LOADS = by_size(
     Size("smoke", 0.3, 1.0, 0.5, 1.0), Size("quick", 2.0, 3.0, 2.0, 4.0), Size("published", 5.0, 60.0, 3.0, 20.0),
     Size("full", 10.0, 120.0, 10.0, 60.0),
@@ -57,10 +54,7 @@ def workload(name: str, size: str) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A proposal that can be switched on: what it does, the workload, the quantity that it is to change, its levels.
-
-    `levels` are flags by the ends of the settings' names; `questions` are keys of questions besides that of the cost.
-    """
+    """A proposal that can be switched on; `gain` is what it is to change, `levels` are flags by a setting's end."""
 
     name: str
     title: str
@@ -71,10 +65,7 @@ class Switch:
     questions: tuple[str, ...] = ()
 
     def block(self, size: str, connections: int) -> Interleaved:
-        """Return its settings compared: throughput by slices, CPU time and latency by request.
-
-        CPU time is counted: where time is short it needs no loads alone for its level.
-        """
+        """Return its settings compared: throughput by slices, CPU time and latency by request."""
         settings = tuple(old_lsm(f"{self.name}-{label}", flags) for label, flags in self.levels.items())
         slices = self.gain == THROUGHPUT
         plan = (SLICES if slices else COMPARED)[size]
@@ -113,7 +104,6 @@ SWITCHES = {switch.name: switch for switch in (
     Switch("collector", "Garbage collector", "which collector the JVM runs", "put", UNDISTURBED,
            {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
 )}  # fmt: skip
-#: Switches that a size has time for.
 FIT, FITTING = "fit", {
     "smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "published": tuple(SWITCHES),
     "full": tuple(SWITCHES),

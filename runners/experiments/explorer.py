@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
+import pandas as pd
 from IPython.display import HTML
 
 from runners import report
@@ -30,7 +31,6 @@ from runners.report.overlay import as_treatments
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 from runners.trial.machine import Finding, examine
 
-#: Arguments of Python that run an experiment, before its number.
 COMMAND = ("-m", "runners.cli", "run")
 SMALLEST_DIFFERENCE = 0.02
 FRAME_PX = 640
@@ -55,14 +55,6 @@ def as_html(shown: Any) -> str:
     png, _ = shown._repr_png_()
     alt = escape(str(getattr(shown, "alt", "")), quote=True)
     return f'<img alt="{alt}" style="max-width:100%" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
-
-
-def framed(page: str, title: str) -> str:
-    """Return a whole page in a frame that can reach neither the notebook nor a network."""
-    return (
-        f'<iframe title="{escape(title, quote=True)}" sandbox="allow-scripts" height="{FRAME_PX}" '
-        f'style="width:100%;border:0" srcdoc="{escape(page, quote=True)}"></iframe>'
-    )
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]
@@ -119,7 +111,6 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         self.loads.options = options
 
     def _chosen(self, least: int, most: int, button: str) -> list[tuple[Step, Run]]:
-        """Return the picked loads with their runs. Raises LabError for too few and too many."""
         count = len(self.loads.value)
         if not least <= count <= most:
             number = f"{least}" if least == most else f"{least} to {most}"
@@ -138,7 +129,12 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         pairs = compare_runs(first, second, SMALLEST_DIFFERENCE)
         if not pairs:
             raise LabError("compare", "no load of one matches a valid one of the other", "pick runs of one experiment")
-        return framed(comparison_page(pairs, first, second, differing(first, second)), "Two runs compared")
+        page = escape(comparison_page(pairs, first, second, differing(first, second)), quote=True)
+        # the frame can reach neither the notebook nor a network
+        return (
+            f'<iframe title="Two runs compared" sandbox="allow-scripts" height="{FRAME_PX}" '
+            f'style="width:100%;border:0" srcdoc="{page}"></iframe>'
+        )
 
     def flame_graph(self) -> str:
         ((step, _),) = self._chosen(1, 1, "flame graph")
@@ -224,16 +220,14 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
-    """Return a table of cells in HTML, which the style of a notebook would align to the right."""
+    table = (
+        pd.DataFrame(rows, columns=list(head))
+        .style.hide(axis="index")
+        .set_properties(subset=None, **{"text-align": "left"})
+    )
+    return HTML(table.to_html())  # type: ignore[no-untyped-call]
 
-    def line(kind: str, cells: Sequence[str]) -> str:
-        return f"<tr>{''.join(f'<{kind} style=text-align:left>{cell}</{kind}>' for cell in cells)}</tr>"
 
-    lines = [line("th", head), *(line("td", cells) for cells in rows)]
-    return HTML(f"<table>{''.join(lines)}</table>")  # type: ignore[no-untyped-call]
-
-
-#: Answers of a run on the index.
 MOST_ANSWERS = 3
 
 

@@ -1,15 +1,12 @@
-"""Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement.
-
-A question counts as unanswered if no experiment asks it, or if its experiment has no reference run.
-"""
+"""Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -20,23 +17,12 @@ from runners.storage.run_folder import REFERENCE
 TABLE = Path(__file__).with_name("questions.toml")
 
 
-class Design(StrEnum):
-    """The kind of measurement that answers a question; the table's first lines describe them."""
-
-    REQUESTS = "requests"
-    SLICES = "slices"
-    SOLO = "solo"
-    FAULT = "fault"
-    PROFILE = "profile"
-    FILL = "fill"
-    PUBLISHED = "published"
+#: The kind of measurement that answers a question; the table's first lines describe them.
+Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "published"]
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A row of the table: the fields of a Question, and its primary quantity, the margin that matters, a useful width.
-
-    `headline`: whether it stands for its experiment in README.md.
-    """
+    """A row of the table: the fields of a Question, its primary quantity, the margin that matters, a useful width."""
 
     quantity: str
     margin: float
@@ -59,10 +45,7 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         return Criterion(self.quantity, self.margin, self.width, self.design)
 
     def question(self, key: str) -> Question:
-        return Question(
-            key, self.text, self.claim, self.line, self.cores, self.yes, self.no, self.means, self.overturned_by,
-            self.claimed, self.changes,
-        )  # fmt: skip
+        return Question(key, *msgspec.structs.astuple(self)[4:-1])
 
 
 @cache

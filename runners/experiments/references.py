@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runners import report, words
-from runners.audit.audit import audit
 from runners.design.experiment import Experiment
-from runners.design.load import Workload
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, plan_of
 from runners.readers.console_report import ConsoleReport
-from runners.readers.outputs import find_in
-from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
 from runners.report.sentences import effect_words
@@ -27,12 +22,6 @@ from runners.results.conclusion import Conclusion, conclude
 from runners.storage.archive import copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
 from runners.toolchain.tools import shown
-
-
-def _reference(workload: Workload) -> str:
-    """Return the name of a published output, with the name of its workload as the last part."""
-    name = str(workload.published)
-    return name if name.rpartition("/")[2] == workload.name else f"{name}/{workload.name}"
 
 
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
@@ -45,7 +34,12 @@ def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
     """Return the published outputs that a run is compared with, by their names; none for targets."""
     on_targets = (manifest.get("parameters") or {}).get("target")
     workloads = () if on_targets else plan_of(str(manifest["experiment"])).workloads
-    return {_reference(workload): published(workload.published) for workload in workloads if workload.published}
+    outputs = {}
+    for workload in workloads:
+        if name := workload.published:
+            whole = name if name.rpartition("/")[2] == workload.name else f"{name}/{workload.name}"
+            outputs[whole] = published(name)
+    return outputs
 
 
 def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: bool = True) -> Conclusion:
@@ -59,12 +53,7 @@ def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: 
 
 
 def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Path = REFERENCE) -> RunFolder:
-    """Archive a complete run as data/reference/<experiment>, with its report, to be committed.
-
-    The earlier reference is replaced. Raw files are left out (recordings, logs, HTML flame graphs), and report.html,
-    which `lab report` makes again. Of an archive only the report is made anew. Raises StoreError for a run that is not
-    complete or measured other servers than the lab's.
-    """
+    """Archive a complete run as data/reference/<experiment>, with its report. Raises StoreError for any other run."""
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
@@ -115,26 +104,6 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")
     picture = folder.figures_path / f"{answer['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
-
-
-def audit_table(link: str = "rules") -> str:
-    """Return the table on the published reports: of every rule with findings, in how many runs of a report they are.
-
-    `link` is the folder of the rules' pages.
-    """
-    audited = audit(find_in(PUBLISHED))
-    runs = Counter(output.group for output in audited.outputs)
-    faulty = {(remark.code, remark.output.group, id(remark.output)) for remark in audited.remarks}
-    counts = Counter((code, group) for code, group, _ in faulty)
-    rows = [
-        ["rule", "what it found", *(f"{report.replace('-', ' ')} ({count})" for report, count in runs.items())],
-        ["---", "---", *("---:" for _ in runs)],
-    ]
-    for rule, _, _ in audited.counts:
-        cells = [str(counts[rule.code, report] or "") for report in runs]
-        rows.append([f"[{rule.code}]({link}/{rule.code}.md)", f"{rule.reason} ({rule.severity.value})", *cells])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"**{audited.summary}** In how many runs of a report each fault stands:\n\n{table}"
 
 
 def with_part(text: str, part: str) -> str:

@@ -1,7 +1,4 @@
-"""Find the experiments: files `eNN_name.py` with an `EXPERIMENT` and its `questions()`.
-
-The functions that answer are loaded when questions are asked for: planning and measuring need no statistics.
-"""
+"""Find the experiments: files `eNN_name.py` with an `EXPERIMENT` and its `questions()`."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ def plan_of(name: str) -> Experiment:
 
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
-    """Return the questions of an experiment with these parameters; on several targets its questions about any server.
-
-    None for a command, and none on one target.
-    """
+    """Return the questions of an experiment, on several targets those about any server, on one none."""
     module = _BY_NUMBER.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):
         of_targets = getattr(module, "target_questions", None)

@@ -27,33 +27,25 @@ _FINISH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One of several servers that share a schedule: its name in the output, and its share of the requests.
-
-    `script` None: GET `url`. Raises MeasureError for a name or path that the generator could not read.
-    """
+    """One of several servers that share a schedule: its name, and its share of the requests. Raises MeasureError."""
 
     name: str
     url: str
     script: Path | None = None
-    weight: float = 1.0
 
     def __post_init__(self) -> None:
         if "=" in self.name or any("," in text for text in (self.name, self.url, str(self.script))):
             raise MeasureError(f"target {self.name}", "',' or '=' separates its parts", "choose a name or path without")
-        if not self.weight > 0:
-            raise MeasureError(f"target {self.name}", f"a weight of {self.weight:g}", "give a positive weight")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
     """A load. `rate_rps` None: closed loop. `requests`: stop after so many; `duration_s` is then a bound.
 
-    `script` None: GET `url`. `targets` share one schedule in place of `url` and `script`: every request, or with
-    `slice_s` every slice of so many seconds, goes to one of them, in an order that `seed` determines and that is
-    balanced for the predecessor. `rate_rps` is then the sum over all targets and `connections` the number to each.
-    `parts_rps`: the rates of parts of equal length; `rate_rps` is their mean.
-    `share` (2, 3): only what the second of three generators sends; connections and threads are those of its own.
-    `start_unix_ns`: when the load begins; None: at once. `log_requests`: keep a log of every request.
+    `targets` share one schedule in place of `url` and `script`: every request, or with `slice_s` every slice of so many
+    seconds, goes to one of them, in an order that `seed` determines. `rate_rps` is then the sum over all, `connections`
+    the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean. `share` (2, 3):
+    what the second of three generators sends.
     """
 
     url: str
@@ -75,11 +67,7 @@ class LoadSpec:
 
 
 class Generator(Protocol):
-    """A load generator.
-
-    `lead_s`: how long it sends before it records. `command`: its command line for a load whose raw output goes into
-    `folder`; raises MeasureError for a load that it can't send.
-    """
+    """A load generator, which sends for `lead_s` before it records. `command` raises MeasureError."""
 
     @property
     def name(self) -> str: ...
@@ -91,11 +79,7 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended. Times are of the whole process, warm-up included, in microseconds since 1970.
-
-    The time between start and end is that of the monotonic clock. `cpu_s`: processor time of the process, None where it
-    is not known. `shares`: the generators that sent the load together, none for one.
-    """
+    """How a load ended: begin and end of the process, its processor time, and the generators that shared it."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -110,19 +94,8 @@ class LoadOutcome:
         return self.exit_code == INTERRUPTED or self.stopped_early
 
 
-class Sender(Protocol):
-    """Sends a load to its end: `run_load` from this process, or several hosts together."""
-
-    def __call__(
-        self,
-        generator: Generator,
-        spec: LoadSpec,
-        folder: StepFolder,
-        *,
-        cpus: Sequence[int] | None = None,
-        taskset: Path | None = None,
-        tick: Callable[[int, float], bool] = ...,
-    ) -> LoadOutcome: ...
+#: Sends a load to its end, as `run_load` from this process, or several hosts together.
+Sender = Callable[..., LoadOutcome]
 
 
 def planned_s(generator: Generator, spec: LoadSpec) -> float:
@@ -139,10 +112,9 @@ def run_load(
     taskset: Path | None = None,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run the generator to its end; its raw output goes into `folder`.
+    """Run the generator to its end; its raw output goes into `folder`. Raises MeasureError when it refuses the load.
 
-    `tick(generator_pid, elapsed_s)` is called once a second. When it returns False the load is stopped early, and the
-    generator writes its results so far. Raises MeasureError when the generator refuses its script or its flags.
+    `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early.
     """
     command = pinned(generator.command(spec, folder), cpus, taskset)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
@@ -194,9 +166,9 @@ def _arguments(spec: LoadSpec) -> list[str]:
     return ["--", *spec.script_arguments] if spec.script_arguments else []
 
 
-def _target(target: LoadTarget) -> list[str]:
-    script = f",script={shown(target.script)}" if target.script is not None else ""
-    return ["--target", f"{target.name}={target.url},weight={digits(target.weight)}{script}"]
+def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
+    shape = ("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s")
+    return [shown(path), *shape, *flags, spec.url, *_arguments(spec)]
 
 
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
@@ -231,7 +203,10 @@ class Truepace:
         share = ["--share", "{}/{}".format(*spec.share)] if spec.share else []
         begin = ["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []
         log = ["--requests-log", shown(folder.requests)] if spec.log_requests else []
-        shared = [word for target in spec.targets for word in _target(target)]
+        shared = list[str]()
+        for target in spec.targets:
+            script = f",script={shown(target.script)}" if target.script is not None else ""
+            shared += ["--target", f"{target.name}={target.url}{script}"]
         interleave = f"slice={digits(spec.slice_s * 1_000)}ms" if spec.slice_s else "request"
         arguments = ["--seed", str(spec.seed), "--interleave", interleave, *shared] if shared else _scripted(spec)
         return [
@@ -266,13 +241,7 @@ class Wrk2:
         _refuse_special("wrk2", spec)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
         seconds = math.ceil(round(spec.duration_s + self.lead_s(spec), 1))  # for milliseconds no second more
-        return [
-            shown(self.path),
-            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s"),
-            *("-R", str(round(rate_rps)), *_scripted(spec), "-L"),
-            spec.url,
-            *_arguments(spec),
-        ]
+        return _as_wrk(self.path, spec, seconds, "-R", str(round(rate_rps)), *_scripted(spec), "-L")
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,21 +260,12 @@ class Wrk:
         if spec.rate_rps is not None:
             cause = f"it sends in closed loop and can't keep a rate ({spec.rate_rps:g}/s was to be offered)"
             raise MeasureError("wrk", cause, f"{_OURS} or wrk2, or ask for a closed loop")
-        return [
-            shown(self.path),
-            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{math.ceil(spec.duration_s)}s"),
-            *(*_scripted(spec), "--latency"),
-            spec.url,
-            *_arguments(spec),
-        ]
+        return _as_wrk(self.path, spec, math.ceil(spec.duration_s), *_scripted(spec), "--latency")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The reference clients of the crate: one fixed GET at a constant rate, JSON on standard output.
-
-    `blocking` sleeps, writes and reads on one connection; `epoll` is one plain loop over any number of connections.
-    """
+    """The crate's reference clients: one fixed GET at a constant rate, `blocking` on one connection or `epoll`."""
 
     path: Path
     version: str
@@ -339,13 +299,10 @@ class Reference:
 def generators(shop: Workshop) -> dict[str, Generator]:
     """Return the generators of a workshop by name: the reference clients, truepace, then the others."""
     generators: dict[str, Generator] = {}
-    if shop.reference is not None:
-        for kind in ("blocking", "epoll"):
-            generators[kind] = Reference(shop.reference.path, shop.reference.version, kind)
-    if shop.truepace is not None:
-        generators["truepace"] = Truepace(shop.truepace.path, shop.truepace.version)
-    if shop.wrk2 is not None:
-        generators["wrk2"] = Wrk2(shop.wrk2.path, shop.wrk2.version)
-    if shop.wrk is not None:
-        generators["wrk"] = Wrk(shop.wrk.path, shop.wrk.version)
+    if (reference := shop.reference) is not None:
+        generators |= {kind: Reference(reference.path, reference.version, kind) for kind in ("blocking", "epoll")}
+    for kind, tool in ((Truepace, shop.truepace), (Wrk2, shop.wrk2), (Wrk, shop.wrk)):
+        if tool is not None:
+            generator = kind(tool.path, tool.version)
+            generators[generator.name] = generator
     return generators

@@ -221,14 +221,9 @@ class FlameGraph:
 
     @property
     def pages(self) -> list[tuple[str, str]]:
-        """Title and path of the profiler's own pages of this profile in the run folder; an archive holds none.
-
-        A heat map shows when the samples were taken, a difference the same frames in another load's profile.
-        """
-        folder = self.step.folder
-        heat, others = folder.heat_map(self.event), folder.differences(self.event)
-        pages = {"over time": heat} | {f"against {other}": page for other, page in others.items()}
-        return [(title, f"steps/{folder.name}/{page.name}") for title, page in pages.items() if page.exists()]
+        """Title and path of the profiler's heat map, where the run folder has one: when the samples were taken."""
+        heat = self.step.folder.heat_map(self.event)
+        return [("over time", f"steps/{self.step.folder.name}/{heat.name}")] if heat.exists() else []
 
     def _repr_html_(self) -> str:
         mark = "" if self.step.valid else f" <b>Not valid: {escape(facts.why_not(self.step))}</b>"

@@ -95,15 +95,6 @@ class StepFolder:
         """async-profiler's own HTML heat map: when the samples of `event` were taken."""
         return self.path / f"{event}-heatmap.html"
 
-    def difference(self, event: str, other: str) -> Path:
-        """async-profiler's own HTML flame graph of `event` in this step's shape, coloured by another's profile."""
-        return self.path / f"{event}-against-{other}.html"
-
-    def differences(self, event: str) -> dict[str, Path]:
-        """Return the `difference` pages that there are, by the name of the other step."""
-        begins = f"{event}-against-"
-        return {page.stem.removeprefix(begins): page for page in sorted(self.path.glob(f"{begins}*.html"))}
-
     def frame(self, name: str) -> Path:
         return self.path / "frames" / f"{name}.parquet"
 

@@ -40,7 +40,6 @@ MIN_ALLOC_BYTES = 4_096
 MAX_ALLOC_BYTES = 512 * 1024
 LOCK_THRESHOLD = "10us"
 _TIMEOUT_S = 60.0
-_THREAD = re.compile(r"^\[(?:[^;]* )?tid=\d+\];")
 _COUNTED = {
     "cpu": ("jdk.ExecutionSample",),
     "alloc": ("jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"),
@@ -164,21 +163,6 @@ class Profiler:
         """Write the heat map of the samples of one event over a window of wall-clock time."""
         self._converter(["-o", "heatmap", *_within(event, window_ms), "--title", title], recording, html)
 
-    def difference(self, collapsed: Path, other: Path, title: str, html: Path) -> None:
-        """Write the flame graph of collapsed stacks, coloured by the difference from another profile.
-
-        The converter compares counts and thread numbers: the other's samples are scaled to as many, without threads.
-        """
-        own, base = _without_threads(collapsed), _without_threads(other)
-        scale = own.total() / max(1, base.total())
-        with tempfile.TemporaryDirectory() as folder:
-            files = Path(folder, "base.collapsed"), Path(folder, "own.collapsed")
-            for file, stacks in zip(files, (Counter({s: round(n * scale) for s, n in base.items()}), own), strict=True):
-                write_collapsed(stacks, file)
-            title = f"{title} (red: more, blue: less, yellow: only here)"
-            flags = ["-o", "html", "--diff", "--minwidth", "0.05", "--title", title, str(files[0])]
-            self._converter(flags, files[1], html)
-
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
         """Write every sample of these events with its time, which the converter's own formats leave out."""
         class_path = os.pathsep.join((str(self._converter_jar), str(self._timed_stacks_classes())))
@@ -241,16 +225,6 @@ def collapse(timed: Path, event: str, out: Path) -> None:
 def write_collapsed(weights: Counter[str], out: Path) -> None:
     """Write stacks with their weights: `stack weight` a line."""
     out.write_text("".join(f"{stack} {weight}\n" for stack, weight in weights.items()), encoding="utf-8")
-
-
-def _without_threads(collapsed: Path) -> Counter[str]:
-    """Return the samples of each stack over all threads."""
-    sums = Counter[str]()
-    with collapsed.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            stack, _, count = line.rpartition(" ")
-            sums[_THREAD.sub("", stack)] += int(count)
-    return sums
 
 
 def _output(command: list[str]) -> str:

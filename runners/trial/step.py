@@ -80,7 +80,6 @@ class _Counters:
         return TargetRecord(
             name=target.name,
             engine=server.engine,
-            weight=target.weight,
             cpu_s=None if cpu_end_s is None else cpu_end_s - (cpu_begun_s or 0.0),
             background_cpu_s=None if end_s is None else sum(background_s.values()),
             background_by_role_s=background_s,

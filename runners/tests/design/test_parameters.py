@@ -15,7 +15,7 @@ from runners.design.experiment import COMMON, TARGET, Experiment, Extent, valida
 from runners.design.ladder import Ladder
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.setting import ENGINES, STORES, Setting
-from runners.design.two_generators import TwoGenerators
+from runners.design.two_generators import NAME
 from runners.errors import PlanError
 from runners.experiments.e02_closed_loop_jdk import SIZES as LOOP_SIZES
 from runners.experiments.e02_closed_loop_jdk import STAGES
@@ -113,7 +113,7 @@ def planned(number: str, size: str) -> float:
     """The planned seconds of an experiment in a size, its other parameters as they are by default, without wrk2."""
     plan = experiment(number)
     asked = validate(plan.parameters, {"size": size})
-    by_wrk2_s = sum(block.planned_s for block in plan.blocks_of(asked) if isinstance(block, TwoGenerators))
+    by_wrk2_s = sum(block.planned_s for block in plan.blocks_of(asked) if block.name == NAME)
     assert by_wrk2_s <= (60 if size in ("smoke", "quick") else 180)
     return plan.planned_s(asked) - by_wrk2_s
 
@@ -171,7 +171,7 @@ def test_the_questions_of_a_block_are_questions_of_its_experiment(number: str) -
     for size in ("quick", "published") if "size" in known_of(plan) else ():
         for block in plan.blocks_of(validate(plan.parameters, {"size": size})):
             assert set(block.questions) <= asked, block.name
-            assert block.questions or isinstance(block, TwoGenerators), block.name
+            assert block.questions or block.name == NAME, block.name
 
 
 def test_the_rerun_line_names_only_what_differs() -> None:

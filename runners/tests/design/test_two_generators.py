@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from runners.design.block import FaultInjection
 from runners.design.load import PUT, Rate
 from runners.design.setting import Setting
-from runners.design.two_generators import ROUNDS_OF_OTHERS, TwoGenerators, by_two_generators
+from runners.design.two_generators import ROUNDS_OF_OTHERS, by_two_generators
 from runners.experiments.registry import EXPERIMENTS, experiment
 
 
@@ -36,7 +37,9 @@ def test_the_seconds_that_wrk2_calibrates_for_are_planned() -> None:
 def test_the_reports_that_wrk2_measured_have_one_such_load(number: str, size: str) -> None:
     plan = experiment(number)
     given = {"size": size} if any(parameter.name == "size" for parameter in plan.parameters) else {}
-    blocks = [block for block in plan.blocks_of(plan.checked(given)) if isinstance(block, TwoGenerators)]
+    blocks = [
+        block for block in plan.blocks_of(plan.checked(given)) if isinstance(block, FaultInjection) and block.rounds
+    ]
     assert len(blocks) == (number in ("01", "03", "04", "05"))
     assert all(block.rounds == (3 if size != "smoke" else 1) for block in blocks)
 

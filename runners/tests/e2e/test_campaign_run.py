@@ -236,7 +236,7 @@ def test_a_disk_that_is_full_in_a_load_stops_a_runner_for_good(tmp_path: Path, m
     def full(*_: object, **__: object) -> None:
         raise MeasureError("it", "the disk is full", "free some room") from OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Lab, "open", full)
+    monkeypatch.setattr(Lab, "__init__", full)
     job = Job(name="one", kind="load", parameters={"size": "smoke", "setting": "target=a"}, repeat=1, planned_s=1.0,
               address="0")  # fmt: skip
     monkeypatch.setattr("runners.jobs.prepare", lambda *_, **__: None)

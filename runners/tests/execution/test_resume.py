@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runners.errors import PlanError
-from runners.execution.batch import reopened, resumed_parameters, same_parameters
+from runners.execution.batch import reopened, require_same, resumed_parameters
 from runners.storage.run_folder import RunFolder
 
 MANIFEST: dict[str, Any] = {
@@ -59,9 +59,9 @@ def test_what_differs_is_named_and_the_folder_left_as_it_was(
 def test_a_run_begins_again_with_its_own_parameters_and_what_is_given(tmp_path: Path) -> None:
     folder = interrupted(tmp_path)
     assert resumed_parameters(folder, "knee", {"minutes": 60.0}) == {**MANIFEST["parameters"], "minutes": 60.0}
-    same_parameters(folder, resumed_parameters(folder, "knee", {"minutes": 60.0}))
+    require_same(folder, folder.manifest(), resumed_parameters(folder, "knee", {"minutes": 60.0}))
     with pytest.raises(PlanError, match="objective: p99<=10ms against p99<=1ms"):
-        same_parameters(folder, resumed_parameters(folder, "knee", {"objective": "p99<=1ms"}))
+        require_same(folder, folder.manifest(), resumed_parameters(folder, "knee", {"objective": "p99<=1ms"}))
 
 
 def test_a_complete_run_is_not_gone_on_with(tmp_path: Path) -> None:

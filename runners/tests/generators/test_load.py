@@ -46,7 +46,7 @@ def test_our_command_line(tmp_path: Path) -> None:
 SHARED = dataclasses.replace(
     SPEC,
     script=None,
-    targets=(LoadTarget("a", "http://x:1", Path("put.lua")), LoadTarget("noop", "http://x:2", weight=0.25)),
+    targets=(LoadTarget("a", "http://x:1", Path("put.lua")), LoadTarget("noop", "http://x:2")),
     seed=7,
 )
 
@@ -55,7 +55,7 @@ def test_targets_share_one_schedule_by_request(tmp_path: Path) -> None:
     logged = dataclasses.replace(SHARED, log_requests=True)
     command = Truepace(Path("truepace"), "1").command(logged, StepFolder(tmp_path))
     given = [word for flag, word in itertools.pairwise(command) if flag == "--target"]
-    assert given == ["a=http://x:1,weight=1,script=put.lua", "noop=http://x:2,weight=0.25"]
+    assert given == ["a=http://x:1,script=put.lua", "noop=http://x:2"]
     after = {flag: command[command.index(flag) + 1] for flag in ("--seed", "--interleave", "--requests-log")}
     assert after["--seed"] == "7" and after["--interleave"] == "request"
     assert after["--requests-log"].endswith("requests.log")
@@ -70,12 +70,10 @@ def test_a_generator_of_one_server_refuses_several(generator: Any, tmp_path: Pat
         generator.command(SHARED, StepFolder(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("name", "url", "weight"), [("a,b", "http://x", 1.0), ("a", "http://x/?q=1,2", 1.0), ("a", "x", 0.0)]
-)
-def test_a_target_that_could_not_be_read_is_refused(name: str, url: str, weight: float) -> None:
+@pytest.mark.parametrize(("name", "url"), [("a,b", "http://x"), ("a", "http://x/?q=1,2")])
+def test_a_target_that_could_not_be_read_is_refused(name: str, url: str) -> None:
     with pytest.raises(MeasureError, match="target"):
-        LoadTarget(name, url, weight=weight)
+        LoadTarget(name, url)
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,22 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 from xml.dom import minidom
 
 import pytest
 
+from runners.audit.audit import audit
 from runners.experiments.references import (
     BEGIN,
     END,
-    audit_table,
     keep_reference,
     readme_findings,
     with_part,
 )
+from runners.readers.outputs import find_in
+from runners.readers.published import ROOT as PUBLISHED
 from runners.report import render
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
@@ -35,6 +38,23 @@ README = ROOT / "README.md"
 def test_the_readmes_findings_are_the_reference_runs_own_words() -> None:
     readme = README.read_text(encoding="utf-8")
     assert BEGIN in readme and with_part(readme, readme_findings()) == readme
+
+
+def audit_table() -> str:
+    """The table of audited.md: of every rule with findings, in how many runs of a published report they are."""
+    audited = audit(find_in(PUBLISHED))
+    runs = Counter(output.group for output in audited.outputs)
+    faulty = {(remark.code, remark.output.group, id(remark.output)) for remark in audited.remarks}
+    counts = Counter((code, group) for code, group, _ in faulty)
+    rows = [
+        ["rule", "what it found", *(f"{report.replace('-', ' ')} ({count})" for report, count in runs.items())],
+        ["---", "---", *("---:" for _ in runs)],
+    ]
+    for rule, _, _ in audited.counts:
+        cells = [str(counts[rule.code, report] or "") for report in runs]
+        rows.append([f"[{rule.code}](rules/{rule.code}.md)", f"{rule.reason} ({rule.severity.value})", *cells])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"**{audited.summary}** In how many runs of a report each fault stands:\n\n{table}"
 
 
 def test_the_audit_of_the_published_reports_is_the_audits_own_words() -> None:
