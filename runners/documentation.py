@@ -28,7 +28,7 @@ from runners.cli import lab
 from runners.design import description
 from runners.experiments import campaign
 from runners.experiments.registry import EXPERIMENTS
-from runners.readers.run import COLUMNS
+from runners.readers.run import COLUMNS, FRAMES
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.step_folder import Inside
 from runners.toolchain.tools import ROOT
@@ -222,7 +222,8 @@ def files() -> Iterator[str]:
                 rows.append([f"`{path}`", member.content])
         yield from (*table(["file", "content"], rows), "")
     yield from ("## Frames", "", "`RUN/steps/STEP/frames/NAME.parquet`; `lab runs --sql` asks all of them at once.", "")
-    yield from table(["frame", "columns"], [[f"`{name}`", ", ".join(columns)] for name, columns in COLUMNS.items()])
+    rows = [[f"`{name}`", ", ".join(columns), FRAMES[name]["meaning"]] for name, columns in COLUMNS.items()]
+    yield from table(["frame", "columns", "meaning"], rows)
 
 
 def kind(value: dict[str, Any]) -> str:

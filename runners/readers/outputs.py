@@ -16,7 +16,7 @@ from runners.readers.documents import Document, Line, Problem, files_in, read_do
 from runners.readers.output import FileOutputs, Output
 from runners.readers.output_index import consoles, index_entry
 from runners.readers.percentile_tables import Column, tables
-from runners.readers.summaries import find_summaries
+from runners.readers.summary_tools import find_summaries
 from runners.readers.tool_files import read_tool_file
 from runners.readers.tools import WRK, WRK2, is_like_wrk, missing_of_others
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines

@@ -28,6 +28,9 @@ from runners.storage.run_folder import RunFolder, StepFolder, StoreError
 from runners.storage.schema import Ended, StepRecord, read_record, to_document
 
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
+#: The frames that a generator's JSON and its log of intervals give; where both give one, the log's stands.
+OF_LOAD = ("summary", "status", "targets", "spectrum", "percentiles", "intervals", "lateness", "failures")
+OF_LOG = ("percentiles", "spectrum", "intervals", "histograms", "slices")
 _UNREADABLE = "unreadable"
 _T = TypeVar("_T")
 
@@ -199,19 +202,10 @@ class _Reader:
         if load is None and self.folder.console.exists():
             frames |= self._console()
         if load is not None:
-            sources = {
-                "summary": load.summary_frame, "status": load.status_frame, "targets": load.targets_frame,
-                "spectrum": load.spectrum_frame, "percentiles": load.percentiles_frame,
-                "intervals": load.intervals_frame, "lateness": load.lateness_frame, "failures": load.failures_frame,
-            }  # fmt: skip
-            frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
+            frames |= {name: self.tried(getattr(load, f"{name}_frame"), frame(name)) for name in OF_LOAD}
         if log is not None:
             counted = frames.get("intervals")
-            frames |= {
-                "percentiles": log.percentiles_frame(), "spectrum": log.spectrum_frame(),
-                "intervals": log.intervals_frame(), "histograms": log.histograms_frame(),
-                "slices": log.slices_frame(),
-            }  # fmt: skip
+            frames |= {name: getattr(log, f"{name}_frame")() for name in OF_LOG}
             if counted is not None:
                 frames["intervals"] = _with_counts(frames["intervals"], counted)
         return frames
@@ -225,9 +219,7 @@ class _Reader:
         summary = report.summary_frame()
         if report.rate_rps is None and self.record.offered_rps is not None:
             summary["offered_rps"] = self.record.offered_rps  # a console does not repeat its command line
-        return {
-            "summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame(),
-        }  # fmt: skip
+        return {"summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame()}
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
         wanted = self.record.profiled

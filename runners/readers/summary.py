@@ -9,7 +9,7 @@ needs more than that has a function.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
 from runners.readers.figures import command_of
 
 DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
+_COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
 MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
 _COUNTS = frozenset({"requests", "connections", "failed", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
@@ -34,13 +35,11 @@ def _is_decimal(name: str) -> bool:
     return name.endswith(("_ms", "_s", "_rps")) or name == "level"
 
 
-def _group(match: re.Match[str]) -> str:
+def group_of(match: re.Match[str]) -> str:
+    """Return the group for a figure's name in angle brackets."""
     name = match[1]
-    if _is_count(name):
-        return rf"(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d{{1,18}})"
-    if _is_decimal(name):
-        return rf"(?P<{name}>{DECIMAL})"
-    return rf"(?P<{name}>\d[\d.,]{{0,20}}\s?[a-zµμ][\da-zµμ.]{{0,20}})"
+    text = _COUNT if _is_count(name) else DECIMAL if _is_decimal(name) else r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
+    return f"(?P<{name}>{text})"
 
 
 @dataclass(slots=True)
@@ -102,22 +101,21 @@ class Summary:
     def finish(self) -> ConsoleReport:
         """Return the summary as a report."""
         figures, mean_us = self.figures, self.time_us("mean")
-        elapsed_s = figures.get("elapsed_s") or (figures.get("elapsed") or 0.0) / 1e6 or None
+        elapsed_s, rate = (
+            figures.get("elapsed_s") or (figures.get("elapsed") or 0.0) / 1e6 or None,
+            figures.get("rate_rps"),
+        )
         counted = sum(self.codes.values()) + self.failed if self.codes else None
         requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # its older versions count completed requests alone
             requests = max(requests or 0, counted)
-        rate = figures.get("rate_rps")
         if self.tool == "k6" and requests and rate:
             elapsed_s = requests / rate
         if self.tool == "vegeta" and requests and elapsed_s:  # its throughput leaves errors out
             rate = requests / elapsed_s
-        failed, odd_length = self.failed, figures.get("odd_length")
-        if odd_length and (lost := _without_body(figures)):
-            failed, odd_length = failed + lost, 0
-        bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + failed
+        odd_length, lost = figures.get("odd_length"), _without_body(figures)
+        bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
         offered = figures.get("offered_rps")
-        paced = offered and self.tool in ("k6", "autocannon")
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
@@ -131,9 +129,9 @@ class Summary:
             requests=requests,
             elapsed_s=elapsed_s,
             non_2xx=figures.get("non_2xx", bad or None),
-            odd_length=odd_length or None,
+            odd_length=None if lost else odd_length or None,
             requests_per_s=rate,
-            closed_loop=False if paced else figures.get("closed_loop"),
+            closed_loop=False if offered and self.tool in ("k6", "autocannon") else figures.get("closed_loop"),
             extra=tuple(self.notes),
             diagnostics=tuple(self.diagnostics),
             first_line=self.first_line,
@@ -147,34 +145,3 @@ def _without_body(figures: Mapping[str, Any]) -> int:
     if not (odd and length and requests) or bodies is None:
         return 0
     return int(odd) if length * requests - bodies >= MOSTLY_MISSING * odd * length else 0
-
-
-Take = Callable[[Summary, re.Match[str]], object]
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryTool:
-    """A tool's summary: the line that may begin it, and its lines. `repeated` where a line that begins it comes again;
-    `proof` names figures of which one must be there besides the first line.
-    """
-
-    start: re.Pattern[str]
-    lines: tuple[tuple[re.Pattern[str], Take], ...]
-    repeated: bool = False
-    proof: tuple[str, ...] = ()
-
-
-def summary_tool(start: str, *lines: str | tuple[str, Take], repeated: bool = False, proof: str = "") -> SummaryTool:
-    """Make a tool's row of patterns; a line without a function gives the figures that it names."""
-
-    def compiled(pattern: str) -> re.Pattern[str]:
-        return re.compile(re.sub(r"(?<!\?P)<(\w+)>", _group, pattern))
-
-    rows = ((line, take_figures) if isinstance(line, str) else line for line in lines)
-    patterns = tuple((compiled(pattern), take) for pattern, take in rows)
-    return SummaryTool(compiled(start), patterns, repeated, tuple(proof.split()))
-
-
-def take_figures(summary: Summary, match: re.Match[str]) -> None:
-    """Take the figures that a pattern names."""
-    summary.take(match.groupdict())

@@ -1,39 +1,30 @@
-"""The summaries that load tools print, as a table: how a tool's begins, and its lines with the figures in them.
-
-wrk, wrk2 and truepace are read by `wrk_console`. Nothing in an input is an error; what is cut leaves its field None.
-"""
+"""Find the summaries that load tools print: patterns of load_tools.toml, and functions for lines that need more."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from runners.readers import units
+from runners.readers.console_report import ConsoleReport
+from runners.readers.documents import Line
 from runners.readers.figures import MS
-from runners.readers.summary import DECIMAL, Summary, SummaryTool, Take, summary_tool, take_figures
+from runners.readers.summary import DECIMAL, Summary, group_of
+from runners.readers.tools import TOOLS, Console
+from runners.readers.wrk_console import LONGEST_LINE, clean
 
 NEGATIVE = "a time below zero: the clock was set during the run"
+LONGEST_BLOCK = 1_000  # lines; the longest summary, k6's with the metrics of many groups, has hundreds
+_OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NUMBER = re.compile(DECIMAL)
+_NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
+Take = Callable[[Summary, re.Match[str]], object]
 
 
-def _set(**figures: object) -> Take:
-    """Return a function that takes the figures of a line, and these that the line itself says."""
-
-    def take(summary: Summary, match: re.Match[str]) -> None:
-        summary.figures.update(figures)
-        take_figures(summary, match)
-
-    return take
-
-
-def _where(condition: Callable[[Summary], bool], take: Take = take_figures) -> Take:
-    """Return a function that takes a line where a condition holds of the summary."""
-
-    def guarded(summary: Summary, match: re.Match[str]) -> None:
-        if condition(summary):
-            take(summary, match)
-
-    return guarded
+def take_figures(summary: Summary, match: re.Match[str]) -> None:
+    """Take the figures that a pattern names."""
+    summary.take(match.groupdict())
 
 
 def _failure(summary: Summary, match: re.Match[str]) -> None:
@@ -111,6 +102,18 @@ def _gatling(summary: Summary, match: re.Match[str]) -> None:
             summary.row("100", first * MS)
 
 
+def _threshold(summary: Summary, match: re.Match[str]) -> None:
+    """Take a percentile of k6's that a threshold names."""
+    if summary.figures.get("section") == "http_req_duration":
+        take_figures(summary, match)
+
+
+def _waiting(summary: Summary, match: re.Match[str]) -> None:
+    """Take k6's time to the first byte, where an author kept it alone: it is the whole of a short response."""
+    if not summary.rows:
+        _trend(summary, match)
+
+
 def _jmeter(summary: Summary, match: re.Match[str]) -> None:
     """Take JMeter's running total; the last one stands."""
     hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
@@ -157,163 +160,109 @@ def _vegeta_codes(summary: Summary, match: re.Match[str]) -> None:
     summary.codes |= {int(code): int(count) for code, count in re.findall(r"(\d{1,3}):(\d{1,18})", match[1])}
 
 
-_AB = r"^[\s*#-]*"
-_K6 = r"^\s*(?:[✓✗√\u00d7] )?"
+_TAKES: dict[str, Take] = {
+    "ab_failed": _ab_failed,
+    "artillery": _artillery,
+    "autocannon": _autocannon,
+    "broke_off": _broke_off,
+    "cells": _cells,
+    "dropped": lambda s, m: s.notes.append(f"dropped_iterations: {m[1]}"),
+    "failure": _failure,
+    "gatling": _gatling,
+    "jmeter": _jmeter,
+    "locust": _aggregated,
+    "locust_heads": lambda s, m: s.figures.update(heads=re.findall(r"(\d[\d.]*)%", m[0])),
+    "locust_percentiles": _locust_percentiles,
+    "named_status": lambda s, m: s.codes.update({200 if m[1] == "OK" else 500 + len(s.codes): int(m[2])}),  # of gRPC
+    "rounded_count": _rounded_count,
+    "threshold": _threshold,
+    "trend": _trend,
+    "vegeta_codes": _vegeta_codes,
+    "vegeta_times": _vegeta_times,
+    "waiting": _waiting,
+}
 
-TOOLS: dict[str, SummaryTool] = {
-    "hey": summary_tool(
-        r"^\s*Summary:\s*$",
-        r"^\s*Total:\s+<elapsed>",
-        r"^\s*Slowest:\s+<max>",
-        (r"^\s*Success rate:\s+\d", _set(tool="oha")),
-        (r"^\s*Count:\s+<requests>", _set(tool="ghz")),
-        r"^\s*Average:\s+<mean>",
-        r"^\s*Requests/sec:\s+<rate_rps>",
-        r"^\s*<level>%{1,2} in <value>",
-        r"^\s*\[(?P<status>\d{3})\]\s+<count> responses",
-        (
-            r"^\s*\[([A-Za-z]{2,20})\]\s+(\d{1,15}) responses",  # of gRPC, whose statuses are names
-            lambda s, m: s.codes.update({200 if m[1] == "OK" else 500 + len(s.codes): int(m[2])}),
-        ),
-        (r"^\s*\[(\d{1,15})\]\s+\S.*", _failure),
-    ),
-    "ab": summary_tool(
-        r"^[\s*#-]*This is ApacheBench, Version|^[\s*#-]*(?:Concurrency Level|Time taken for tests|Server Port):\s+\d"
-        r"|^[\s*#-]*(?:Server (?:Software|Hostname)|Document Path):(?:\s{2}|\s*$)",
-        _AB + r"Server Hostname:\s+(?P<host>\S+)",
-        _AB + r"Server Port:\s+(?P<port>\d{1,5})",
-        _AB + r"Document Path:\s+(?P<path>\S+)",
-        _AB + r"Time per request:\s+<mean_ms> \[ms\] \(mean\)",
-        _AB + r"Concurrency Level:\s+<connections>",
-        _AB + r"Time taken for tests:\s+<elapsed_s> seconds",
-        _AB + r"Complete requests:\s+<requests>",
-        (_AB + r"\(Connect: (\d{1,9}), Receive: (\d{1,9}), Length: <odd_length>, Exceptions: (\d{1,9})\)", _ab_failed),
-        _AB + r"Failed requests:\s+<n_failed>",
-        r"^(?P<diagnostic>apr_\w+: .{1,120})",
-        (r"^Total of (\d{1,15}) requests completed", _broke_off),
-        _AB + r"Document Length:\s+<n_document> bytes",
-        _AB + r"HTML transferred:\s+<n_bodies> bytes",
-        _AB + r"Non-2xx responses:\s+<non_2xx>",
-        _AB + r"Requests per second:\s+<rate_rps>",
-        _AB + r"Total:\s+\d+\s+<mean_ms>\s+<stdev_ms>\s+\d+\s+<max_ms>",
-        _AB + r"<level>%\s+<value_ms>\s*(?:\(longest request\))?\s*$",
-        repeated=True,
-        proof="connections elapsed_s requests rate_rps rows",
-    ),
-    "vegeta": summary_tool(
-        r"^\s*Requests\s+\[total, rate",
-        r"^\s*Requests\s+\[total, rate[^\]]*\]\s+<requests>,\s+<offered_rps>",
-        r"^\s*Duration\s+\[[^\]]*\]\s+<elapsed>",
-        (r"^\s*Latencies\s+\[([^\]]*)\]\s+(\S.*)$", _vegeta_times),
-        (r"^\s*Status Codes\s+\[[^\]]*\]\s+(\S.*)$", _vegeta_codes),
-    ),
-    "bombardier": summary_tool(
-        r"^\s*Bombarding \S+ .*using \d+ connection",
-        r"^\s*Bombarding \S+ (?:for <elapsed>)?.*using <connections> connection",
-        r"^\s*Reqs/sec\s+<rate_rps>",
-        r"^\s*Latency\s+<mean>\s+<stdev>\s+<max>\s*$",
-        r"^\s*<level>%\s+<value>\s*$",
-        r"^\s*1xx - <c1>, 2xx - <c2>, 3xx - <c3>, 4xx - <c4>, 5xx - <c5>",
-        r"^\s*others - <failed>",
-    ),
-    "autocannon": summary_tool(
-        r"^\s*(?:\S )?(?:npx )?autocannon\s.*\bhttps?://"
-        r"|^\s*\d{1,9} connections(?: with \d+ pipelining factor)?\s*$|^\s*│ Stat\s+│ 2\.5%",
-        (r"^.*\bautocannon\s.*", _autocannon),
-        r"^\s*<connections> connections",
-        (r"^\s*│ Latency\s+│(.*)│\s*$", _cells),
-        (r"^\s*Latency\s+((?:[\d.,]{1,15} [mun]?s\s+){6}[\d.,]{1,15} [mun]?s)\s*$", _cells),  # version 2 has no bars
-        r"^\s*(?:│ Req/Sec\s+│(?:[^│]*│){4}|Req/Sec\s+(?:[\d.,]{1,15}\s+){4})\s*<rate_rps>",
-        r"^\s*│ <level>\s+│ <value_ms>\s+│\s*$",
-        r"^\s*<c2> 2xx responses, <c5> non 2xx",
-        (r"^\s*(\d[\d.]{0,15}[kM]?) requests in (\d[\d.]{0,15})s", _rounded_count),
-        r"^\s*<failed> errors \(",
-        repeated=True,
-        proof="rows",
-    ),
-    "h2load": summary_tool(
-        r"^\s*finished in \S+, \S+ req/s",
-        r"^\s*finished in <elapsed>, <rate_rps> req/s",
-        r"^\s*requests: \d+ total, \d+ started, <requests> done, \d+ succeeded, <n_failed> failed, \d+ errored",
-        r"^\s*status codes: <c2> 2xx, <c3> 3xx, <c4> 4xx, <c5> 5xx",
-        r"^\s*time for request:\s+\S+\s+<max>\s+<mean>\s+<stdev>\s",
-        r"^\s*req/s\s+:",  # of each client
-        proof="requests",
-    ),
-    "fortio": summary_tool(
-        r"^Aggregated Function Time : count \d",
-        r"^Aggregated Function Time : count <requests> avg <mean_s> \+/- <stdev_s> min \S+ max <max_s>",
-        r"^# target <level>% <value_s>",
-        r"^Code\s+(?P<status>\d{1,3}) : <count> ",
-        r"^All done <requests> calls .*, <rate_rps> qps",
-    ),
-    "k6": summary_tool(
-        _K6 + r"(?:checks\w*|data_received|dropped_iterations|http_req\w*)\.*\s*:\s+\S"
-        r"|^\s*\* \S+: (?:[\d.]+ iterations/s for |(?:\d+ looping|Up to \d+ looping) VUs )",
-        r"^\s*\* \S+: <offered_rps> iterations/s for ",
-        r"^\s*(?P<section>\{.*\}|[a-z][a-z_]+(?:\{.*\})?)\s*$",
-        (
-            r"^\s*[✓✗] 'p\(<level>\)\s?<=?\s?\d+' p\((?P=level)\)=<value>",
-            _where(lambda s: s.figures.get("section") == "http_req_duration"),
-        ),
-        r"^\s*(?:WARN|ERRO)\[\d+\]\s+(?P<diagnostic>\S.{0,200})",
-        (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", _set(closed_loop=True)),
-        (_K6 + r"http_req_duration\.*\s*:\s+(avg=.*)", _trend),
-        (  # the time to the first byte, where an author kept it alone: it is the whole of a short response
-            r"^\s*http_req_waiting\.*\s*:\s+(avg=.*)",
-            _where(lambda s: not s.rows, _trend),
-        ),
-        _K6 + r"http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?\(?<non_2xx>(?: out of <requests>)?",
-        r"^\s*http_reqs\.*\s*:\s+<requests>\s+\(?<rate_rps>/s",
-        (
-            r"^\s*dropped_iterations\.*\s*:\s+(\d{1,18})",
-            lambda s, m: s.notes.append(f"dropped_iterations: {m[1]}"),
-        ),
-        r"^\s*vus_max\.*\s*:\s+<connections>",
-        repeated=True,
-        proof="rows",
-    ),
-    "Gatling": summary_tool(
-        r"^---- Global Information -+",
-        (r"^(?:> )?\s*([a-z][\w ./%]*?)(?: \(\w+\))?\s{2,}\|?\s*(\d.*)$", _gatling),
-        proof="requests rate_rps rows",
-    ),
-    "JMeter": summary_tool(
-        r"^summary [+=]\s+\d+ in ",
-        (
-            r"^summary =\s+<requests> in (\d\d):(\d\d):(\d\d) =\s+<rate_rps>/s Avg:\s+<mean_ms> Min:\s+\d+ "
-            r"Max:\s+<max_ms> Err:\s+<non_2xx>",
-            _jmeter,
-        ),
-        repeated=True,
-        proof="requests",
-    ),
-    "Artillery": summary_tool(
-        r"^\s*Summary report @ \d",
-        r"^\s*http\.requests:[ .]*\s<requests>\s*$",
-        r"^\s*Requests completed:\s+<requests>",
-        r"^\s*http\.request_rate:[ .]*\s<rate_rps>/sec",
-        r"^\s*(?:Mean response/sec|RPS sent):\s+<rate_rps>",
-        (r"^\s*(?:http\.response_time|Response time \(msec\)|Request latency):\s*$", _set(section="times")),
-        (r"^\s+(min|max|mean|median|p\d{2,3}):[ .]*\s(\d[\d.]{0,15})\s*$", _artillery),
-        r"^\s*(?:http\.codes\.)?(?P<status>\d{3}):[ .]*\s<count>\s*$",
-        r"^\s*(?:errors\.\S+|E[A-Z]{4,}):[ .]*\s<failed>\s*$",
-        (r"^\s*(?:(?:http|vusers|plugins)\.\S+|Scenarios? [a-z]+|Codes|Errors):", _set(section="other")),
-        proof="requests rate_rps",
-    ),
-    "Locust": summary_tool(
-        r"^\s*(?:Type\s+)?Name\s+# reqs\s+# fails",
-        (
-            r"^\s*(?:None\s+)?Aggregated\s+<requests>\s+<non_2xx>\([\d.]+%\)\s+\|\s+<mean_ms>\s+\d+\s+<max_ms>\s+"
-            r"<n_median>\s+\|\s+<rate_rps>",
-            _aggregated,
-        ),
-        (
-            r"^\s*(?:Type\s+)?Name\s+(?:[\d.]+%\s+)+# reqs",
-            lambda s, m: s.figures.update(heads=re.findall(r"(\d[\d.]*)%", m[0])),
-        ),
-        (r"^\s*(?:None\s+)?Aggregated\s+((?:\d+\s+){2,}\d+)\s*$", _locust_percentiles),
-        repeated=True,
-        proof="requests rate_rps",
-    ),
-}  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A tool's console: its first line, and its lines with the function that takes each."""
+
+    start: re.Pattern[str]
+    lines: tuple[tuple[re.Pattern[str], Take], ...]
+    repeated: bool
+    proof: tuple[str, ...]
+
+
+def _compiled(console: Console) -> Compiled:
+    def pattern(text: str) -> re.Pattern[str]:
+        return re.compile(f"^{console.before}(?:{_NAME.sub(group_of, text)})")
+
+    lines = []
+    for line in console.lines:
+        text, taken = (line, {}) if isinstance(line, str) else line
+        lines.append((pattern(text), _TAKES[taken] if isinstance(taken, str) else _and(taken)))
+    return Compiled(pattern("|".join(console.begins)), tuple(lines), console.repeated, tuple(console.proof.split()))
+
+
+def _and(figures: dict[str, object]) -> Take:
+    """Return a function that takes the figures of a line, and these that the line itself says."""
+
+    def take(summary: Summary, match: re.Match[str]) -> None:
+        summary.figures.update(figures)
+        take_figures(summary, match)
+
+    return take
+
+
+CONSOLES = {name: _compiled(tool.console) for name, tool in TOOLS.items() if tool.console}
+_ANY_START = re.compile("|".join(f"(?:{tool.start.pattern})" for tool in CONSOLES.values()))
+
+
+def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport]]:
+    """Yield each summary: the indices of its first and last line, and its report."""
+    summary: Summary | None = None
+    begin = end = 0
+    for index, line in enumerate(lines):
+        if len(line.text) > LONGEST_LINE:
+            continue
+        text = clean(line.text)
+        tool = _begun_by(text)
+        anew = tool is not None and not (summary and _goes_on(summary, tool))
+        if summary and (anew or index - begin > LONGEST_BLOCK or _ends(summary, text)):
+            if _is_complete(summary):
+                yield begin, end, summary.finish()
+            summary = None
+        if anew and tool:
+            summary, begin, end = Summary(tool, line.number, line.number), index, index
+        if summary is None:
+            continue
+        for pattern, take in CONSOLES[summary.tool].lines:
+            if match := pattern.match(text):
+                take(summary, match)
+                summary.last_line, end = line.number, index
+                break
+    if summary and _is_complete(summary):
+        yield begin, end, summary.finish()
+
+
+def _begun_by(text: str) -> str | None:
+    if not _ANY_START.match(text):
+        return None
+    return next(name for name, tool in CONSOLES.items() if tool.start.match(text))
+
+
+def _goes_on(summary: Summary, tool: str) -> bool:
+    """Return whether a line that could begin a summary belongs to the one that is open."""
+    next_run = tool == "ab" and "elapsed_s" in summary.figures
+    return summary.tool == tool and CONSOLES[tool].repeated and not next_run
+
+
+def _ends(summary: Summary, text: str) -> bool:
+    """Return whether a line ends the open summary: a fence, or the first line of wrk's output."""
+    return text.lstrip().startswith(("```", "~~~")) or (summary.tool != "autocannon" and bool(_OF_WRK.match(text)))
+
+
+def _is_complete(summary: Summary) -> bool:
+    """Return whether a summary has the figures without which its first line may be another program's."""
+    proof = CONSOLES[summary.tool].proof
+    return summary.has(proof) if proof else bool(summary.figures)

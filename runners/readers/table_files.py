@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,13 +117,10 @@ def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
         for mark, columns, read_headless in _HEADLESS:
             if match := mark.match(first):
                 read, names, separator = read_headless, columns.split(), match["by"]
-    return tuple(read(_rows(text, separator, names))) if read else None
-
-
-def _rows(text: str, separator: str, names: Sequence[str] | None) -> Iterator[Row]:
     lines = (line for line in text.splitlines() if line.strip())
-    for row in csv.DictReader(lines, fieldnames=names, delimiter=separator):
-        yield {name: value for name, value in row.items() if name and value is not None}
+    rows = csv.DictReader(lines, fieldnames=names, delimiter=separator)
+    whole = ({name: value for name, value in row.items() if name and value is not None} for row in rows)
+    return tuple(read(whole)) if read else None
 
 
 JTL_XML = re.compile(r"<testResults\b")
@@ -134,13 +131,11 @@ _XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", 
 
 def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
     """Yield the runs of JMeter's samples as XML; samples within one repeat their parent's time."""
-    return JMETER.read(_samples_of_xml(text))
-
-
-def _samples_of_xml(text: str) -> Iterator[Row]:
+    samples: list[Row] = []
     depth = 0
     for tag in _SAMPLE.finditer(text):
         if not tag["end"] and not depth:
             attributes = _ATTRIBUTE.findall(tag["attributes"])
-            yield {_XML_NAMES.get(name, name): html.unescape(value) for name, value in attributes}
+            samples.append({_XML_NAMES.get(name, name): html.unescape(value) for name, value in attributes})
         depth = max(0, depth + (-1 if tag["end"] else 0 if tag["empty"] else 1))
+    return JMETER.read(samples)
