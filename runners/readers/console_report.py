@@ -114,8 +114,8 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `operation` names the operation that it is of, where a tool reports several; only some tools say `closed_loop`;
-    `odd_length` counts responses of another length than the first.
+    `operation` names the operation that it is of, where a tool reports several; `column` of `columns` is its place in a
+    table or a file. Only some tools say `closed_loop`; `odd_length` counts responses of another length than the first.
     `extra` is what truepace adds, `diagnostics` are lines inside the output that belong to no known part of it.
     """
 
@@ -139,6 +139,8 @@ class ConsoleReport:
     requests_per_s: float | None = None
     bytes_per_s: float | None = None
     operation: str = ""
+    column: int = 0
+    columns: int = 1
     closed_loop: bool | None = None
     interrupted: bool = False
     extra: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from runners.readers.console_report import ConsoleReport, is_head, missing, rejo
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.output import FileOutputs, Output
 from runners.readers.output_index import consoles, index_entry
-from runners.readers.percentile_tables import Column, tables
+from runners.readers.percentile_tables import tables
 from runners.readers.summary_tools import find_summaries
 from runners.readers.tool_files import read_tool_file
 from runners.readers.tools import WRK, WRK2, is_like_wrk, missing_of_others
@@ -31,7 +31,7 @@ _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _PERCENTILE = re.compile(
     r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
 )
-Placed = tuple[int, Column | None, ConsoleReport]  # where it begins among the lines
+Placed = tuple[int, ConsoleReport]  # where it begins among the lines
 
 
 def find_outputs(path: Path) -> FileOutputs:
@@ -61,20 +61,20 @@ def outputs_of(document: Document) -> FileOutputs:
     if isinstance(content, Problem):
         return FileOutputs(document.path, (), (*document.problems, content))
     if content is not None:
-        return FileOutputs(document.path, tuple(_of_a_file(document, content)), document.problems)
+        return FileOutputs(document.path, tuple(_of_a_file(document.path, content)), document.problems)
     lines = document.lines
     left = list(lines)
     placed: list[Placed] = []
     for begin, last, report in find_summaries(lines):
-        placed.append((begin, None, report))
+        placed.append((begin, report))
         left[begin : last + 1] = [replace(line, text="") for line in left[begin : last + 1]]
     columns, rest, problems_of_tables = tables(left)
+    placed += columns
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(lines)))}
     for cell, part in groupby(rest, key=lambda line: line.cell):
-        for report in find_in_lines((line.number, line.text) for line in part):
-            placed.append((where[cell, report.first_line], None, report))
-    placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
-    placed.sort(key=lambda at: (at[0], at[1].index if at[1] else 0))
+        reports = find_in_lines((line.number, line.text) for line in part)
+        placed += [(where[cell, report.first_line], report) for report in reports]
+    placed.sort(key=lambda at: (at[0], at[1].column))
     outputs = _outputs(document, _rejoined(placed, lines), where) if placed else ()
     return FileOutputs(document.path, tuple(outputs), (*document.problems, *problems_of_tables))
 
@@ -84,70 +84,51 @@ def _outputs(
 ) -> Iterator[Output]:
     lines, trails = document.lines, context.headings(document.lines)
     end = 0
-    above: tuple[Line, ...] = ()
-    stated, command = None, None
-    for position, column, report in placed:
-        cell, columns = lines[position].cell, column.width if column else 1
+    for position, report in placed:
+        cell = lines[position].cell
         last = where[cell, report.last_line]
-        if column is None or column.index == 0:  # all columns of a table have the same text above them
+        if not report.column:  # all columns of a table have the same text above them
             above = lines[max(end, position - context.REACH_LINES) : position]
-            command = _command_above(above) if column else None
-            known = report if command is None else replace(report, command=command)
-            stated = _stated(document.path, above, known, columns, trails[position])
-        if column is not None:
-            report = replace(report, command=command)
+            command = _command_above(above) if report.columns > 1 else report.command
+            stated = _stated(document.path, above, replace(report, command=command), trails[position])
+        report = replace(report, command=command)
         report = replace(report, tool=_tool_of(report, stated))
         if stated and stated.line is None and report.tool == WRK:
             stated = None
-        yield Output(
-            document.path,
-            report.first_line,
-            report,
-            cell,
-            column.label if column else "",
-            column.index if column else 0,
-            columns,
-            trails[position],
-            above,
-            stated,
-            missing=_missing(report, lines[last + 1 : last + 1 + BELOW_LINES]),
-        )
+        lacks = _missing(report, lines[last + 1 : last + 1 + BELOW_LINES])
+        yield Output(document.path, report.first_line, report, cell, trails[position], above, stated, missing=lacks)
         end = max(end, last + 1)
 
 
-def _of_a_file(document: Document, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
+def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
     """Yield the outputs of a file that a load tool wrote for other programs: no text stands around them."""
     for index, report in enumerate(reports):
-        stated, lacks = _stated(document.path, (), report, 1, ()), missing_of_others(report)
-        yield Output(
-            document.path, 1, report, None, report.operation, index, len(reports), stated=stated, missing=lacks
-        )
+        placed = replace(report, column=index, columns=len(reports))
+        yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing_of_others(report))
 
 
 def _rejoined(placed: Sequence[Placed], lines: Sequence[Line]) -> list[Placed]:
     """Return the reports, those that a caption or a fence splits in two as one."""
     whole: list[Placed] = []
-    for position, column, report in placed:
-        before = whole[-1] if whole else None
-        if before and before[1] is column is None and 0 < position - before[0] <= LONGEST_CONSOLE:
-            near = 0 < report.first_line - before[2].last_line <= LONGEST_CAPTION
-            if near and is_head(before[2]):
-                near = not any(_HEADING.match(line.text) for line in lines[before[0] : position])
-            if near and is_like_wrk(report.tool) and (joined := rejoined(before[2], report)):
-                whole[-1] = (before[0], None, joined)
+    for position, report in placed:
+        begin, before = whole[-1] if whole else (position, report)
+        if before.columns == report.columns == 1 and 0 < position - begin <= LONGEST_CONSOLE:
+            near = 0 < report.first_line - before.last_line <= LONGEST_CAPTION
+            if near and is_head(before):
+                near = not any(_HEADING.match(line.text) for line in lines[begin:position])
+            if near and is_like_wrk(report.tool) and (joined := rejoined(before, report)):
+                whole[-1] = (begin, joined)
                 continue
-        whole.append((position, column, report))
+        whole.append((position, report))
     return whole
 
 
-def _stated(
-    path: Path, above: Sequence[Line], report: ConsoleReport, columns: int, trail: Sequence[str]
-) -> context.Stated | None:
+def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
     """Return the offered rate in the text above, else in a file's name that the output does not contradict."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
-    achieved = report.requests_per_s
+    achieved, columns = report.requests_per_s, report.columns
     by_text = context.stated(above, columns, duration_s, None if columns > 1 else achieved, trail)
     if by_text or columns > 1:
         return by_text

@@ -126,13 +126,11 @@ def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
 
 def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
     # each column in its type at once: DataFrame(rows).astype(columns) makes each twice; numpy takes None for NaN too
-    columns = {at: ([row.get(at) for row in rows], kind) for at, kind in COLUMNS[name].items()}
-    return pd.DataFrame(
-        {
-            at: np.array(values, np.float64) if kind == "float64" else pd.array(values, dtype=kind)
-            for at, (values, kind) in columns.items()
-        }
-    )
+    return pd.DataFrame({at: _column([row.get(at) for row in rows], kind) for at, kind in COLUMNS[name].items()})
+
+
+def _column(values: list[Any], kind: Any) -> Any:
+    return np.array(values, np.float64) if kind == "float64" else pd.array(values, dtype=kind)
 
 
 @functools.cache
