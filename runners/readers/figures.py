@@ -21,7 +21,7 @@ from runners.readers.console_report import (
 
 MS, S = 1e3, 1e6  # microseconds in a millisecond, in a second
 _LEVEL = re.compile(r"p?\(?(\d{1,3}(?:[._]\d{1,7})?)(?:\)|th|%)?")
-_NAMES = {"med": "50", "median": "50"}
+_NAMES = {"med": "50", "median": "50", "max": "100"}
 
 
 def number(value: object, scale: float = 1.0) -> float | None:

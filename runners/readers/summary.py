@@ -15,31 +15,36 @@ from typing import Any
 
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
-from runners.readers.figures import command_of
+from runners.readers.figures import MS, S, command_of, level_of
 
-DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
-_COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
 MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
-_COUNTS = frozenset({"requests", "connections", "failed", "non_2xx", "count", "status", "odd_length"})
+_COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
+_DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
+_COUNTS = frozenset({"requests", "connections", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
 #: Taken as they stand. `section` is the part of a summary, where lines of several parts look alike.
 _TEXTS = frozenset({"section", "host", "port", "path"})
-_SCALES_US = {"": 1.0, "_ms": 1e3, "_s": 1e6}
+_TIMES = {"mean": "mean", "avg": "mean", "stdev": "stdev", "std": "stdev", "max": "max"}
 
 
 def _is_count(name: str) -> bool:
-    return name in _COUNTS or name in _CLASSES or name.startswith("n_")
-
-
-def _is_decimal(name: str) -> bool:
-    return name.endswith(("_ms", "_s", "_rps")) or name == "level"
+    return name in _COUNTS or name in _CLASSES or name.startswith(("n_", "failed"))
 
 
 def group_of(match: re.Match[str]) -> str:
     """Return the group for a figure's name in angle brackets."""
-    name = match[1]
-    text = _COUNT if _is_count(name) else DECIMAL if _is_decimal(name) else r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
+    name, text = match[1], r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
+    if _is_count(name):
+        text = _COUNT
+    elif name.endswith(("_ms", "_s", "_rps")) or name == "level":
+        text = _DECIMAL
     return f"(?P<{name}>{text})"
+
+
+def _time_us(name: str, text: str) -> float | None:
+    """Return a time, in the unit that its figure's name says or that it is printed with."""
+    scale_us = MS if name.endswith("_ms") else S if name.endswith("_s") else None
+    return units.go_time_us(text) if scale_us is None else float(text) * scale_us
 
 
 @dataclass(slots=True)
@@ -61,38 +66,32 @@ class Summary:
         texts = {name: text for name, text in printed.items() if text is not None}
         level, status = texts.pop("level", None), texts.pop("status", None)
         for name, as_printed in texts.items():
-            text = as_printed.replace(",", "")
+            text, base = as_printed.replace(",", ""), name.removesuffix("_ms").removesuffix("_s")
             if name in _TEXTS:
                 self.figures[name] = as_printed
             elif name == "diagnostic":
                 self.diagnostics.append(as_printed)
             elif level is not None:
-                scale_us = _SCALES_US[name.removeprefix("value")]
-                self.row(level, units.go_time_us(text) if name == "value" else float(text) * scale_us)
+                self.time(level, _time_us(name, text))
             elif status is not None:
                 self.codes[int(status)] = int(text)
             elif name in _CLASSES:
                 self.codes[_CLASSES[name]] = int(text)
-            elif name == "failed":
+            elif name.startswith("failed"):
                 self.failed += int(text)
+            elif name == "elapsed":
+                self.figures["elapsed_s"] = (units.go_time_us(text) or 0.0) / S or None
+            elif base in _TIMES:
+                self.figures[base] = _time_us(name, text)
             else:
-                read = int if _is_count(name) else float if _is_decimal(name) else units.go_time_us
-                self.figures[name] = read(text)
+                self.figures[name] = int(text) if _is_count(name) else float(text)
 
-    def row(self, level: str, value_us: float | None) -> None:
-        """Add a percentile, whose level is in percent."""
-        share = round(float(level) / 100, 9)
-        if value_us is not None and 0 <= share <= 1:
-            self.rows[share] = value_us
-
-    def time_us(self, name: str) -> float | None:
-        """Return a figure that some tools print with its unit, and some in milliseconds or in seconds."""
-        times = (
-            float(value) * scale_us
-            for suffix, scale_us in _SCALES_US.items()
-            if (value := self.figures.get(name + suffix)) is not None
-        )
-        return next(times, None)
+    def time(self, name: str, time_us: float | None) -> None:
+        """Take a time by its name: a percentile, the mean, the standard deviation or the maximum."""
+        if name in _TIMES:
+            self.figures[_TIMES[name]] = time_us
+        if time_us is not None and (level := level_of(name)) is not None:
+            self.rows[level] = time_us
 
     def has(self, names: tuple[str, ...]) -> bool:
         """Return whether the summary gives any of these figures; `rows` are its percentiles."""
@@ -100,11 +99,8 @@ class Summary:
 
     def finish(self) -> ConsoleReport:
         """Return the summary as a report."""
-        figures, mean_us = self.figures, self.time_us("mean")
-        elapsed_s, rate = (
-            figures.get("elapsed_s") or (figures.get("elapsed") or 0.0) / 1e6 or None,
-            figures.get("rate_rps"),
-        )
+        figures = self.figures
+        mean_us, elapsed_s, rate = figures.get("mean"), figures.get("elapsed_s"), figures.get("rate_rps")
         counted = sum(self.codes.values()) + self.failed if self.codes else None
         requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # its older versions count completed requests alone
@@ -124,7 +120,7 @@ class Summary:
             duration_s=elapsed_s,
             url=f"//{address}" if address else None,
             connections=figures.get("connections"),
-            latency=None if mean_us is None else ThreadStats(mean_us, self.time_us("stdev"), self.time_us("max"), None),
+            latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max"), None),
             latencies=Latencies(None, tuple(sorted(self.rows.items()))),
             requests=requests,
             elapsed_s=elapsed_s,
