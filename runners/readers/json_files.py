@@ -15,7 +15,7 @@ from typing import Any
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Footer, SocketErrors
 from runners.readers.documents import Problem
-from runners.readers.figures import MS, count, number, percentiles, run_of, total
+from runners.readers.figures import command_of, count, number, percentiles, run_of, total
 from runners.readers.table_files import K6, SampleTable
 from runners.readers.tools import TOOLS, TRUEPACE, JsonSummary
 
@@ -148,28 +148,14 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6(content: Json) -> Iterator[ConsoleReport]:
-    """Read k6's `--summary-export` or the data of its handleSummary: milliseconds; p90 and p95 unless more is asked."""
-
-    def values(name: str) -> Json:
-        return _part(content, f"metrics/{name}/values") or _part(content, f"metrics/{name}")
-
-    times, sent = values("http_req_duration"), values("http_reqs")
-    if not times:
-        return
-    dropped, started = count(values("dropped_iterations").get("count")), count(values("iterations").get("count"))
-    rate = number(sent.get("rate"))
-    yield run_of(
-        "k6",
-        percentiles(times.items(), MS),
-        number(times.get("avg"), MS),
-        max_us=number(times.get("max"), MS),
-        offered_rps=rate * (1 + dropped / started) if dropped and started and rate else None,  # what was due
-        connections=count(values("vus_max").get("max") or values("vus_max").get("value")),
-        requests=count(sent.get("count")),
-        non_2xx=count(values("http_req_failed").get("passes")),  # of the check "has it failed?"
-        requests_per_s=rate,
-        extra=(f"dropped_iterations: {dropped}",) if dropped else (),
-    )
+    """Read k6's `--summary-export` or the data of its handleSummary; p90 and p95 unless more is asked."""
+    metrics = {name: _part(metric, "values") or metric for name, metric in _part(content, "metrics").items()}
+    started, dropped = (count(_at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
+    for run in _read("k6", TOOLS["k6"].json[0], metrics) if _part(metrics, "http_req_duration") else ():
+        if dropped and started and run.requests_per_s:  # what it did not even begin was due
+            command = command_of("k6", run.requests_per_s * (1 + dropped / started))
+            run = replace(run, command=command)
+        yield replace(run, extra=(f"dropped_iterations: {dropped}",) if dropped else ())
 
 
 def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
@@ -213,7 +199,7 @@ def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
 #: Keys that an object has, and its reader; the first row whose keys are all there reads it.
 _OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]], ...] = (
     (("schema", "latency_us"), _truepace),
-    *((summary.keys, partial(_read, name, summary)) for name, tool in TOOLS.items() for summary in tool.json),
+    *((row.keys, partial(_read, name, row)) for name, tool in TOOLS.items() for row in tool.json if name != "k6"),
     (("metrics",), _k6),  # which oha has too
     (("results", "options"), _nighthawk),
     (("stats", "contents"), lambda content: _read("Gatling", TOOLS["Gatling"].json[0], _part(content, "stats"))),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
-from runners.readers.console_report import ConsoleReport, is_head, missing, rejoined
+from runners.readers.console_report import ConsoleReport, missing
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.output import FileOutputs, Output
 from runners.readers.output_index import consoles, index_entry
@@ -25,7 +25,7 @@ from runners.storage.run_folder import console_step
 LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 BELOW_LINES, LEAST_PERCENTILES = 15, 2
 IDLE, BUSY, QUEUED = 0.5, 0.75, 1.3  # of the connections, by Little's law: waiting for the schedule, never, and more
-HELD = 0.02  # by which an achieved rate misses the offered one that it held
+HELD = 0.02  # by which a rate misses the one that it held, and figures that are printed twice differ
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 #: A percentile as a script of wrk prints it: `99,98168`, `p90: 12.1 ms`, `99%,1061`.
 _PERCENTILE = re.compile(
@@ -75,7 +75,7 @@ def outputs_of(document: Document) -> FileOutputs:
         reports = find_in_lines((line.number, line.text) for line in part)
         placed += [(where[cell, report.first_line], report) for report in reports]
     placed.sort(key=lambda at: (at[0], at[1].column))
-    outputs = _outputs(document, _rejoined(placed, lines), where) if placed else ()
+    outputs = _outputs(document, _rejoined(placed, lines, where), where) if placed else ()
     return FileOutputs(document.path, tuple(outputs), (*document.problems, *problems_of_tables))
 
 
@@ -107,20 +107,45 @@ def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]
         yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing_of_others(report))
 
 
-def _rejoined(placed: Sequence[Placed], lines: Sequence[Line]) -> list[Placed]:
-    """Return the reports, those that a caption or a fence splits in two as one."""
+def _rejoined(
+    placed: Sequence[Placed], lines: Sequence[Line], where: dict[tuple[int | None, int], int]
+) -> list[Placed]:
+    """Return the reports, those that a caption or a fence splits in two as one: what their lines are together."""
     whole: list[Placed] = []
     for position, report in placed:
         begin, before = whole[-1] if whole else (position, report)
-        if before.columns == report.columns == 1 and 0 < position - begin <= LONGEST_CONSOLE:
-            near = 0 < report.first_line - before.last_line <= LONGEST_CAPTION
-            if near and is_head(before):
-                near = not any(_HEADING.match(line.text) for line in lines[begin:position])
-            if near and is_like_wrk(report.tool) and (joined := rejoined(before, report)):
-                whole[-1] = (begin, joined)
+        last = where.get((lines[begin].cell, before.last_line), position)
+        near = 0 < report.first_line - before.last_line <= LONGEST_CAPTION and 0 < position - begin <= LONGEST_CONSOLE
+        if near and _continues(before, report, lines[last:position]):
+            pieces = (*lines[begin : last + 1], *lines[position : where[lines[position].cell, report.last_line] + 1])
+            joined = find_in_lines((line.number, line.text) for line in pieces)
+            if len(joined) == 1:
+                tool = before.tool or joined[0].tool or report.tool
+                whole[-1] = (begin, replace(joined[0], tool=tool, command=before.command))
                 continue
         whole.append((position, report))
     return whole
+
+
+def _continues(first: ConsoleReport, second: ConsoleReport, between: Sequence[Line]) -> bool:
+    """Return whether a piece without a head goes on with the one above: a head alone, or a figure of both agrees."""
+    if any((second.duration_s, second.threads, second.command, second.calibrations)):
+        return False
+    if first.columns * second.columns > 1 or not is_like_wrk(first.tool) or not is_like_wrk(second.tool):
+        return False
+    body = (first.latencies, first.calibrations, first.latency, first.requests_per_thread, first.requests_per_s)
+    if not any(body) and first.requests is None and second.latency and second.requests_per_s:
+        return not any(_HEADING.match(line.text) for line in between)
+    largest = first.latency.max if first.latency else None
+    highest = max((value for _, value in second.latencies.rows), default=None)
+    if largest and highest:
+        return abs(highest - largest) <= HELD * largest
+    if second.latencies.spectrum and first.latencies.rows:
+        there = {row.percentile: row.value_ms * 1000 for row in second.latencies.spectrum}
+        pairs = [(value, there[level]) for level, value in first.latencies.rows if level in there]
+        return bool(pairs) and all(abs(value - other) <= HELD * value + 1 for value, other in pairs)
+    elapsed_s = second.elapsed_s or 0.0  # of its requests
+    return bool(first.duration_s and not second.latencies and 0 <= elapsed_s / first.duration_s - 1 <= HELD)
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
