@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from runners.readers import context
 from runners.readers.command_line import CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Line, Problem
 from runners.readers.tools import is_like_wrk
-
-_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +88,18 @@ class Output:
 
     @property
     def duration_s(self) -> float | None:
-        return self._asked("duration_s", float)
+        duration_s: float | None = self._asked("duration_s")
+        return duration_s
 
     @property
     def threads(self) -> int | None:
-        return self._asked("threads", int)
+        threads: int | None = self._asked("threads")
+        return threads
 
     @property
     def connections(self) -> int | None:
-        return self._asked("connections", int)
+        connections: int | None = self._asked("connections")
+        return connections
 
     @property
     def script(self) -> str:
@@ -114,11 +115,10 @@ class Output:
         report: str | None = self._entry("report", str)
         return report or str(self.path)
 
-    def _asked(self, name: str, kind: type[_Number]) -> _Number | None:
+    def _asked(self, name: str) -> Any:
         """Return a setting by the output's head, else by its command, else by the index."""
         own = getattr(self.report, name) or getattr(self.command, name, None)
-        value = own or self._entry(name, (int, float))
-        return kind(value) if value else None
+        return own or self._entry(name, (int, float))
 
     def _entry(self, name: str, kind: type | tuple[type, ...]) -> Any:
         value = self.entry.get(name) if self.entry else None
