@@ -93,9 +93,10 @@ class Summary:
         if time_us is not None and (level := level_of(name)) is not None:
             self.rows[level] = time_us
 
-    def has(self, names: tuple[str, ...]) -> bool:
-        """Return whether the summary gives any of these figures; `rows` are its percentiles."""
-        return any(name in self.figures or (name == "rows" and self.rows) for name in names)
+    def has(self, proof: str) -> bool:
+        """Return whether the summary gives any of the named figures (`rows`: percentiles), or any at all if none is."""
+        known = {*self.figures, *(["rows"] if self.rows else [])}
+        return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
     def finish(self) -> ConsoleReport:
         """Return the summary as a report."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport
@@ -134,27 +133,6 @@ _FUNCTIONS: tuple[Callable[[Summary, re.Match[str]], None], ...] = (
 _BY_NAME = {function.__name__: function for function in _FUNCTIONS}
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A tool's console: its first line, and its lines with the function that takes each."""
-
-    start: re.Pattern[str]
-    lines: tuple[tuple[re.Pattern[str], Take], ...]
-    repeated: bool
-    proof: tuple[str, ...]
-
-
-def _compiled(console: Console) -> Compiled:
-    def pattern(text: str) -> re.Pattern[str]:
-        return re.compile(f"^{console.before}(?:{_NAME.sub(group_of, text)})")
-
-    lines = []
-    for line in console.lines:
-        text, taken = (line, {}) if isinstance(line, str) else line
-        lines.append((pattern(text), _BY_NAME[taken] if isinstance(taken, str) else _where(**taken)))
-    return Compiled(pattern("|".join(console.begins)), tuple(lines), console.repeated, tuple(console.proof.split()))
-
-
 def _where(within: str | None = None, **figures: object) -> Take:
     """Return a function that takes a line, and figures that the line itself says, within a section if one is named."""
 
@@ -166,8 +144,20 @@ def _where(within: str | None = None, **figures: object) -> Take:
     return take
 
 
-CONSOLES = {name: _compiled(tool.console) for name, tool in TOOLS.items() if tool.console}
-_ANY_START = re.compile("|".join(f"(?:{tool.start.pattern})" for tool in CONSOLES.values()))
+def _pattern(console: Console, text: str) -> re.Pattern[str]:
+    return re.compile(f"^{console.before}(?:{_NAME.sub(group_of, text)})")
+
+
+def _lines(console: Console) -> Iterator[tuple[re.Pattern[str], Take]]:
+    for line in console.lines:
+        text, taken = (line, {}) if isinstance(line, str) else line
+        yield _pattern(console, text), _BY_NAME[taken] if isinstance(taken, str) else _where(**taken)
+
+
+_CONSOLES = {name: tool.console for name, tool in TOOLS.items() if tool.console}
+_STARTS = {name: _pattern(console, "|".join(console.begins)) for name, console in _CONSOLES.items()}
+_LINES = {name: tuple(_lines(console)) for name, console in _CONSOLES.items()}
+_ANY_START = re.compile("|".join(f"(?:{start.pattern})" for start in _STARTS.values()))
 
 
 def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport]]:
@@ -178,43 +168,29 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
         if len(line.text) > LONGEST_LINE:
             continue
         text = clean(line.text)
-        tool = _begun_by(text)
+        tool = next(name for name, start in _STARTS.items() if start.match(text)) if _ANY_START.match(text) else None
         anew = tool is not None and not (summary and _goes_on(summary, tool))
         if summary and (anew or index - begin > LONGEST_BLOCK or _ends(summary, text)):
-            if _is_complete(summary):
+            if summary.has(_CONSOLES[summary.tool].proof):
                 yield begin, end, summary.finish()
             summary = None
         if anew and tool:
             summary, begin, end = Summary(tool, line.number, line.number), index, index
-        if summary is None:
-            continue
-        for pattern, take in CONSOLES[summary.tool].lines:
-            if match := pattern.match(text):
+        for pattern, take in _LINES[summary.tool] if summary else ():
+            if summary and (match := pattern.match(text)):
                 take(summary, match)
                 summary.last_line, end = line.number, index
                 break
-    if summary and _is_complete(summary):
+    if summary and summary.has(_CONSOLES[summary.tool].proof):
         yield begin, end, summary.finish()
-
-
-def _begun_by(text: str) -> str | None:
-    if not _ANY_START.match(text):
-        return None
-    return next(name for name, tool in CONSOLES.items() if tool.start.match(text))
 
 
 def _goes_on(summary: Summary, tool: str) -> bool:
     """Return whether a line that could begin a summary belongs to the one that is open."""
     next_run = tool == "ab" and "elapsed_s" in summary.figures
-    return summary.tool == tool and CONSOLES[tool].repeated and not next_run
+    return summary.tool == tool and _CONSOLES[tool].repeated and not next_run
 
 
 def _ends(summary: Summary, text: str) -> bool:
     """Return whether a line ends the open summary: a fence, or the first line of wrk's output."""
     return text.lstrip().startswith(("```", "~~~")) or (summary.tool != "autocannon" and bool(_OF_WRK.match(text)))
-
-
-def _is_complete(summary: Summary) -> bool:
-    """Return whether a summary has the figures without which its first line may be another program's."""
-    proof = CONSOLES[summary.tool].proof
-    return summary.has(proof) if proof else bool(summary.figures)
