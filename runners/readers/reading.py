@@ -93,16 +93,11 @@ def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """Return the intervals of a log with the errors and the completed requests of each second, which no log has."""
     # a second has few rows: pandas would take ten milliseconds to join them
-    counted = {
-        (t_s, kind): (errors, completed)
-        for t_s, kind, errors, completed in zip(
-            *(reported[column] for column in ("t_s", "kind", "errors", "completed")), strict=True
-        )
-    }
+    columns = ("t_s", "kind", "errors", "completed")
+    counted = {(t_s, kind): counts for t_s, kind, *counts in zip(*(reported[name] for name in columns), strict=True)}
     seconds = zip(intervals["t_s"], intervals["kind"], strict=True)
-    known = [counted.get(second, (math.nan, math.nan)) for second in seconds]
-    counts = np.array(known, float).reshape(-1, 2)
-    return intervals.assign(errors=counts[:, 0], completed=counts[:, 1])
+    known = np.array([counted.get(second, (math.nan, math.nan)) for second in seconds], float).reshape(-1, 2)
+    return intervals.assign(errors=known[:, 0], completed=known[:, 1])
 
 
 def _unreadable(step: Step) -> pd.DataFrame:
