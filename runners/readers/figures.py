@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runners.readers.command_line import CommandLine
@@ -12,11 +12,9 @@ from runners.readers.console_report import (
     ENOUGH_BEYOND,
     LEVELS,
     ConsoleReport,
-    Footer,
     Latencies,
     ThreadStats,
     beyond,
-    rank,
 )
 
 MS, S = 1e3, 1e6  # microseconds in a millisecond, in a second
@@ -96,30 +94,3 @@ def run_of(
 def known_levels(samples: int) -> Iterator[float]:
     """Yield the usual levels that enough of the samples lie beyond."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)
-
-
-def run_of_samples(
-    tool: str, samples: Sequence[tuple[float | None, float, bool]], **fields: Any
-) -> Iterator[ConsoleReport]:
-    """Yield the run of some requests, if there are any: when each was sent (s), how long it took (us), its success.
-
-    Percentiles are by nearest rank; those that too few samples lie beyond are left out: nobody gave them.
-    """
-    if not samples:
-        return
-    times_us = sorted(took_us for _, took_us, _ in samples)
-    requests, mean_us = len(times_us), math.fsum(times_us) / len(times_us)
-    spans_s = [(sent_s, sent_s + took_us / S) for sent_s, took_us, _ in samples if sent_s is not None]
-    elapsed_s = max(end_s for _, end_s in spans_s) - min(sent_s for sent_s, _ in spans_s) if spans_s else None
-    yield run_of(
-        tool,
-        {level: times_us[rank(requests, level) - 1] for level in known_levels(requests)},
-        mean_us,
-        math.sqrt(math.fsum((time_us - mean_us) ** 2 for time_us in times_us) / requests),
-        times_us[-1],
-        footer=Footer(total_count=requests),
-        requests=requests,
-        elapsed_s=elapsed_s or None,
-        non_2xx=sum(not succeeded for _, _, succeeded in samples),
-        **fields,
-    )

@@ -107,7 +107,7 @@ class Output:
         if self.command and self.command.script:
             return Path(self.command.script).name
         call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))
-        return call.split()[0] if context.is_call(call) else ""
+        return call.split()[0] if context.CALL.fullmatch(call) else ""
 
     @property
     def group(self) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import html
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runners.readers.console_report import ConsoleReport
-from runners.readers.figures import MS, S, count, number, percentiles, run_of, run_of_samples
+from runners.readers.console_report import ConsoleReport, Footer, rank
+from runners.readers.figures import MS, S, count, known_levels, number, percentiles, run_of
 
 Row = Mapping[str, Any]
 Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
@@ -35,20 +36,34 @@ class SampleTable:
     only: tuple[str, str] = ("", "")
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield a run for each label; a row that was cut is left out."""
-        by_label: dict[str, list[tuple[float | None, float, bool]]] = {}
+        """Yield a run for each label, of the rows that are whole, with the percentiles that enough samples lie beyond."""
+        by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:
             took_us, label = number(row.get(self.took), self.unit_us), row.get(self.label) if self.label else ""
             if took_us is None or label is None or row.get(self.only[0], "") != self.only[1]:
                 continue
             succeeded = str(row.get(self.status, "200")).lower()[:1] in "23t"
-            sample = number(row.get(self.sent), self.sent_unit_s), took_us, succeeded
-            by_label.setdefault(label, []).append(sample)
+            by_label.setdefault(label, []).append((took_us, number(row.get(self.sent), self.sent_unit_s), succeeded))
             connections = max(connections, count(row.get(self.connections)) or 0)
         for label, samples in by_label.items():
-            operation = label if len(by_label) > 1 else ""
-            yield from run_of_samples(self.tool, samples, connections=connections or None, operation=operation)
+            times_us = sorted(took_us for took_us, _, _ in samples)
+            requests, mean_us = len(times_us), math.fsum(times_us) / len(times_us)
+            spans_s = [(sent_s, sent_s + took_us / S) for took_us, sent_s, _ in samples if sent_s is not None]
+            elapsed_s = max(end_s for _, end_s in spans_s) - min(sent_s for sent_s, _ in spans_s) if spans_s else 0.0
+            yield run_of(
+                self.tool,
+                {level: times_us[rank(requests, level) - 1] for level in known_levels(requests)},
+                mean_us,
+                math.sqrt(math.fsum((time_us - mean_us) ** 2 for time_us in times_us) / requests),
+                times_us[-1],
+                footer=Footer(total_count=requests),
+                requests=requests,
+                elapsed_s=elapsed_s or None,
+                non_2xx=sum(not succeeded for _, _, succeeded in samples),
+                connections=connections or None,
+                operation=label if len(by_label) > 1 else "",
+            )
 
 
 JMETER = SampleTable("JMeter", "elapsed", MS, "success", "timeStamp", 1e-3, "label", "allThreads")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import audit
 from runners.readers.documents import text_document
-from runners.readers.figures import run_of_samples
 from runners.readers.output import FileOutputs, Output
 from runners.readers.outputs import find_outputs, outputs_of
+from runners.readers.table_files import SampleTable
 from runners.tests.fixtures.outputs import TOOLS
 
 HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
@@ -178,7 +178,7 @@ def test_a_table_may_be_cut_anywhere(name: str, data: st.DataObject) -> None:
 
 @given(st.lists(st.floats(0.1, 1e7), min_size=1, max_size=200))
 def test_percentiles_of_samples_are_samples_in_order(times: list[float]) -> None:
-    (report,) = run_of_samples("hey", [(None, took_us, True) for took_us in times])
+    (report,) = SampleTable("any", "took", 1.0).read([{"took": took_us} for took_us in times])
     values = [value for _, value in report.latencies.rows]
     assert values == sorted(values)
     assert set(values) <= set(times)
