@@ -36,7 +36,7 @@ class SampleTable:
     only: tuple[str, str] = ("", "")
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield a run for each label, of the rows that are whole, with the percentiles that enough samples lie beyond."""
+        """Yield a run for each label, of the whole rows, with the percentiles that enough samples lie beyond."""
         by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:
