@@ -24,7 +24,7 @@ from runners.design import description
 from runners.design.experiment import describe
 from runners.experiments import campaign
 from runners.experiments.registry import EXPERIMENTS
-from runners.readers.run import COLUMNS
+from runners.readers.run import COLUMNS, FRAMES
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.step_folder import Inside
 from runners.toolchain.tools import ROOT
@@ -124,7 +124,7 @@ def files() -> Iterator[str]:
             if isinstance(member, Inside) and (path := getattr(folder, name)).suffix:
                 yield f"- `{path}`: {member.content}"
     yield "\n## Frames\n\n`RUN/steps/STEP/frames/NAME.parquet`; `lab runs --sql` asks all of them at once.\n"
-    yield from (f"- `{name}`: {', '.join(columns)}" for name, columns in COLUMNS.items())
+    yield from (f"- `{name}`: {FRAMES[name]['meaning']}; {', '.join(columns)}" for name, columns in COLUMNS.items())
 
 
 def rules() -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runners.readers.command_line import CommandLine
@@ -114,8 +114,8 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `operation` names the operation that it is of, where a tool reports several; only some tools say `closed_loop`;
-    `odd_length` counts responses of another length than the first.
+    `operation` names the operation that it is of, where a tool reports several; `column` of `columns` is its place in a
+    table or a file. Only some tools say `closed_loop`; `odd_length` counts responses of another length than the first.
     `extra` is what truepace adds, `diagnostics` are lines inside the output that belong to no known part of it.
     """
 
@@ -139,6 +139,8 @@ class ConsoleReport:
     requests_per_s: float | None = None
     bytes_per_s: float | None = None
     operation: str = ""
+    column: int = 0
+    columns: int = 1
     closed_loop: bool | None = None
     interrupted: bool = False
     extra: tuple[str, ...] = ()
@@ -210,81 +212,23 @@ class ConsoleReport:
         return frame("summary", [row])
 
 
-_HEAD = ("duration_s", "threads", "connections")
-_TABLE = ("latency", "requests_per_thread")
-_TAIL = ("requests", "elapsed_s", "bytes_read", "socket_errors", "non_2xx", "requests_per_s", "bytes_per_s")
-_SAME = 0.02  # rounding of a figure that is printed twice
-
-
-def rejoined(first: ConsoleReport, second: ConsoleReport) -> ConsoleReport | None:
-    """Return two pieces of one console, with a caption between them, as one report; None where they are two outputs.
-
-    The second piece has no head and nothing that the first has, and a figure of both agrees: the maximum with the
-    highest percentile, a percentile with the spectrum, or the duration with the time that the requests took. Or the
-    first is a head alone.
-    """
-    if any(getattr(second, name) is not None for name in _HEAD) or second.command or second.calibrations:
-        return None
-    if any(None not in (getattr(first, name), getattr(second, name)) for name in (*_TABLE, *_TAIL)):
-        return None
-    upper, lower = first.latencies, second.latencies
-    if (upper.rows and lower.rows) or (upper.spectrum and lower.spectrum) or second.uncorrected:
-        return None
-    if not (is_head(first) and second.latency and second.requests_per_s) and not _agree(first, second):
-        return None
-    latencies = Latencies(
-        upper.label or lower.label,
-        upper.rows or lower.rows,
-        upper.spectrum or lower.spectrum,
-        lower.footer or upper.footer,
-    )
-    tail = {name: getattr(second, name) for name in (*_TABLE, *_TAIL) if getattr(first, name) is None}
-    return replace(first, tool=first.tool or second.tool, latencies=latencies, last_line=second.last_line, **tail)
-
-
-def is_head(report: ConsoleReport) -> bool:
-    """Return whether a piece of a console is its first two lines alone, which no run ends with."""
-    rest = (*_TABLE, "requests", "requests_per_s")
-    return not report.latencies and not report.calibrations and all(getattr(report, name) is None for name in rest)
-
-
-def _agree(first: ConsoleReport, second: ConsoleReport) -> bool:
-    largest = first.latency.max if first.latency else None
-    highest = max((value for _, value in second.latencies.rows), default=None)
-    if largest and highest:
-        return abs(highest - largest) <= _SAME * largest
-    if second.latencies.spectrum and first.latencies.rows:
-        there = {row.percentile: row.value_ms * 1000 for row in second.latencies.spectrum}
-        pairs = [(value, there[level]) for level, value in first.latencies.rows if level in there]
-        return bool(pairs) and all(abs(value - other) <= _SAME * value + 1 for value, other in pairs)
-    if second.elapsed_s and first.duration_s and not second.latencies:
-        return 0 <= second.elapsed_s / first.duration_s - 1 <= _SAME
-    return False
-
-
 def missing(report: ConsoleReport) -> tuple[str, ...]:
     """Return the names of the parts that an output of wrk or wrk2 lacks."""
-    lacks = []
-    table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
-    if table_only and report.duration_s is None:
+    rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
+    if rows and report.latency is None and report.requests is None and report.duration_s is None:
         return ("everything but the percentiles: no settings, no number of requests, no rate",)
-    command = report.command
-    complete = command is not None and command.threads and command.connections and command.duration_s
-    if report.duration_s is None and report.threads is None and not complete:
-        lacks.append("its head (Running ...)")
-    elif report.threads is None and not complete:
-        lacks.append("the line of threads and connections")
-    if report.latency is None:
-        lacks.append("the table Thread Stats")
-    if not report.latencies.rows:
-        lacks.append("percentiles")
-    if report.latencies.spectrum and report.latencies.spectrum[-1].percentile < 1:
-        lacks.append(f"the spectrum beyond p{report.latencies.spectrum[-1].percentile * 100:g}")
-    if report.requests is None:
-        lacks.append("the number of requests")
-    if report.requests_per_s is None:
-        lacks.append("the line Requests/sec")
-    return tuple(lacks)
+    asked = command is not None and command.threads and command.connections and command.duration_s
+    headless, last = report.threads is None and not asked, spectrum[-1].percentile if spectrum else 1.0
+    lacks = {
+        "its head (Running ...)": headless and report.duration_s is None,
+        "the line of threads and connections": headless and report.duration_s is not None,
+        "the table Thread Stats": report.latency is None,
+        "percentiles": not rows,
+        f"the spectrum beyond p{last * 100:g}": last < 1,
+        "the number of requests": report.requests is None,
+        "the line Requests/sec": report.requests_per_s is None,
+    }
+    return tuple(part for part, lacking in lacks.items() if lacking)
 
 
 LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)

@@ -43,7 +43,7 @@ LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants 
 LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
 MOST_DIGITS = 3  # before the zeros of a round number
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
-_CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
+CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
 FENCE = re.compile(r"^\s*(?:```|~~~)(?!.*(?:```|~~~))")  # a line with both marks is code among words
 _HEADING = re.compile(r"^\s{0,9}(#{1,6})\s+(\S.*)")
 
@@ -139,7 +139,7 @@ def stated(
     under = near[last:]  # text above the last heading is about something else
     labels = [line for line in under if len(line.text) <= LONGEST_LABEL]
     number = near[last].number if near else 0
-    calls = [line for line in labels if _FLAG.search(line.text) or _CALL.search(line.text)]
+    calls = [line for line in labels if _FLAG.search(line.text) or CALL.search(line.text)]
     heading = [line for line in near[last : last + 1] if _HEADING.match(line.text)]
     for lines in (calls, heading, labels, under, [Line(number, text) for text in trail]):
         rates = _stated(lines, columns, duration_s)
@@ -156,7 +156,7 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
         text = ADDRESS.sub("]()", line.text)
         if len(text) > LONGEST_LABEL and _NO_RATE.search(text):
             continue
-        for match in reversed(list(_CALL.finditer(text))):
+        for match in reversed(list(CALL.finditer(text))):
             if columns == 1 and duration_s is not None and float(match["first"]) == duration_s:
                 return Stated((float(match["second"]),), match[0], line.number)
         for match in reversed(list(_FLAG.finditer(text))):
@@ -186,11 +186,6 @@ def _of_unit(text: str) -> list[tuple[str, str]]:
         elif after := _AFTER_UNIT.match(text, unit.start(), unit.end() + LONGEST_LIST):
             lists.append((after["list"], after[0]))
     return lists
-
-
-def is_call(words: str) -> bool:
-    """Return whether words that state a rate are the call of a script."""
-    return _CALL.fullmatch(words) is not None
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -70,16 +70,20 @@ def read_document(path: Path) -> Document:
             return Document(path, "", (Problem(0, "is no regular file; skipped"),))
         size = path.stat().st_size
         if size > LARGEST_BYTES:
-            return Document(
-                path, "", (Problem(0, f"{size} bytes, more than {LARGEST_BYTES}; skipped: split the file"),)
-            )
+            said = f"{size} bytes, more than {LARGEST_BYTES}; skipped: split the file"
+            return Document(path, "", (Problem(0, said),))
         raw = path.read_bytes()
     except OSError as error:
         return Document(path, "", (Problem(0, f"can't be read ({why(error)})"),))
     encoding = next((name for mark, name in _BOMS if raw.startswith(mark)), None)
     if encoding is None and b"\0" in raw[:_PEEK]:
         return Document(path, "", (Problem(0, _BINARY.get(path.name, "binary; skipped")),))
-    text, problems = _decode(raw, encoding)
+    problems: tuple[Problem, ...] = ()
+    try:
+        text = raw.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        line, name = raw.count(b"\n", 0, error.start) + 1, encoding or "UTF-8"
+        text, problems = raw.decode(name, errors="replace"), (Problem(line, f"holds bytes that are not {name}"),)
     if path.suffix.lower() == ".ipynb":
         lines, more = _notebook(text)
         return Document(path, text, (*problems, *more), tuple(lines))
@@ -89,15 +93,6 @@ def read_document(path: Path) -> Document:
 def text_document(text: str, path: Path | None = None) -> Document:
     """Return a text that is in memory, as if it were the file `path`."""
     return Document(path or Path("-"), text)
-
-
-def _decode(raw: bytes, encoding: str | None) -> tuple[str, tuple[Problem, ...]]:
-    try:
-        return raw.decode(encoding or "utf-8"), ()
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        name = encoding or "UTF-8"
-        return raw.decode(encoding or "utf-8", errors="replace"), (Problem(line, f"holds bytes that are not {name}"),)
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:

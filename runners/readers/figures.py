@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runners.readers.command_line import CommandLine
@@ -12,16 +12,14 @@ from runners.readers.console_report import (
     ENOUGH_BEYOND,
     LEVELS,
     ConsoleReport,
-    Footer,
     Latencies,
     ThreadStats,
     beyond,
-    rank,
 )
 
 MS, S = 1e3, 1e6  # microseconds in a millisecond, in a second
 _LEVEL = re.compile(r"p?\(?(\d{1,3}(?:[._]\d{1,7})?)(?:\)|th|%)?")
-_NAMES = {"med": 0.5, "median": 0.5, "max": 1.0}
+_NAMES = {"med": "50", "median": "50", "max": "100"}
 
 
 def number(value: object, scale: float = 1.0) -> float | None:
@@ -47,8 +45,9 @@ def total(values: Iterable[object]) -> int:
 
 
 def level_of(name: object) -> float | None:
-    """Return the share that a percentile's name says: 99.9, `p99.9`, `p99_9`, `p(95)`, `99th`; None for other names."""
-    match = _LEVEL.fullmatch(str(name))
+    """Return the share that a name says: 99.9, `p99.9`, `p99_9`, `p999`, `p(95)`, `99th`, `median`; None for others."""
+    text = _NAMES.get(str(name), str(name))
+    match = _LEVEL.fullmatch(re.sub(r"^p(\d\d)(?=[1-9]+$)", r"\1.", text))
     level = round(float(match[1].replace("_", ".")) / 100, 9) if match else 2.0
     return level if level <= 1 else None
 
@@ -95,38 +94,3 @@ def run_of(
 def known_levels(samples: int) -> Iterator[float]:
     """Yield the usual levels that enough of the samples lie beyond."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)
-
-
-def of_samples(times_us: Sequence[float]) -> tuple[Latencies, ThreadStats]:
-    """Summarise recorded latencies (microseconds, at least one): percentiles by nearest rank, mean and deviation.
-
-    Those that too few samples lie beyond are left out: nobody gave them.
-    """
-    ordered = sorted(times_us)
-    samples, mean = len(ordered), math.fsum(ordered) / len(ordered)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / samples)
-    rows = tuple((level, ordered[rank(samples, level) - 1]) for level in known_levels(samples))
-    return Latencies(None, rows, (), Footer(total_count=samples)), ThreadStats(mean, spread, ordered[-1], None)
-
-
-def run_of_samples(
-    tool: str, samples: Sequence[tuple[float | None, float, bool]], **fields: Any
-) -> Iterator[ConsoleReport]:
-    """Yield the run of some requests, if there are any: when each was sent (s), how long it took (us), its success."""
-    if not samples:
-        return
-    latencies, stats = of_samples([took_us for _, took_us, _ in samples])
-    spans_s = [(sent_s, sent_s + took_us / S) for sent_s, took_us, _ in samples if sent_s is not None]
-    elapsed_s = max(end_s for _, end_s in spans_s) - min(sent_s for sent_s, _ in spans_s) if spans_s else None
-    yield run_of(
-        tool,
-        dict(latencies.rows),
-        stats.mean,
-        stats.stdev,
-        stats.max,
-        footer=latencies.footer,
-        requests=len(samples),
-        elapsed_s=elapsed_s or None,
-        non_2xx=sum(not succeeded for _, _, succeeded in samples),
-        **fields,
-    )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from runners.errors import ReadError
 from runners.readers import units
@@ -63,16 +62,12 @@ def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
     if not log.unit_stated:
         remedy = "say it in a comment, e.g. #[values in microseconds]"
         return Problem(1, f"an HdrHistogram log that does not say its unit: not read; {remedy}")
-    return tuple(_tags(log))
-
-
-def _tags(log: Any) -> Iterator[ConsoleReport]:
+    reports = []
     for kind in log.kinds:
-        samples = log.merged(kind)
+        samples, own = log.merged(kind), [interval for interval in log.intervals if interval.kind == kind]
         if samples.total:
-            own = [interval for interval in log.intervals if interval.kind == kind]
             begin_s, end_s = min(line.t_s for line in own), max(line.t_s + line.duration_s for line in own)
-            yield run_of(
+            report = run_of(
                 "HdrHistogram",
                 {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
                 max_us=samples.max_us,
@@ -81,3 +76,5 @@ def _tags(log: Any) -> Iterator[ConsoleReport]:
                 elapsed_s=(end_s - begin_s) or None,
                 operation=kind if len(log.kinds) > 1 else "",
             )
+            reports.append(report)
+    return tuple(reports)

@@ -26,9 +26,6 @@ class Output:
     line: int
     report: ConsoleReport
     cell: int | None = None
-    label: str = ""
-    column: int = 0
-    columns: int = 1
     headings: tuple[str, ...] = ()
     text_above: tuple[Line, ...] = ()
     stated: context.Stated | None = None
@@ -39,6 +36,19 @@ class Output:
     def place(self) -> str:
         """The place as editors read it: `file:line`, or `file:cell 3:line` in a notebook."""
         return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
+
+    @property
+    def column(self) -> int:
+        return self.report.column
+
+    @property
+    def columns(self) -> int:
+        return self.report.columns
+
+    @property
+    def label(self) -> str:
+        """The operation, or the column of a table; empty for an output alone."""
+        return self.report.operation or (f"column {self.column + 1} of {self.columns}" if self.columns > 1 else "")
 
     @property
     def command(self) -> CommandLine | None:
@@ -56,8 +66,8 @@ class Output:
     @property
     def offered_rps(self) -> float | None:
         """The offered rate: of the command line, else of the index, else as the text above or a name gives it."""
-        if commanded := self._commanded("rate_rps"):
-            return float(commanded)
+        if self.command and self.command.rate_rps:
+            return self.command.rate_rps
         rates = self._entry("rates_rps", list)
         if rates and self.column < len(rates) and isinstance(rates[self.column], (int, float)):
             return float(rates[self.column])
@@ -78,23 +88,26 @@ class Output:
 
     @property
     def duration_s(self) -> float | None:
-        return self.report.duration_s or self._commanded("duration_s") or self._entry("duration_s", (int, float))
+        duration_s: float | None = self._asked("duration_s")
+        return duration_s
 
     @property
     def threads(self) -> int | None:
-        return self.report.threads or self._commanded("threads") or self._entry("threads", int)
+        threads: int | None = self._asked("threads")
+        return threads
 
     @property
     def connections(self) -> int | None:
-        return self.report.connections or self._commanded("connections") or self._entry("connections", int)
+        connections: int | None = self._asked("connections")
+        return connections
 
     @property
     def script(self) -> str:
         """The name of the script, or of the script that called the generator; empty where neither is known."""
-        if script := self._commanded("script"):
-            return Path(script).name
+        if self.command and self.command.script:
+            return Path(self.command.script).name
         call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))
-        return call.split()[0] if context.is_call(call) else ""
+        return call.split()[0] if context.CALL.fullmatch(call) else ""
 
     @property
     def group(self) -> str:
@@ -102,9 +115,10 @@ class Output:
         report: str | None = self._entry("report", str)
         return report or str(self.path)
 
-    def _commanded(self, name: str) -> Any:
-        """Return what the command says by the name of its field; None where there is no command."""
-        return getattr(self.command, name, None)
+    def _asked(self, name: str) -> Any:
+        """Return a setting by the output's head, else by its command, else by the index."""
+        own = getattr(self.report, name) or getattr(self.command, name, None)
+        return own or self._entry(name, (int, float))
 
     def _entry(self, name: str, kind: type | tuple[type, ...]) -> Any:
         value = self.entry.get(name) if self.entry else None

@@ -62,17 +62,13 @@ def _of_step(step: StepFolder) -> tuple[Mapping[str, Any] | None, Problem | None
     return entry, None
 
 
+def _index(path: Path) -> tuple[dict[str, Any], Problem | None]:
+    return _index_at(path, path.stat().st_mtime_ns) if path.exists() else ({}, None)
+
+
 @lru_cache(maxsize=64)
 def _index_at(path: Path, changed_ns: int) -> tuple[dict[str, Any], Problem | None]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")), None
     except (OSError, ValueError) as error:
         return {}, Problem(0, f"the folder's {INDEX} can't be read ({error})")
-
-
-def _index(path: Path) -> tuple[dict[str, Any], Problem | None]:
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError:
-        return {}, None
-    return _index_at(path, changed)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
-from runners.readers.console_report import ConsoleReport, is_head, missing, rejoined
+from runners.readers.console_report import ConsoleReport, missing
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.output import FileOutputs, Output
 from runners.readers.output_index import consoles, index_entry
-from runners.readers.percentile_tables import Column, tables
-from runners.readers.summaries import find_summaries
+from runners.readers.percentile_tables import tables
+from runners.readers.summary_tools import find_summaries
 from runners.readers.tool_files import read_tool_file
 from runners.readers.tools import WRK, WRK2, is_like_wrk, missing_of_others
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
@@ -25,13 +25,13 @@ from runners.storage.run_folder import console_step
 LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 BELOW_LINES, LEAST_PERCENTILES = 15, 2
 IDLE, BUSY, QUEUED = 0.5, 0.75, 1.3  # of the connections, by Little's law: waiting for the schedule, never, and more
-HELD = 0.02  # by which an achieved rate misses the offered one that it held
+HELD = 0.02  # by which a rate misses the one that it held, and figures that are printed twice differ
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 #: A percentile as a script of wrk prints it: `99,98168`, `p90: 12.1 ms`, `99%,1061`.
 _PERCENTILE = re.compile(
     r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
 )
-Placed = tuple[int, Column | None, ConsoleReport]  # where it begins among the lines
+Placed = tuple[int, ConsoleReport]  # where it begins among the lines
 
 
 def find_outputs(path: Path) -> FileOutputs:
@@ -61,21 +61,21 @@ def outputs_of(document: Document) -> FileOutputs:
     if isinstance(content, Problem):
         return FileOutputs(document.path, (), (*document.problems, content))
     if content is not None:
-        return FileOutputs(document.path, tuple(_of_a_file(document, content)), document.problems)
+        return FileOutputs(document.path, tuple(_of_a_file(document.path, content)), document.problems)
     lines = document.lines
     left = list(lines)
     placed: list[Placed] = []
     for begin, last, report in find_summaries(lines):
-        placed.append((begin, None, report))
+        placed.append((begin, report))
         left[begin : last + 1] = [replace(line, text="") for line in left[begin : last + 1]]
     columns, rest, problems_of_tables = tables(left)
+    placed += columns
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(lines)))}
     for cell, part in groupby(rest, key=lambda line: line.cell):
-        for report in find_in_lines((line.number, line.text) for line in part):
-            placed.append((where[cell, report.first_line], None, report))
-    placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
-    placed.sort(key=lambda at: (at[0], at[1].index if at[1] else 0))
-    outputs = _outputs(document, _rejoined(placed, lines), where) if placed else ()
+        reports = find_in_lines((line.number, line.text) for line in part)
+        placed += [(where[cell, report.first_line], report) for report in reports]
+    placed.sort(key=lambda at: (at[0], at[1].column))
+    outputs = _outputs(document, _rejoined(placed, lines, where), where) if placed else ()
     return FileOutputs(document.path, tuple(outputs), (*document.problems, *problems_of_tables))
 
 
@@ -84,70 +84,76 @@ def _outputs(
 ) -> Iterator[Output]:
     lines, trails = document.lines, context.headings(document.lines)
     end = 0
-    above: tuple[Line, ...] = ()
-    stated, command = None, None
-    for position, column, report in placed:
-        cell, columns = lines[position].cell, column.width if column else 1
+    for position, report in placed:
+        cell = lines[position].cell
         last = where[cell, report.last_line]
-        if column is None or column.index == 0:  # all columns of a table have the same text above them
+        if not report.column:  # all columns of a table have the same text above them
             above = lines[max(end, position - context.REACH_LINES) : position]
-            command = _command_above(above) if column else None
-            known = report if command is None else replace(report, command=command)
-            stated = _stated(document.path, above, known, columns, trails[position])
-        if column is not None:
-            report = replace(report, command=command)
+            command = _command_above(above) if report.columns > 1 else report.command
+            stated = _stated(document.path, above, replace(report, command=command), trails[position])
+        report = replace(report, command=command)
         report = replace(report, tool=_tool_of(report, stated))
         if stated and stated.line is None and report.tool == WRK:
             stated = None
-        yield Output(
-            document.path,
-            report.first_line,
-            report,
-            cell,
-            column.label if column else "",
-            column.index if column else 0,
-            columns,
-            trails[position],
-            above,
-            stated,
-            missing=_missing(report, lines[last + 1 : last + 1 + BELOW_LINES]),
-        )
+        lacks = _missing(report, lines[last + 1 : last + 1 + BELOW_LINES])
+        yield Output(document.path, report.first_line, report, cell, trails[position], above, stated, missing=lacks)
         end = max(end, last + 1)
 
 
-def _of_a_file(document: Document, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
+def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
     """Yield the outputs of a file that a load tool wrote for other programs: no text stands around them."""
     for index, report in enumerate(reports):
-        stated, lacks = _stated(document.path, (), report, 1, ()), missing_of_others(report)
-        yield Output(
-            document.path, 1, report, None, report.operation, index, len(reports), stated=stated, missing=lacks
-        )
+        placed = replace(report, column=index, columns=len(reports))
+        yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing_of_others(report))
 
 
-def _rejoined(placed: Sequence[Placed], lines: Sequence[Line]) -> list[Placed]:
-    """Return the reports, those that a caption or a fence splits in two as one."""
+def _rejoined(
+    placed: Sequence[Placed], lines: Sequence[Line], where: dict[tuple[int | None, int], int]
+) -> list[Placed]:
+    """Return the reports, those that a caption or a fence splits in two as one: what their lines are together."""
     whole: list[Placed] = []
-    for position, column, report in placed:
-        before = whole[-1] if whole else None
-        if before and before[1] is column is None and 0 < position - before[0] <= LONGEST_CONSOLE:
-            near = 0 < report.first_line - before[2].last_line <= LONGEST_CAPTION
-            if near and is_head(before[2]):
-                near = not any(_HEADING.match(line.text) for line in lines[before[0] : position])
-            if near and is_like_wrk(report.tool) and (joined := rejoined(before[2], report)):
-                whole[-1] = (before[0], None, joined)
+    for position, report in placed:
+        begin, before = whole[-1] if whole else (position, report)
+        last = where.get((lines[begin].cell, before.last_line), position)
+        near = 0 < report.first_line - before.last_line <= LONGEST_CAPTION and 0 < position - begin <= LONGEST_CONSOLE
+        if near and _continues(before, report, lines[last:position]):
+            pieces = (*lines[begin : last + 1], *lines[position : where[lines[position].cell, report.last_line] + 1])
+            joined = find_in_lines((line.number, line.text) for line in pieces)
+            if len(joined) == 1:
+                tool = before.tool or joined[0].tool or report.tool
+                whole[-1] = (begin, replace(joined[0], tool=tool, command=before.command))
                 continue
-        whole.append((position, column, report))
+        whole.append((position, report))
     return whole
 
 
-def _stated(
-    path: Path, above: Sequence[Line], report: ConsoleReport, columns: int, trail: Sequence[str]
-) -> context.Stated | None:
+def _continues(first: ConsoleReport, second: ConsoleReport, between: Sequence[Line]) -> bool:
+    """Return whether a piece without a head goes on with the one above: a head alone, or a figure of both agrees."""
+    if any((second.duration_s, second.threads, second.command, second.calibrations)):
+        return False
+    if first.columns * second.columns > 1 or not is_like_wrk(first.tool) or not is_like_wrk(second.tool):
+        return False
+    body = (first.latencies, first.calibrations, first.latency, first.requests_per_thread, first.requests_per_s)
+    if not any(body) and first.requests is None and second.latency and second.requests_per_s:
+        return not any(_HEADING.match(line.text) for line in between)
+    largest = first.latency.max if first.latency else None
+    highest = max((value for _, value in second.latencies.rows), default=None)
+    if largest and highest:
+        return abs(highest - largest) <= HELD * largest
+    if second.latencies.spectrum and first.latencies.rows:
+        there = {row.percentile: row.value_ms * 1000 for row in second.latencies.spectrum}
+        pairs = [(value, there[level]) for level, value in first.latencies.rows if level in there]
+        return bool(pairs) and all(abs(value - other) <= HELD * value + 1 for value, other in pairs)
+    elapsed_s = second.elapsed_s or 0.0  # of its requests
+    return bool(first.duration_s and not second.latencies and 0 <= elapsed_s / first.duration_s - 1 <= HELD)
+
+
+def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
     """Return the offered rate in the text above, else in a file's name that the output does not contradict."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
-    achieved = report.requests_per_s
+    achieved, columns = report.requests_per_s, report.columns
     by_text = context.stated(above, columns, duration_s, None if columns > 1 else achieved, trail)
     if by_text or columns > 1:
         return by_text

@@ -33,20 +33,6 @@ _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table of `width` columns as an output."""
-
-    report: ConsoleReport
-    index: int
-    width: int
-    cell: int | None = None
-
-    @property
-    def label(self) -> str:
-        return f"column {self.index + 1} of {self.width}"
-
-
-@dataclass(frozen=True, slots=True)
 class _Row:
     """A row: its percentile as printed and as a level (0..1), and a time for each column."""
 
@@ -56,9 +42,9 @@ class _Row:
     times_us: tuple[float | None, ...]
 
 
-def tables(lines: Sequence[Line]) -> tuple[list[Column], list[Line], list[Problem]]:
-    """Return the columns of all tables, the lines with those of the tables emptied, and what could not be read."""
-    columns: list[Column] = []
+def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
+    """Return each column of a table with the index of its first line, the other lines, and what could not be read."""
+    columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
     rest = list(lines)
     position = 0
@@ -70,7 +56,7 @@ def tables(lines: Sequence[Line]) -> tuple[list[Column], list[Line], list[Proble
         title = _DISTRIBUTION.match(clean(lines[position - 1].text)) if position else None
         label = ((title[1] or "").removeprefix("HdrHistogram - ") or None) if title else None
         width = max(len(row.times_us) for row in rows)
-        columns += [Column(_report(rows, index, label), index, width, lines[position].cell) for index in range(width)]
+        columns += [(position, _report(rows, label, index, width)) for index in range(width)]
         ragged = [row for row in rows if len(row.times_us) < width]
         problems += [Problem(row.line.number, f"has {len(row.times_us)} of {width} columns") for row in ragged]
         for index in range(position - (title is not None), position + len(rows)):
@@ -99,12 +85,14 @@ def _time_us(text: str) -> float | None:
     return units.time_us(_RUSSIAN_UNIT.sub(lambda match: _RUSSIAN[match[0]], bare))
 
 
-def _report(rows: Sequence[_Row], index: int, label: str | None) -> ConsoleReport:
+def _report(rows: Sequence[_Row], label: str | None, column: int, columns: int) -> ConsoleReport:
     """Return a column as an output."""
-    cells = ((row.level, row.times_us[index]) for row in rows if index < len(row.times_us))
+    cells = ((row.level, row.times_us[column]) for row in rows if column < len(row.times_us))
     return ConsoleReport(
         tool="wrk2" if any(_BY_WRK2.search(row.name) for row in rows) else None,
         latencies=Latencies(label, tuple((level, time_us) for level, time_us in cells if time_us is not None)),
+        column=column,
+        columns=columns,
         first_line=rows[0].line.number,
         last_line=rows[-1].line.number,
     )

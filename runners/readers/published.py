@@ -39,11 +39,8 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 def columns(report: str, part: str) -> tuple[str, ...]:
     """Return the names of a report's outputs in files whose name holds `part`: `name@rate` where a file has several."""
     files = [name for name in published_names() if name.startswith(f"{report}/") and part in name]
-    return tuple(
-        name if len(published_outputs(name)) == 1 else f"{name}@{output.offered_rps:.0f}"
-        for name in files
-        for output in published_outputs(name)
-    )
+    outputs = ((name, published_outputs(name)) for name in files)
+    return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 
 
 def published(name: str) -> ConsoleReport:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,15 +29,15 @@ from runners.storage.run_folder import RunFolder, StepFolder, StoreError
 from runners.storage.schema import Ended, StepRecord, read_record, to_document
 
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
+#: The frames that a generator's JSON and its log of intervals give; where both give one, the log's stands.
+OF_LOAD = ("summary", "status", "targets", "spectrum", "percentiles", "intervals", "lateness", "failures")
+OF_LOG = ("percentiles", "spectrum", "intervals", "histograms", "slices")
 _UNREADABLE = "unreadable"
 _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Read a run. Raises StoreError only when its manifest, or an archive's list of steps, can't be read.
-
-    Broken steps are in it and say so.
-    """
+    """Read a run; broken steps are in it and say so. Raises StoreError when its manifest can't be read."""
     manifest = folder.manifest()
     try:
         step_folders = folder.steps()
@@ -69,17 +70,15 @@ def store_frames(step: Step) -> None:
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    Left out are the latencies of all rates together where each short step has rows of its own, and those of a warm-up,
-    which nobody quotes. Times of single requests have three significant digits, as those of the histograms have, and
-    times of activities hundredths of a millisecond: digits beyond them are noise, and take most of an archive.
+    Left out are the latencies of all rates together where each short step has rows of its own, and those of a warm-up.
+    Times of single requests keep three significant digits, as those of the histograms have, times of activities
+    hundredths of a millisecond: digits beyond them take most of an archive.
     """
     left_out = ("histograms", "slices") if step.record.sweep is not None or step.record.role == "warm-up" else ()
     frames = {**step.frames, **{name: frame(name) for name in left_out}, _UNREADABLE: _unreadable(step)}
     requests, activity = frames["requests"], frames["activity"]
-    frames["requests"] = requests.assign(
-        response_us=_three_digits(requests["response_us"]), service_us=_three_digits(requests["service_us"])
-    )
-    frames["activity"] = activity.assign(busy_ms=activity["busy_ms"].round(2))
+    times_us = {name: _three_digits(requests[name]) for name in ("response_us", "service_us")}
+    frames |= {"requests": requests.assign(**times_us), "activity": activity.round({"busy_ms": 2})}
     return Content(to_document(step.record), frames, step.folder.console_text())
 
 
@@ -94,16 +93,11 @@ def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """Return the intervals of a log with the errors and the completed requests of each second, which no log has."""
     # a second has few rows: pandas would take ten milliseconds to join them
-    counted = {
-        (t_s, kind): (errors, completed)
-        for t_s, kind, errors, completed in zip(
-            *(reported[column] for column in ("t_s", "kind", "errors", "completed")), strict=True
-        )
-    }
+    columns = ("t_s", "kind", "errors", "completed")
+    counted = {(t_s, kind): counts for t_s, kind, *counts in zip(*(reported[name] for name in columns), strict=True)}
     seconds = zip(intervals["t_s"], intervals["kind"], strict=True)
-    known = [counted.get(second, (math.nan, math.nan)) for second in seconds]
-    counts = np.array(known, float).reshape(-1, 2)
-    return intervals.assign(errors=counts[:, 0], completed=counts[:, 1])
+    known = np.array([counted.get(second, (math.nan, math.nan)) for second in seconds], float).reshape(-1, 2)
+    return intervals.assign(errors=known[:, 0], completed=known[:, 1])
 
 
 def _unreadable(step: Step) -> pd.DataFrame:
@@ -133,13 +127,13 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
     return frames
 
 
+@dataclass(frozen=True, slots=True)
 class _Reader:
     """Makes the frames of one step from its raw files, noting what can't be read."""
 
-    def __init__(self, folder: StepFolder, record: StepRecord, unreadable: list[str]) -> None:
-        self.folder = folder
-        self.record = record
-        self.unreadable = unreadable
+    folder: StepFolder
+    record: StepRecord
+    unreadable: list[str]
 
     def tried(self, read: Callable[..., _T], default: _T, *arguments: Any) -> _T:
         try:
@@ -153,24 +147,21 @@ class _Reader:
     def frames(self) -> dict[str, pd.DataFrame]:
         load: LoadReport | None = None
         log: HdrLog | None = None
-        files = (self.folder.load_json, self.folder.hlog, self.folder.console)
+        folder, tool = self.folder, self.record.generator.tool
+        files = (folder.load_json, folder.hlog, folder.console)
         if not self.record.valid and not any(file.exists() for file in files):
-            return complete({"summary": frame("summary")} | self._profile())  # skipped; its metadata says why
-        tool = self.record.generator.tool
+            return complete(self._profile())  # skipped; its metadata says why
         own = tool == "truepace"
-        if own or self.folder.load_json.exists():
-            load = self.tried(read_load_json, None, self.folder.load_json)
-        elif tool in REFERENCES:
-            load = self.tried(read_load_json, None, self.folder.console)
-        if own or self.folder.hlog.exists():
-            log = self.tried(read_hdr_log, None, self.folder.hlog)
+        if own or folder.load_json.exists() or tool in REFERENCES:
+            whole = own or folder.load_json.exists()
+            load = self.tried(read_load_json, None, folder.load_json if whole else folder.console)
+        if own or folder.hlog.exists():
+            log = self.tried(read_hdr_log, None, folder.hlog)
         if log and log.torn:
-            self.unreadable.append(f"{self.folder.hlog.name}: {log.torn}")
+            self.unreadable.append(f"{folder.hlog.name}: {log.torn}")
         frames = self._latency(load, log)
-        start_us, elapsed_s = self._window(load, frames["summary"])
-        frames |= self._during(start_us, elapsed_s)
-        frames |= self._profile(frames.get("samples"))
-        return complete(frames)
+        frames |= self._during(*self._window(load, frames["summary"]))
+        return complete(frames | self._profile(frames.get("samples")))
 
     def _during(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
         """Return the frames of what happened during the load; a step may have none of them."""
@@ -199,19 +190,10 @@ class _Reader:
         if load is None and self.folder.console.exists():
             frames |= self._console()
         if load is not None:
-            sources = {
-                "summary": load.summary_frame, "status": load.status_frame, "targets": load.targets_frame,
-                "spectrum": load.spectrum_frame, "percentiles": load.percentiles_frame,
-                "intervals": load.intervals_frame, "lateness": load.lateness_frame, "failures": load.failures_frame,
-            }  # fmt: skip
-            frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
+            frames |= {name: self.tried(getattr(load, f"{name}_frame"), frame(name)) for name in OF_LOAD}
         if log is not None:
             counted = frames.get("intervals")
-            frames |= {
-                "percentiles": log.percentiles_frame(), "spectrum": log.spectrum_frame(),
-                "intervals": log.intervals_frame(), "histograms": log.histograms_frame(),
-                "slices": log.slices_frame(),
-            }  # fmt: skip
+            frames |= {name: getattr(log, f"{name}_frame")() for name in OF_LOG}
             if counted is not None:
                 frames["intervals"] = _with_counts(frames["intervals"], counted)
         return frames
@@ -225,17 +207,15 @@ class _Reader:
         summary = report.summary_frame()
         if report.rate_rps is None and self.record.offered_rps is not None:
             summary["offered_rps"] = self.record.offered_rps  # a console does not repeat its command line
-        return {
-            "summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame(),
-        }  # fmt: skip
+        return {"summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame()}
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
-        wanted = self.record.profiled
-        parts = []
-        for event in EVENTS:
-            path = self.folder.collapsed(event)
-            if path.exists() or event in wanted:
-                parts.append(self.tried(read_collapsed, frame("stacks"), path, event))
+        paths = {event: self.folder.collapsed(event) for event in EVENTS}
+        parts = [
+            self.tried(read_collapsed, frame("stacks"), path, event)
+            for event, path in paths.items()
+            if path.exists() or event in self.record.profiled
+        ]
         if not parts:
             return {}
         stacks = pd.concat(parts, ignore_index=True)

@@ -104,47 +104,28 @@ class Samples:
         `waiting` are requests without a response, with the time that they had waited (right-censored). They count with
         that time; a percentile that would be another with them at infinity is marked as a lower bound.
         """
-        if waiting is not None and waiting.total:
-            return Samples.merge([self, waiting])._percentiles(kind, self)
-        return self._percentiles(kind, self)
-
-    def _percentiles(self, kind: str, completed: Samples) -> pd.DataFrame:
+        every = Samples.merge([self, waiting]) if waiting is not None and waiting.total else self
         rows = []
-        for level in LEVELS if self.total else ():
-            position = rank(self.total, level)
-            most_us = completed.at_rank(position) if position <= completed.total else math.nan
-            low, high = self.bounds(level)
+        for level in LEVELS if every.total else ():
+            position = rank(every.total, level)
+            value_us, (low_us, high_us) = every.at_rank(position), every.bounds(level)
+            most_us = self.at_rank(position) if position <= self.total else math.nan
             rows.append(
                 {
-                    "kind": kind,
-                    "percentile": level,
-                    "value_us": self.percentile(level),
-                    "low_us": low,
-                    "high_us": high,
-                    "samples_beyond": beyond(self.total, level),
-                    "at_least": most_us != self.at_rank(position),
-                    "most_us": most_us,
+                    "kind": kind, "percentile": level, "value_us": value_us, "low_us": low_us, "high_us": high_us,
+                    "samples_beyond": beyond(every.total, level), "at_least": most_us != value_us, "most_us": most_us,
                 }
-            )
+            )  # fmt: skip
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
         """Return the `spectrum` frame of one kind, at the levels at which HdrHistogram's iterator stops."""
         rows: list[dict[str, object]] = []
-        cumulated, total = self.cumulated, self.total
-        level = 0.0
-        while total:
-            index = int(np.searchsorted(cumulated, rank(total, level)))
-            last = int(cumulated[index]) == total
-            rows.append(
-                {
-                    "kind": kind,
-                    "value_us": float(self.values_us[index]),
-                    "percentile": 1.0 if last else level,
-                    "total_count": int(cumulated[index]),
-                }
-            )
-            if last:
-                break
+        level, below = 0.0, 0
+        while below < self.total:
+            index = int(np.searchsorted(self.cumulated, rank(self.total, level)))
+            value_us, below = float(self.values_us[index]), int(self.cumulated[index])
+            percentile = level if below < self.total else 1.0
+            rows.append({"kind": kind, "value_us": value_us, "percentile": percentile, "total_count": below})
             level += 1 / (TICKS_PER_HALF_DISTANCE * 2 ** (math.floor(math.log2(1 / (1 - level))) + 1))
         return frame("spectrum", rows)

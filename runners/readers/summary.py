@@ -9,38 +9,42 @@ needs more than that has a function.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
-from runners.readers.figures import command_of
+from runners.readers.figures import MS, S, command_of, level_of
 
-DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
 MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
-_COUNTS = frozenset({"requests", "connections", "failed", "non_2xx", "count", "status", "odd_length"})
+_COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
+_DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
+_COUNTS = frozenset({"requests", "connections", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
 #: Taken as they stand. `section` is the part of a summary, where lines of several parts look alike.
 _TEXTS = frozenset({"section", "host", "port", "path"})
-_SCALES_US = {"": 1.0, "_ms": 1e3, "_s": 1e6}
+_TIMES = {"mean": "mean", "avg": "mean", "stdev": "stdev", "std": "stdev", "max": "max"}
 
 
 def _is_count(name: str) -> bool:
-    return name in _COUNTS or name in _CLASSES or name.startswith("n_")
+    return name in _COUNTS or name in _CLASSES or name.startswith(("n_", "failed"))
 
 
-def _is_decimal(name: str) -> bool:
-    return name.endswith(("_ms", "_s", "_rps")) or name == "level"
-
-
-def _group(match: re.Match[str]) -> str:
-    name = match[1]
+def group_of(match: re.Match[str]) -> str:
+    """Return the group for a figure's name in angle brackets."""
+    name, text = match[1], r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
     if _is_count(name):
-        return rf"(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d{{1,18}})"
-    if _is_decimal(name):
-        return rf"(?P<{name}>{DECIMAL})"
-    return rf"(?P<{name}>\d[\d.,]{{0,20}}\s?[a-zµμ][\da-zµμ.]{{0,20}})"
+        text = _COUNT
+    elif name.endswith(("_ms", "_s", "_rps")) or name == "level":
+        text = _DECIMAL
+    return f"(?P<{name}>{text})"
+
+
+def _time_us(name: str, text: str) -> float | None:
+    """Return a time, in the unit that its figure's name says or that it is printed with."""
+    scale_us = MS if name.endswith("_ms") else S if name.endswith("_s") else None
+    return units.go_time_us(text) if scale_us is None else float(text) * scale_us
 
 
 @dataclass(slots=True)
@@ -62,62 +66,53 @@ class Summary:
         texts = {name: text for name, text in printed.items() if text is not None}
         level, status = texts.pop("level", None), texts.pop("status", None)
         for name, as_printed in texts.items():
-            text = as_printed.replace(",", "")
+            text, base = as_printed.replace(",", ""), name.removesuffix("_ms").removesuffix("_s")
             if name in _TEXTS:
                 self.figures[name] = as_printed
             elif name == "diagnostic":
                 self.diagnostics.append(as_printed)
             elif level is not None:
-                scale_us = _SCALES_US[name.removeprefix("value")]
-                self.row(level, units.go_time_us(text) if name == "value" else float(text) * scale_us)
+                self.time(level, _time_us(name, text))
             elif status is not None:
                 self.codes[int(status)] = int(text)
             elif name in _CLASSES:
                 self.codes[_CLASSES[name]] = int(text)
-            elif name == "failed":
+            elif name.startswith("failed"):
                 self.failed += int(text)
+            elif name == "elapsed":
+                self.figures["elapsed_s"] = (units.go_time_us(text) or 0.0) / S or None
+            elif base in _TIMES:
+                self.figures[base] = _time_us(name, text)
             else:
-                read = int if _is_count(name) else float if _is_decimal(name) else units.go_time_us
-                self.figures[name] = read(text)
+                self.figures[name] = int(text) if _is_count(name) else float(text)
 
-    def row(self, level: str, value_us: float | None) -> None:
-        """Add a percentile, whose level is in percent."""
-        share = round(float(level) / 100, 9)
-        if value_us is not None and 0 <= share <= 1:
-            self.rows[share] = value_us
+    def time(self, name: str, time_us: float | None) -> None:
+        """Take a time by its name: a percentile, the mean, the standard deviation or the maximum."""
+        if name in _TIMES:
+            self.figures[_TIMES[name]] = time_us
+        if time_us is not None and (level := level_of(name)) is not None:
+            self.rows[level] = time_us
 
-    def time_us(self, name: str) -> float | None:
-        """Return a figure that some tools print with its unit, and some in milliseconds or in seconds."""
-        times = (
-            float(value) * scale_us
-            for suffix, scale_us in _SCALES_US.items()
-            if (value := self.figures.get(name + suffix)) is not None
-        )
-        return next(times, None)
-
-    def has(self, names: tuple[str, ...]) -> bool:
-        """Return whether the summary gives any of these figures; `rows` are its percentiles."""
-        return any(name in self.figures or (name == "rows" and self.rows) for name in names)
+    def has(self, proof: str) -> bool:
+        """Return whether the summary gives any of the named figures (`rows`: percentiles), or any at all if none is."""
+        known = {*self.figures, *(["rows"] if self.rows else [])}
+        return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
     def finish(self) -> ConsoleReport:
         """Return the summary as a report."""
-        figures, mean_us = self.figures, self.time_us("mean")
-        elapsed_s = figures.get("elapsed_s") or (figures.get("elapsed") or 0.0) / 1e6 or None
+        figures = self.figures
+        mean_us, elapsed_s, rate = figures.get("mean"), figures.get("elapsed_s"), figures.get("rate_rps")
         counted = sum(self.codes.values()) + self.failed if self.codes else None
         requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # its older versions count completed requests alone
             requests = max(requests or 0, counted)
-        rate = figures.get("rate_rps")
         if self.tool == "k6" and requests and rate:
             elapsed_s = requests / rate
         if self.tool == "vegeta" and requests and elapsed_s:  # its throughput leaves errors out
             rate = requests / elapsed_s
-        failed, odd_length = self.failed, figures.get("odd_length")
-        if odd_length and (lost := _without_body(figures)):
-            failed, odd_length = failed + lost, 0
-        bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + failed
+        odd_length, lost = figures.get("odd_length"), _without_body(figures)
+        bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
         offered = figures.get("offered_rps")
-        paced = offered and self.tool in ("k6", "autocannon")
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
@@ -126,14 +121,14 @@ class Summary:
             duration_s=elapsed_s,
             url=f"//{address}" if address else None,
             connections=figures.get("connections"),
-            latency=None if mean_us is None else ThreadStats(mean_us, self.time_us("stdev"), self.time_us("max"), None),
+            latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max"), None),
             latencies=Latencies(None, tuple(sorted(self.rows.items()))),
             requests=requests,
             elapsed_s=elapsed_s,
             non_2xx=figures.get("non_2xx", bad or None),
-            odd_length=odd_length or None,
+            odd_length=None if lost else odd_length or None,
             requests_per_s=rate,
-            closed_loop=False if paced else figures.get("closed_loop"),
+            closed_loop=False if offered and self.tool in ("k6", "autocannon") else figures.get("closed_loop"),
             extra=tuple(self.notes),
             diagnostics=tuple(self.diagnostics),
             first_line=self.first_line,
@@ -147,34 +142,3 @@ def _without_body(figures: Mapping[str, Any]) -> int:
     if not (odd and length and requests) or bodies is None:
         return 0
     return int(odd) if length * requests - bodies >= MOSTLY_MISSING * odd * length else 0
-
-
-Take = Callable[[Summary, re.Match[str]], object]
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryTool:
-    """A tool's summary: the line that may begin it, and its lines. `repeated` where a line that begins it comes again;
-    `proof` names figures of which one must be there besides the first line.
-    """
-
-    start: re.Pattern[str]
-    lines: tuple[tuple[re.Pattern[str], Take], ...]
-    repeated: bool = False
-    proof: tuple[str, ...] = ()
-
-
-def summary_tool(start: str, *lines: str | tuple[str, Take], repeated: bool = False, proof: str = "") -> SummaryTool:
-    """Make a tool's row of patterns; a line without a function gives the figures that it names."""
-
-    def compiled(pattern: str) -> re.Pattern[str]:
-        return re.compile(re.sub(r"(?<!\?P)<(\w+)>", _group, pattern))
-
-    rows = ((line, take_figures) if isinstance(line, str) else line for line in lines)
-    patterns = tuple((compiled(pattern), take) for pattern, take in rows)
-    return SummaryTool(compiled(start), patterns, repeated, tuple(proof.split()))
-
-
-def take_figures(summary: Summary, match: re.Match[str]) -> None:
-    """Take the figures that a pattern names."""
-    summary.take(match.groupdict())

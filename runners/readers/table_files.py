@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import html
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runners.readers.console_report import ConsoleReport
-from runners.readers.figures import MS, S, count, number, percentiles, run_of, run_of_samples
+from runners.readers.console_report import ConsoleReport, Footer, rank
+from runners.readers.figures import MS, S, count, known_levels, number, percentiles, run_of
 
 Row = Mapping[str, Any]
 Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
@@ -35,20 +36,34 @@ class SampleTable:
     only: tuple[str, str] = ("", "")
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield a run for each label; a row that was cut is left out."""
-        by_label: dict[str, list[tuple[float | None, float, bool]]] = {}
+        """Yield a run for each label, of the whole rows, with the percentiles that enough samples lie beyond."""
+        by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:
             took_us, label = number(row.get(self.took), self.unit_us), row.get(self.label) if self.label else ""
             if took_us is None or label is None or row.get(self.only[0], "") != self.only[1]:
                 continue
             succeeded = str(row.get(self.status, "200")).lower()[:1] in "23t"
-            sample = number(row.get(self.sent), self.sent_unit_s), took_us, succeeded
-            by_label.setdefault(label, []).append(sample)
+            by_label.setdefault(label, []).append((took_us, number(row.get(self.sent), self.sent_unit_s), succeeded))
             connections = max(connections, count(row.get(self.connections)) or 0)
         for label, samples in by_label.items():
-            operation = label if len(by_label) > 1 else ""
-            yield from run_of_samples(self.tool, samples, connections=connections or None, operation=operation)
+            times_us = sorted(took_us for took_us, _, _ in samples)
+            requests, mean_us = len(times_us), math.fsum(times_us) / len(times_us)
+            spans_s = [(sent_s, sent_s + took_us / S) for took_us, sent_s, _ in samples if sent_s is not None]
+            elapsed_s = max(end_s for _, end_s in spans_s) - min(sent_s for sent_s, _ in spans_s) if spans_s else 0.0
+            yield run_of(
+                self.tool,
+                {level: times_us[rank(requests, level) - 1] for level in known_levels(requests)},
+                mean_us,
+                math.sqrt(math.fsum((time_us - mean_us) ** 2 for time_us in times_us) / requests),
+                times_us[-1],
+                footer=Footer(total_count=requests),
+                requests=requests,
+                elapsed_s=elapsed_s or None,
+                non_2xx=sum(not succeeded for _, _, succeeded in samples),
+                connections=connections or None,
+                operation=label if len(by_label) > 1 else "",
+            )
 
 
 JMETER = SampleTable("JMeter", "elapsed", MS, "success", "timeStamp", 1e-3, "label", "allThreads")
@@ -117,13 +132,10 @@ def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
         for mark, columns, read_headless in _HEADLESS:
             if match := mark.match(first):
                 read, names, separator = read_headless, columns.split(), match["by"]
-    return tuple(read(_rows(text, separator, names))) if read else None
-
-
-def _rows(text: str, separator: str, names: Sequence[str] | None) -> Iterator[Row]:
     lines = (line for line in text.splitlines() if line.strip())
-    for row in csv.DictReader(lines, fieldnames=names, delimiter=separator):
-        yield {name: value for name, value in row.items() if name and value is not None}
+    rows = csv.DictReader(lines, fieldnames=names, delimiter=separator)
+    whole = ({name: value for name, value in row.items() if name and value is not None} for row in rows)
+    return tuple(read(whole)) if read else None
 
 
 JTL_XML = re.compile(r"<testResults\b")
@@ -134,13 +146,11 @@ _XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", 
 
 def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
     """Yield the runs of JMeter's samples as XML; samples within one repeat their parent's time."""
-    return JMETER.read(_samples_of_xml(text))
-
-
-def _samples_of_xml(text: str) -> Iterator[Row]:
+    samples: list[Row] = []
     depth = 0
     for tag in _SAMPLE.finditer(text):
         if not tag["end"] and not depth:
             attributes = _ATTRIBUTE.findall(tag["attributes"])
-            yield {_XML_NAMES.get(name, name): html.unescape(value) for name, value in attributes}
+            samples.append({_XML_NAMES.get(name, name): html.unescape(value) for name, value in attributes})
         depth = max(0, depth + (-1 if tag["end"] else 0 if tag["empty"] else 1))
+    return JMETER.read(samples)

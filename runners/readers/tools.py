@@ -1,13 +1,52 @@
-"""Facts on load tools: open or closed loop, precision, time-outs, and the options for more percentiles."""
+"""What is known of each load tool, as load_tools.toml says it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from runners.readers.console_report import ConsoleReport
 
 WRK2, WRK, TRUEPACE = "wrk2", "wrk", "truepace"
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """A summary that a tool prints: how the line may go that begins it, and its lines, after `before`.
+
+    A line is a pattern (see summary.py), or a pair of one with figures (`within` a section) or the name of a function.
+    `repeated` where a line that begins it comes again; `proof` names figures of which one must be there too.
+    """
+
+    begins: tuple[str, ...]
+    lines: tuple[str | tuple[str, str | dict[str, Any]], ...]
+    before: str = r"\s*"
+    repeated: bool = False
+    proof: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSummary:
+    """A JSON object that a tool writes: the keys that it is known by, and where its figures stand.
+
+    Figures are texts `name=path` or `name=path*scale+path*scale`; a path leads through objects by `/`. Times without a
+    scale are in `unit_us` microseconds. `percentiles` are such texts, or the path of an object of them, or that of a
+    list of objects with the two keys `listed`. `statuses` and `lost` (without a response; `lost_apart` where no other
+    count has them) are a number, an object of numbers, or with `prefix*` those of its names that begin so.
+    """
+
+    keys: tuple[str, ...]
+    unit_us: float
+    figures: str
+    percentiles: str
+    listed: tuple[str, ...] = ()
+    statuses: str = ""
+    lost: str = ""
+    lost_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,44 +58,18 @@ class Tool:
     whether its rate is a mean of those of short intervals, not requests by duration.
     """
 
-    closed_loop: bool | None
     percentiles: str
     reads: str
+    closed_loop: bool | None = None
     timeout_s: float | None = None
     whole_ms: bool = False
     mean_of_intervals: bool = False
+    console: Console | None = None
+    json: tuple[JsonSummary, ...] = ()
 
 
-TOOLS: dict[str, Tool] = {
-    WRK: Tool(True, "add --latency", "wrk -t2 -c10 -d30s --latency http://host/ > wrk.txt", 2.0),
-    WRK2: Tool(False, "add -L", "wrk2 -t2 -c10 -d30s -R2000 -L http://host/ > wrk2.txt"),
-    TRUEPACE: Tool(None, "add -L", "truepace -t2 -c10 -d30s -R2000 -L --json out.json --hlog out.hlog http://host/"),
-    "ab": Tool(True, "give its whole output, or -e out.csv", "ab -n 1000 -c 10 http://host/ > ab.txt", 30.0, True),
-    "Artillery": Tool(
-        None, "give its --output report.json", "artillery run --output report.json script.yml", 10.0, False, True
-    ),
-    "autocannon": Tool(True, "add -l", "autocannon --json http://host/ > autocannon.json", 10.0, True, True),
-    "bombardier": Tool(
-        True, "add -l", "bombardier -l -o json http://host/ > bombardier.json", 2.0, mean_of_intervals=True
-    ),
-    "fortio": Tool(None, "add -p 50,90,99,99.9", "fortio load -json fortio.json http://host/", 3.0),
-    "Gatling": Tool(None, "give js/stats.json", "target/gatling/…/js/stats.json", 60.0, True),
-    "ghz": Tool(None, "give its -O json", "ghz -O json … > ghz.json", 20.0),
-    "h2load": Tool(True, "measure with a tool that prints percentiles", "h2load -n1000 -c10 http://host/ > h2load.txt"),
-    "HdrHistogram": Tool(
-        None, "give the interval log", "out.hlog with a comment #[values in microseconds], or out.hgrm"
-    ),
-    "hey": Tool(True, "give its -o csv", "hey -o csv http://host/ > hey.csv", 20.0),
-    "JMeter": Tool(True, "give its samples (.jtl)", "jmeter -n -t plan.jmx -l samples.jtl", None, True),
-    "k6": Tool(
-        None, "add --summary-trend-stats 'med,p(95),p(99),p(99.9),max'", "k6 run --summary-export k6.json a.js", 60
-    ),
-    "Locust": Tool(True, "give its …_stats.csv", "locust --headless --csv out …", None, True),
-    "nighthawk": Tool(None, "give its JSON", "nighthawk_client --output-format json http://host/ > nighthawk.json"),
-    "oha": Tool(True, "give its JSON", "oha --output-format json http://host/ > oha.json"),
-    "vegeta": Tool(None, "add -type='hdrplot'", "vegeta attack … | vegeta report -type=json > vegeta.json", 30.0),
-}
-_ANY = Tool(None, "publish the whole output", "")
+TOOLS = msgspec.toml.decode(Path(__file__).with_name("load_tools.toml").read_bytes(), type=dict[str, Tool])
+_ANY = Tool("publish the whole output", "")
 
 
 def facts(tool: str | None) -> Tool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 _NUMBER = r"(?P<number>[+-]?(?:\d{1,18}(?:\.\d*)?|\.\d+|nan|inf))"
 _BARE = re.compile(rf"^{_NUMBER}$", re.IGNORECASE)
@@ -17,7 +18,7 @@ _COUNT = re.compile(rf"^{_NUMBER}(?P<unit>[kKMGTP]?)$", re.IGNORECASE)
 _SIZE = re.compile(rf"^{_NUMBER}(?P<unit>[KMGTP]?)i?B?$", re.IGNORECASE)
 
 TIME_US = {"ns": 1e-3, "us": 1.0, "μs": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_DECIMAL, _BINARY = ({prefix: step**power for power, prefix in enumerate(("", *"kmgtp"))} for step in (1000.0, 1024.0))
 
 
 def number(text: str) -> float | None:
@@ -28,15 +29,14 @@ def number(text: str) -> float | None:
     return math.nan if math.isnan(value) else value
 
 
-def _scaled(match: re.Match[str] | None, factor: float) -> float | None:
+def _scaled(match: re.Match[str] | None, scales: Mapping[str, float]) -> float | None:
     value = number(match["number"]) if match else None
-    return None if value is None else value * factor
+    return None if match is None or value is None else value * scales[match["unit"].lower()]
 
 
 def time_us(text: str) -> float | None:
     """Return a duration in microseconds."""
-    match = _TIME.match(text)
-    return _scaled(match, TIME_US[match["unit"].lower()]) if match else None
+    return _scaled(_TIME.match(text), TIME_US)
 
 
 def time_s(text: str) -> float | None:
@@ -47,14 +47,12 @@ def time_s(text: str) -> float | None:
 
 def count(text: str) -> float | None:
     """Return a count or a rate with a decimal prefix."""
-    match = _COUNT.match(text)
-    return _scaled(match, 1000.0 ** _POWERS[match["unit"].lower()]) if match else None
+    return _scaled(_COUNT.match(text), _DECIMAL)
 
 
 def size_bytes(text: str) -> float | None:
     """Return a size in bytes. `1.79K`, without the B, is read as well."""
-    match = _SIZE.match(text)
-    return _scaled(match, 1024.0 ** _POWERS[match["unit"].lower()]) if match else None
+    return _scaled(_SIZE.match(text), _BINARY)
 
 
 _PART = re.compile(r"(\d{1,15}(?:\.\d{1,12})?)(ns|us|µs|μs|ms|s|m|h)")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import audit
 from runners.readers.documents import text_document
-from runners.readers.figures import of_samples
 from runners.readers.output import FileOutputs, Output
 from runners.readers.outputs import find_outputs, outputs_of
+from runners.readers.table_files import SampleTable
 from runners.tests.fixtures.outputs import TOOLS
 
 HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
@@ -178,11 +178,12 @@ def test_a_table_may_be_cut_anywhere(name: str, data: st.DataObject) -> None:
 
 @given(st.lists(st.floats(0.1, 1e7), min_size=1, max_size=200))
 def test_percentiles_of_samples_are_samples_in_order(times: list[float]) -> None:
-    latencies, stats = of_samples(times)
-    values = [value for _, value in latencies.rows]
+    (report,) = SampleTable("any", "took", 1.0).read([{"took": took_us} for took_us in times])
+    values = [value for _, value in report.latencies.rows]
     assert values == sorted(values)
     assert set(values) <= set(times)
-    assert (values[-1], stats.max) == (max(times), max(times))
+    assert report.latency is not None
+    assert (values[-1], report.latency.max) == (max(times), max(times))
 
 
 def test_k6_1_8_is_read_with_its_kind_of_loop() -> None:
