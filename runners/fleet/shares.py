@@ -1,11 +1,8 @@
 """Send one load by several generators: each its share of one schedule, all from one agreed instant on.
 
-`SharedSender` takes the place of `run_load`: its result looks like that of one generator, and so do its files.
-
-Hosts agree on the instant by their wall clocks, so the offset of each clock from ours is estimated, and its
-uncertainty. The four stamps of an exchange and the choice of the exchange with the least delay are NTP's (D. Mills et
-al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset lies within half of the delay of
-the offset that an exchange shows, so the exchange that waited least bounds it best.
+Hosts agree on the instant by their wall clocks. The four stamps of an exchange and the choice of the exchange with the
+least delay are NTP's (D. Mills et al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset
+lies within half of the delay of the offset that an exchange shows.
 """
 
 from __future__ import annotations
@@ -22,24 +19,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
 
 from runners.errors import MeasureError, ReadError
 from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
-from runners.process.cpu_placement import usable_cpus
-from runners.storage.schema import ClockRecord, GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
+from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord
 from runners.storage.step_folder import StepFolder
 from runners.targets.lab_server import NodeHost
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
-from runners.trial.activity import StallWitness
+from runners.trial.activity import StallWitness, watched_by
 from runners.trial.faults import parse_counters
+from runners.trial.step import generator_record
 from runners.trial.telemetry import Telemetry
 
 #: The time from the agreement to the instant, in which all generators connect. The next one where that was too short.
@@ -50,9 +47,7 @@ CONNECT_TIMEOUT_S = 5.0
 #: Name a fleet's scheduler, its TLS files, and the server's own worker to a lab that a host of the fleet has started.
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
 _PORTS = {"http": 80, "https": 443}
-_US_IN_S = 1e6
-#: A connection took longer than the lead or than its time-out: the network lost its first segments, though the seat had
-#: reached the servers before. A later instant is agreed on.
+#: A connection took longer than the lead or than its time-out: the network lost its first segments.
 _AGAIN = re.compile(r"--start-at|connection timed out")
 _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's should not have
 
@@ -72,7 +67,6 @@ class Order:
 
     @classmethod
     def packed(cls, spec: LoadSpec, version: str, observed: bool = True) -> Order:
-        """Return an order for a load, with the texts of its scripts."""
         texts: dict[str, str] = {}
 
         def pack(script: Path) -> Path:
@@ -148,10 +142,7 @@ def send_share(
     cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
 ) -> Part:
-    """Send a share of a load from this host, with telemetry and stall witness if it is `observed`.
-
-    Raises MeasureError.
-    """
+    """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
     if generator.version != order.version:
         cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
@@ -159,12 +150,9 @@ def send_share(
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        witness = StallWitness(TRUEPACE.with_name("stall-witness"))
-        watching: AbstractContextManager[list[WitnessRecord]] = nullcontext([])
-        if order.observed:
-            watching = witness.watch_if_allowed(usable_cpus(), folder.stalls)
+        witness = StallWitness(TRUEPACE.with_name("stall-witness")) if order.observed else None
         before = segments()
-        with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
+        with closing(Telemetry(folder.telemetry, ())) as telemetry, watched_by(witness, folder.stalls) as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
                 if order.observed:
@@ -177,13 +165,9 @@ def send_share(
         if not folder.load_json.exists():
             raise MeasureError(host, "its generator was stopped before it began", "see what stopped it")
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
-        sender = GeneratorRecord(
-            tool=generator.name, version=generator.version, command=outcome.command, exit_code=outcome.exit_code,
-            cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
-        )  # fmt: skip
         record = ShareRecord(
             host=host,
-            generator=sender,
+            generator=generator_record(generator, outcome, cpus),
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
             kept_up=report["generator"]["kept_up"],
@@ -255,7 +239,7 @@ class SharedSender:
             began_ns = time.time_ns()
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = [
-                Order.packed(dataclasses.replace(share, start_unix_ns=clock.theirs_ns(start_ns)), generator.version,
+                Order.packed(dataclasses.replace(share, start_unix_ns=start_ns + clock.offset_ns), generator.version,
                              observed=not isinstance(seat, LocalSeat))
                 for share, clock, seat in zip(shares, clocks, seats, strict=True)
             ]  # fmt: skip
@@ -267,7 +251,7 @@ class SharedSender:
                 raise
             break
         ended_ns = time.time_ns()
-        start_us = round(start_ns / 1e3 + spec.warmup_s * _US_IN_S)
+        start_us = round(start_ns / 1e3 + spec.warmup_s * 1e6)
         later = [seat.clock() for seat in seats]
         records, folders = list[ShareRecord](), list[StepFolder]()
         for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
@@ -288,11 +272,16 @@ class SharedSender:
         from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
 
         merge(folders, folder, start_us)
-        cpu_s = [record.generator.cpu_s for record in records]
-        worst = max(record.generator.exit_code or 0 for record in records)
-        used_s = None if None in cpu_s else sum(used for used in cpu_s if used is not None)
-        command, begin_us, end_us = records[0].generator.command, began_ns // 1000, ended_ns // 1000
-        return LoadOutcome(command, worst, begin_us, end_us, stopped, used_s, tuple(records))
+        used_s = [record.generator.cpu_s for record in records]
+        return LoadOutcome(
+            records[0].generator.command,
+            max(record.generator.exit_code or 0 for record in records),
+            began_ns // 1000,
+            ended_ns // 1000,
+            stopped,
+            None if None in used_s else sum(filter(None, used_s)),
+            tuple(records),
+        )
 
 
 @contextmanager
@@ -390,14 +379,13 @@ def _write(part: Part, clock: Clock, folder: StepFolder) -> None:
     folder.path.mkdir(parents=True)
     for name, content in part.files.items():
         (folder.path / name).write_bytes(content)
-    if not clock.offset_ns:
-        return
-    if folder.telemetry.exists():
-        samples = [json.loads(line) for line in folder.telemetry.read_text(encoding="utf-8").splitlines()]
-        lines = (json.dumps({**sample, "unix_us": clock.ours_us(sample["unix_us"])}) for sample in samples)
-        folder.telemetry.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    if folder.stalls.exists():
-        folder.stalls.write_text(_shifted(folder.stalls.read_text(encoding="ascii"), clock), encoding="ascii")
+    times = {folder.telemetry: (r'(?<="unix_us": )\d+', _NS_IN_US), folder.stalls: (r"(?<= unix_ns=)\d+", 1)}
+    for path, (time_of, unit_ns) in times.items():
+        ahead = round(clock.offset_ns / unit_ns)
+        if ahead and path.exists():
+            pieces = re.split(f"({time_of})", path.read_text(encoding="utf-8"))
+            pieces[1::2] = [str(int(theirs) - ahead) for theirs in pieces[1::2]]
+            path.write_text("".join(pieces), encoding="utf-8")
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
@@ -411,15 +399,6 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
     return None
 
 
-def _shifted(stalls: str, clock: Clock) -> str:
-    """Return a stall log with its wall-clock times converted to our clock."""
-    lines = []
-    for line in stalls.splitlines():
-        head, separator, wall = line.partition(" unix_ns=")
-        lines.append(f"{head}{separator}{int(wall) - clock.offset_ns}" if separator else line)
-    return "\n".join(lines) + "\n"
-
-
 EXCHANGES = 32
 _NS_IN_US = 1000.0
 #: The most by which two clocks that are not set drift apart, as a share of the time (RFC 5905, section 7.3: PHI is
@@ -427,8 +406,7 @@ _NS_IN_US = 1000.0
 DRIFT = 500e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """A question and its reply: `asked_ns` and `answered_ns` by our clock, the two between them by the other's."""
 
     asked_ns: int
@@ -462,10 +440,6 @@ class Clock:
         best = min(exchanges, key=lambda exchange: exchange.delay_ns)
         return cls(best.offset_ns, max(1, (best.delay_ns + 1) // 2), best.delay_ns, len(exchanges))
 
-    def theirs_ns(self, ours_ns: int) -> int:
-        """Return a moment of our clock by theirs."""
-        return ours_ns + self.offset_ns
-
     def ours_us(self, theirs_us: int) -> int:
         """Return a moment of their clock by ours, in microseconds."""
         return theirs_us - round(self.offset_ns / _NS_IN_US)
@@ -477,7 +451,6 @@ class Clock:
         return moved if abs(moved) > explained else 0
 
     def record(self, stepped_ns: int = 0) -> ClockRecord:
-        """Return the record for a step; `stepped_ns`: by how much a clock was set meanwhile."""
         return ClockRecord(
             offset_us=self.offset_ns / _NS_IN_US,
             uncertainty_us=self.uncertainty_ns / _NS_IN_US,

@@ -351,11 +351,11 @@ class ProcessClock:
     """
 
     def __init__(self, roots: Collection[int]) -> None:
-        self._roots, self._used_s = tuple(roots), dict[int, float]()
+        self.roots, self._used_s = tuple(roots), dict[int, float]()
 
     def read_s(self) -> float | None:
         """Return processor seconds so far; None where there is no process to read."""
-        for pid in tree(self._roots):
+        for pid in tree(self.roots):
             if (used_s := _used_s(pid)) is not None:
                 self._used_s[pid] = used_s
         return sum(self._used_s.values()) if self._used_s else None

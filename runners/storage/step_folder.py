@@ -127,9 +127,9 @@ class StepFolder:
         """Return step.json as a dict. Raises StoreError when it is missing or not JSON."""
         try:
             value: dict[str, Any] = json.loads(present_name(self.meta.read_text(encoding="utf-8")))
+            return value
         except (OSError, ValueError) as error:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
-        return value
 
     def write_frames(self, frames: Mapping[str, pd.DataFrame]) -> None:
         """Store frames as Parquet, one file a frame; `empty` names the frames without a row."""

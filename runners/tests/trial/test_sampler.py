@@ -100,7 +100,7 @@ def test_no_name_of_a_frame_breaks_the_form() -> None:
 def test_perf_samples_a_process(folder: StepFolder, busy: int) -> None:
     if (perf := shutil.which("perf")) is None:
         pytest.skip("perf is not on this machine")
-    samples = recorded(PerfSampler(Path(perf), (busy,), no_graph()), folder, 1.5)
+    samples = recorded(PerfSampler(no_graph(), Path(perf), (busy,)), folder, 1.5)
     if not samples:
         pytest.skip("perf records nothing here")
     stacks = read_collapsed(folder.collapsed("cpu"), "cpu")
@@ -113,7 +113,7 @@ def test_py_spy_names_the_functions_of_a_python_process(folder: StepFolder, busy
     py_spy = Path(sys.executable).with_name("py-spy")
     if not py_spy.exists():
         pytest.skip("py-spy is not on this machine")
-    assert recorded(PySpySampler(py_spy, (busy,), no_graph()), folder, 2.0) > 0
+    assert recorded(PySpySampler(no_graph(), py_spy, (busy,)), folder, 2.0) > 0
     stacks = read_collapsed(folder.collapsed("cpu"), "cpu")
     assert any("outer" in stack and "inner" in stack for stack in stacks["stack"])
 
@@ -137,11 +137,11 @@ def test_the_profile_that_a_server_gives_is_read(folder: StepFolder) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
     try:
-        assert recorded(PprofSampler(f"{url}/good", no_graph()), folder, 0.1) == 8
+        assert recorded(PprofSampler(no_graph(), f"{url}/good"), folder, 0.1) == 8
         assert asked == ["/good?seconds=1"]
         assert set(read_collapsed(folder.collapsed("cpu"), "cpu")["stack"]) == {"main;serve", "main;serve;write"}
         with pytest.raises(MeasureError, match="pprof"):
-            recorded(PprofSampler(f"{url}/bad", no_graph()), folder, 0.1)
+            recorded(PprofSampler(no_graph(), f"{url}/bad"), folder, 0.1)
     finally:
         server.shutdown()
         server.server_close()
@@ -177,7 +177,7 @@ def test_a_tool_that_ends_at_once_is_a_refusal_with_its_words(folder: StepFolder
     tool.write_text("#!/bin/sh\necho no permission >&2\nexit 1\n")
     tool.chmod(0o755)
     with pytest.raises(MeasureError, match="no permission"):
-        PerfSampler(tool, (os.getpid(),), no_graph()).start(SPEC, folder)
+        PerfSampler(no_graph(), tool, (os.getpid(),)).start(SPEC, folder)
 
 
 class Processes:
