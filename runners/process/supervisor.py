@@ -59,14 +59,11 @@ class Guards:
             if self._socket is None or self._program is None or self._program.poll() is not None:
                 self._socket, theirs = socket.socketpair()
                 with theirs:
+                    command = [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())]
                     self._program = subprocess.Popen(
-                        [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())],
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL,
-                        pass_fds=[theirs.fileno()],
-                        process_group=0,
-                        cwd="/",
-                    )
+                        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                        process_group=0, cwd="/",
+                    )  # fmt: skip
             socket.send_fds(self._socket, [b"+"], [own_end.fileno(), *streams])
 
 
@@ -105,10 +102,7 @@ class Child:
         return line
 
     def wait_up_to(self, timeout_s: float | None) -> bool:
-        """Return whether the process ends within that time; None waits for its end.
-
-        It sleeps on the guard's socket: nothing polls during a measurement.
-        """
+        """Return whether the process ends within that time; None waits for its end. Nothing polls meanwhile."""
         if self._code is None and (self._received or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:
@@ -150,7 +144,11 @@ class Child:
         """
         times = Frozen()
         os.kill(self.pid, signal.SIGSTOP)
-        self._await_stopped()
+        give_up = time.monotonic() + _START_TIMEOUT_S
+        with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
+            process = psutil.Process(self.pid)
+            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < give_up:
+                time.sleep(_LOOK_S)
         times.start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
         try:
             yield times
@@ -158,14 +156,6 @@ class Child:
             times.end_unix_us, times.length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
-
-    def _await_stopped(self) -> None:
-        """Wait until no thread of the process runs: a busy core may take a signal milliseconds late."""
-        give_up = time.monotonic() + _START_TIMEOUT_S
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(self.pid)
-            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < give_up:
-                time.sleep(_LOOK_S)
 
     def kill(self) -> None:
         """End the process itself at once (SIGKILL), as a crash does."""
@@ -272,9 +262,8 @@ def free_port(count: int = 1) -> int:
         first = FIRST_PORT + secrets.randbelow(LAST_PORT - count - FIRST_PORT + 1)
         if all(_free(first + place) for place in range(count)):
             return first
-    raise ServerError(
-        f"{count} ports in a row", f"none free from {FIRST_PORT} to {LAST_PORT}", "end other servers, or give port="
-    )
+    cause = f"none free from {FIRST_PORT} to {LAST_PORT}"
+    raise ServerError(f"{count} ports in a row", cause, "end other servers, or give port=")
 
 
 def _free(port: int) -> bool:
@@ -290,8 +279,7 @@ def _free(port: int) -> bool:
 def hold(words: Sequence[str]) -> int:
     """Run Python with these words for as long as standard input is open; return its exit code.
 
-    When a connection is gone, an SSH server closes the standard input of the program that it started, and does not end
-    it. The guard of that program then does, with all that the program started.
+    An SSH server whose connection is gone closes the standard input of what it started, and does not end it.
     """
     child = start([sys.executable, *words], stdout=sys.stdout.buffer, stderr=sys.stderr.buffer, grace_s=_HELD_GRACE_S)
 
@@ -382,10 +370,7 @@ _COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MUL
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A server's voluntary and involuntary context switches and its calls to read or write; None where /proc has none.
-
-    Calls of sockets' own (recv, send) are not among them.
-    """
+    """A server's context switches and its calls to read or write, without recv and send; None where /proc has none."""
 
     voluntary_switches: int | None = None
     forced_switches: int | None = None
