@@ -61,33 +61,22 @@ class Order:
     """The load of one generator. Scripts travel as text: a path means nothing on another host."""
 
     spec: LoadSpec
-    scripts: tuple[tuple[str, str], ...]
+    scripts: dict[Path | None, str]
     version: str
     observed: bool = True
 
     @classmethod
     def packed(cls, spec: LoadSpec, version: str, observed: bool = True) -> Order:
-        texts: dict[str, str] = {}
-
-        def pack(script: Path) -> Path:
-            name = f"{len(texts)}-{script.name}"
-            texts[name] = script.read_text(encoding="utf-8")
-            return Path(name)
-
-        return cls(_with_scripts(spec, pack), tuple(texts.items()), version, observed)
+        scripts = {spec.script, *(target.script for target in spec.targets)}
+        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, version, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Return the load with its scripts in a folder of this host."""
-        for name, text in self.scripts:
-            (folder / name).write_text(text, encoding="utf-8")
-        return _with_scripts(self.spec, lambda script: folder / script)
-
-
-def _with_scripts(spec: LoadSpec, moved: Callable[[Path], Path]) -> LoadSpec:
-    targets = tuple(
-        dataclasses.replace(target, script=moved(target.script)) if target.script else target for target in spec.targets
-    )
-    return dataclasses.replace(spec, script=moved(spec.script) if spec.script else None, targets=targets)
+        places = {script: folder / f"{place}-script.lua" for place, script in enumerate(self.scripts)}
+        for script, text in self.scripts.items():
+            places[script].write_text(text, encoding="utf-8")
+        targets = (dataclasses.replace(target, script=places.get(target.script)) for target in self.spec.targets)
+        return dataclasses.replace(self.spec, script=places.get(self.spec.script), targets=tuple(targets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +195,7 @@ def segments() -> tuple[int | None, int | None]:
 
 
 class SharedSender:
-    """Sends a load from several seats as `run_load` does from one.
-
-    A closed loop of a number of requests (a fill) is not measured, and is sent by one generator of this host.
-    """
+    """Sends a load from several seats as `run_load` does from one, but a fill from this host alone."""
 
     def __init__(self, seats: Sequence[Seat]) -> None:
         self.seats = tuple(seats)
@@ -286,10 +272,7 @@ class SharedSender:
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield the sender of a run's loads: one generator of this machine, several, or those of the fleet's other hosts.
-
-    Raises PlanError where the fleet has too few hosts.
-    """
+    """Yield a run's sender: of one or more generators here, or on the fleet's other hosts (PlanError for too few)."""
     if not generators:
         yield run_load
         return

@@ -243,10 +243,7 @@ def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
 
 
 def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
-    """Set dask up, until the stack is closed, without retries, for the lab handles a lost host itself.
-
-    With `tls` its files reach the hosts with dask's settings.
-    """
+    """Set dask up without retries until the stack is closed; the files of `tls` reach the hosts with its settings."""
     settings: dict[str, object] = {
         "distributed.scheduler.allowed-failures": 0,
         "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",

@@ -1,7 +1,4 @@
-"""Start processes that can't outlive the lab, on ports that are free, and stop them in order.
-
-A server is what was started and whatever that started in turn: those processes are found here, and their CPU time.
-"""
+"""Start processes that can't outlive the lab, on ports that are free; find what they started, and their CPU time."""
 
 from __future__ import annotations
 
@@ -138,10 +135,7 @@ class Child:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[Frozen]:
-        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete.
-
-        They begin when the process is seen to be stopped and end before it goes on: in between it did nothing.
-        """
+        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete. It does nothing between."""
         times = Frozen()
         os.kill(self.pid, signal.SIGSTOP)
         give_up = time.monotonic() + _START_TIMEOUT_S
@@ -302,10 +296,7 @@ _CLOCK_BITS = 3
 
 
 def tree(roots: Collection[int]) -> tuple[int, ...]:
-    """Return the processes with these numbers and all their descendants that are there now, the roots first.
-
-    A descendant whose own parent has ended counts no more, as on every Unix.
-    """
+    """Return the processes with these numbers and all their descendants that are there now, the roots first."""
     pids: dict[int, None] = {}
     waiting = list(roots)
     while waiting:
@@ -333,10 +324,7 @@ def _children(pid: int) -> list[int]:
 
 
 class ProcessClock:
-    """The processor time of a server's processes and of all that they start, from the kernel's clocks (Linux).
-
-    A process that has ended counts with its time at the last reading.
-    """
+    """The processor time of processes and of all that they start; of those that have ended as of the last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self.roots, self._used_s = tuple(roots), dict[int, float]()

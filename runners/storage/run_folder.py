@@ -78,10 +78,7 @@ class RunFolder:
     def create(
         cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None
     ) -> RunFolder:
-        """Make a new run folder under `root`; its manifest says `running`.
-
-        Its name is `name`, or made of experiment, UTC time and size.
-        """
+        """Make a run folder under `root`, by default named after experiment, UTC time and size, with its manifest."""
         now = datetime.now(UTC)
         run = name or f"{experiment}-{now:%Y%m%dT%H%M%SZ}-{size}-{secrets.token_hex(2)}"
         folder = cls(root / run)

@@ -54,10 +54,10 @@ class GeneratorRecord(Struct, frozen=True):
 
 
 class ServerRecord(Struct, frozen=True):
-    """The server's process; `ready` is the line of JSON that it prints when it is ready.
+    """The server's process; `ready` is its first line, of JSON.
 
-    `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile, by
-    category. `node_hosts`: the hosts of a fleet with the other nodes of its cluster.
+    `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile.
+    `node_hosts`: the hosts of a fleet with the other nodes of its cluster.
     """
 
     command: tuple[str, ...] = ()

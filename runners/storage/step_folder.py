@@ -31,10 +31,7 @@ class StoreError(LabError):
 
 
 def present_name(text: str) -> str:
-    """Replace the load generator's former name in what an older run folder holds.
-
-    It stays in the path of the crate, `runners/loadgen/`, and as the host of a URL.
-    """
+    """Replace the load generator's former name in a text, but not in the path of its crate or the host of a URL."""
     return _FORMER.sub("truepace", text)
 
 
@@ -86,10 +83,6 @@ class StepFolder:
     def collapsed(self, event: str) -> Path:
         """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
         return self.path / f"{event}.collapsed"
-
-    def flamegraph(self, event: str) -> Path:
-        """async-profiler's own HTML flame graph of `event`."""
-        return self.path / f"{event}.html"
 
     def heat_map(self, event: str) -> Path:
         """async-profiler's own HTML heat map: when the samples of `event` were taken."""

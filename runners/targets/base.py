@@ -44,10 +44,7 @@ class Target(Protocol):
         """The parts of a report that this server can't give."""
 
     def status(self) -> dict[str, Any]:
-        """Check that it is the server that was started, and return its status, empty where it has none.
-
-        Raises ServerError when it died, does not respond, or is another one.
-        """
+        """Return its status, or nothing. Raises ServerError when it died, does not respond, or is another one."""
 
     def alive(self) -> bool: ...
     def ended_within(self, timeout_s: float) -> bool: ...

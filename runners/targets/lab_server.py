@@ -278,10 +278,7 @@ class RunningNodes(RunningServer):
         self.nodes[place].crash()
 
     def start_again(self, place: int) -> None:
-        """Start a node other than the first on its port and its data, with new logs. It must have ended.
-
-        A load may go on meanwhile. Raises ServerError.
-        """
+        """Start a node other than the first, which must have ended, on its port and data. Raises ServerError."""
         self.others[place - 1].stop()
         self._again += 1
         self.others[place - 1] = self.starts[place](f"again-{self._again}")

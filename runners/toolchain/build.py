@@ -102,10 +102,7 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build, and say every ten seconds how far it is: `stage` is given what it has printed.
-
-    Its output goes to `log`. Raises ToolError with the output's last lines.
-    """
+    """Run a build with its output in `log`; say how far it is by `stage`. Raises ToolError with its last lines."""
 
     def printed() -> str:
         return log.read_text(encoding="utf-8", errors="replace")

@@ -122,10 +122,7 @@ def run_when_idle() -> None:
 
 
 class BackgroundClock:
-    """Sums up the CPU time of a server's background threads by role, from the scheduler's counters.
-
-    A thread that has ended counts with its last reading.
-    """
+    """Sums up the CPU time of a server's background threads by role; of ended threads as of the last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self._roots = tuple(roots)
@@ -158,8 +155,7 @@ class BackgroundClock:
 class IdleThread:
     """Does some work on request, on a thread that runs only when a core idles.
 
-    If it has not been done by the next request, no core idles: then no latency is quoted, and the caller does it. An
-    exception of the work is raised when the context is left.
+    If it has not been done by the next request, the caller does it. Its exception is raised when the context is left.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:

@@ -59,10 +59,7 @@ class ProfileSpec:
     def for_load(
         cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
     ) -> ProfileSpec:
-        """Return intervals for about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES over the load.
-
-        `server_cpu_share` is the CPU time of the server per second, best taken from a load without the profiler.
-        """
+        """Return intervals for about TARGET_CPU_SAMPLES, of `server_cpu_share` cores, and TARGET_ALLOC_SAMPLES."""
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
         interval_ns = max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))
@@ -125,22 +122,10 @@ class Profiler:
             remedy = "the recording is kept; convert it by hand or run the step again"
             raise MeasureError(f"{recording.name} to {out.stem}", cause, remedy)
 
-    def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
-        """Write the flame graph of one event, within a window of wall-clock time.
-
-        The event's own flag is always given: a recording of allocations converted without it has no stacks.
-        """
-        total = [] if event == "cpu" else ["--total"]
-        flags = ["-o", "html", *_within(event, window_ms), *total, "--minwidth", "0.05", "--title", title]
-        self._converter(flags, recording, html)
-
-    def flame_graph_of_stacks(self, collapsed: Path, title: str, html: Path) -> None:
-        """Write the flame graph of collapsed stacks, whoever recorded them."""
-        self._converter(["-o", "html", "--minwidth", "0.05", "--title", title], collapsed, html)
-
     def heat_map(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
         """Write the heat map of the samples of one event over a window of wall-clock time."""
-        self._converter(["-o", "heatmap", *_within(event, window_ms), "--title", title], recording, html)
+        window = ["--from", str(window_ms[0]), "--to", str(window_ms[1]), "--norm"]
+        self._converter(["-o", "heatmap", f"--{event}", *window, "--title", title], recording, html)
 
     def difference(self, collapsed: Path, other: Path, title: str, html: Path) -> None:
         """Write the flame graph of collapsed stacks, coloured by the difference from another profile.
@@ -236,10 +221,6 @@ def _jcmd(jdk: Jdk, pid: int, *words: str) -> str:
     return (done.stdout + done.stderr).strip()
 
 
-def _within(event: str, window_ms: tuple[int, int]) -> list[str]:
-    return [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1]), "--norm"]
-
-
 EVENTS = (
     "jdk.Compilation", "jdk.FileForce", "jdk.FileRead", "jdk.FileWrite", "jdk.ZAllocationStall", "lab.Flush",
     "lab.Compaction", "lab.LogSync", "lab.Stall",
@@ -267,10 +248,7 @@ class Recorder:
             raise MeasureError(f"flight recorder of pid {pid}", f"wrote nothing ({answer[-300:]})", "run without it")
 
     def convert(self, recording: Path, out: Path) -> None:
-        """Write the events as JSON: `{"events": [{"type", "startTime", "duration", "values"}]}`, oldest first.
-
-        Raises MeasureError when the recording can't be read.
-        """
+        """Write the events as JSON: `{"events": [{"type", "values"}]}`, oldest first. Raises MeasureError."""
         # the time goes into starting a JVM, so it starts a plain one
         command = [str(self.jdk.tool("jfr")), "-J-XX:TieredStopAtLevel=1", "-J-Xshare:auto", "print", "--json"]
         command += ["--stack-depth", "1", "--events", ",".join(EVENTS), str(recording)]

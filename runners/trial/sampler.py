@@ -55,7 +55,7 @@ class Sampler(Protocol):
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
     """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError naming a missing tool."""
     if isinstance(server, RunningTarget) and server.pprof_url:
-        return PprofSampler(profiler, server.pprof_url)
+        return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
     jvms = [pid for pid, program in processes.items() if program == "java"]
     if isinstance(server, Jvm):
@@ -72,9 +72,9 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
         return JvmSampler(profiler, jvms[0])
     if any(program.startswith("python") for program in processes.values()):
         py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
-        return PySpySampler(profiler, py_spy, tuple(server.pids))
+        return PySpySampler(py_spy, tuple(server.pids))
     perf = _tool("perf", "install it (Debian: apt-get install linux-perf), or profile a Go server by `pprof`")
-    return PerfSampler(profiler, perf, tuple(processes))
+    return PerfSampler(perf, tuple(processes))
 
 
 def _program(pid: int) -> str:
@@ -107,21 +107,9 @@ class JvmSampler:
         self.profiler.stop(self.pid)
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write flame graphs, a heat map and stacks of the recording, and return its own record."""
+        """Write a heat map and the stacks of the recording, and return its own record."""
         record = self.profiler.read_back(folder.recording, spec.events)
         recorded = [event for event in spec.events if record.samples[event]]
-
-        def stacks() -> None:
-            for event in spec.events:
-                folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
-            if recorded:
-                self.profiler.timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
-                for event in recorded:
-                    collapse(folder.timed_stacks, event, folder.collapsed(event))
-
-        def graph(event: str) -> None:
-            title = f"{folder.name}: {event}"
-            self.profiler.flame_graph(folder.recording, event, title, window_ms, folder.flamegraph(event))
 
         def heat_map() -> str:
             if CPU not in recorded:
@@ -132,33 +120,20 @@ class JvmSampler:
                 return f"no heat map: {refusal}"
             return ""
 
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            collapsing, mapping = pool.submit(stacks), pool.submit(heat_map)
-            list(pool.map(graph, recorded))
-            collapsing.result()
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            mapping = pool.submit(heat_map)
+            for event in spec.events:
+                folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
+            if recorded:
+                self.profiler.timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
+            for event in recorded:
+                collapse(folder.timed_stacks, event, folder.collapsed(event))
         interval_ns, alloc_bytes = spec.cpu_interval_ns, spec.alloc_interval_bytes
         return replace(record, interval_ns=interval_ns, alloc_interval_bytes=alloc_bytes, note=mapping.result())
 
 
 @dataclass(slots=True)
-class _CpuSampler:
-    """Samples processor time alone. `profiler`: draws the flame graph."""
-
-    profiler: Profiler | None
-
-    def _kept(
-        self, counts: Counter[str], engine: str, version: str, spec: ProfileSpec, folder: StepFolder
-    ) -> ProfileRecord:
-        """Write the samples by stack and their flame graph; return the record."""
-        write_collapsed(counts, folder.collapsed(CPU))
-        if counts and self.profiler is not None:
-            self.profiler.flame_graph_of_stacks(folder.collapsed(CPU), f"{folder.name}: {CPU}", folder.flamegraph(CPU))
-        samples = {CPU: counts.total()}
-        return ProfileRecord(engine=engine, version=version, interval_ns=spec.cpu_interval_ns, samples=samples)
-
-
-@dataclass(slots=True)
-class _ProgramSampler(_CpuSampler):
+class _ProgramSampler:
     """A program that samples processes from outside until it is interrupted."""
 
     program: Path
@@ -214,7 +189,7 @@ class PerfSampler(_ProgramSampler):
                 out.write(f"E {CPU} {unix_us} {numbers[stack]} 1 1\n")
                 counts[stack] += 1
         data.unlink(missing_ok=True)  # megabytes, and all that is used of it stands in the stacks
-        return self._kept(counts, "perf cpu-clock", _version(self.program), spec, folder)
+        return _kept(counts, "perf cpu-clock", _version(self.program), spec, folder)
 
 
 @dataclass(slots=True)
@@ -237,11 +212,11 @@ class PySpySampler(_ProgramSampler):
             if stack and count.isdigit():
                 counts[joined(stack.split(";"))] += int(count)
         raw.unlink()
-        return self._kept(counts, "py-spy", _version(self.program), spec, folder)
+        return _kept(counts, "py-spy", _version(self.program), spec, folder)
 
 
 @dataclass(slots=True)
-class PprofSampler(_CpuSampler):
+class PprofSampler:
     """The profile that a Go server records of itself, asked for by its URL while the load runs."""
 
     url: str
@@ -275,7 +250,7 @@ class PprofSampler(_CpuSampler):
                 counts[joined(names)] += count
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
-        return self._kept(counts, "pprof", "", spec, folder)
+        return _kept(counts, "pprof", "", spec, folder)
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -311,6 +286,13 @@ def _log_tail(folder: StepFolder) -> str:
         return _raw(folder, "sampler.log").read_text(encoding="utf-8", errors="replace").strip()[-300:]
     except OSError:
         return "no log"
+
+
+def _kept(counts: Counter[str], engine: str, version: str, spec: ProfileSpec, folder: StepFolder) -> ProfileRecord:
+    """Write the samples of processor time by stack; return the record."""
+    write_collapsed(counts, folder.collapsed(CPU))
+    samples = {CPU: counts.total()}
+    return ProfileRecord(engine=engine, version=version, interval_ns=spec.cpu_interval_ns, samples=samples)
 
 
 def _version(tool: Path) -> str:

@@ -1,7 +1,4 @@
-"""Sample CPU time and memory of server, generator and machine during a load, and read a server's footprint around it.
-
-A sample is a line of JSON. The footprint is memory by kind, bytes read and written, and room on the disk.
-"""
+"""Sample CPU time and memory of server, generator and machine during a load; read a server's footprint around it."""
 
 from __future__ import annotations
 
@@ -72,8 +69,7 @@ _FIELDS = {
 def process_status(pid: int) -> ProcessStatus:
     """Return memory and disk traffic of a process; None for values that the kernel does not give (Linux only).
 
-    `written_bytes` go to a disk, counted when a page becomes dirty, also through a mapping. `rss_file_bytes` are mapped
-    files, which the kernel may take back.
+    `written_bytes` are counted when a page becomes dirty; `rss_file_bytes` are mapped files.
     """
     fields: dict[str, int] = {}
     try:
@@ -96,10 +92,7 @@ def processes(pids: Collection[int]) -> ProcessStatus:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Return the bytes of a folder's files on the disk, in whole pages, without room that is only reserved.
-
-    A file that disappears meanwhile is left out.
-    """
+    """Return the bytes of a folder's files on the disk, in whole pages, without room that is only reserved."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
