@@ -61,7 +61,7 @@ class Order:
     """The load of one generator. Scripts travel as text: a path means nothing on another host."""
 
     spec: LoadSpec
-    scripts: dict[Path | None, str]
+    scripts: dict[Path, str]
     version: str
     observed: bool = True
 
@@ -72,8 +72,9 @@ class Order:
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Return the load with its scripts in a folder of this host."""
-        places = {script: folder / f"{place}-script.lua" for place, script in enumerate(self.scripts)}
-        for script, text in self.scripts.items():
+        places: dict[Path | None, Path] = {}
+        for number, (script, text) in enumerate(self.scripts.items()):
+            places[script] = folder / f"{number}-{script.name}"
             places[script].write_text(text, encoding="utf-8")
         targets = (dataclasses.replace(target, script=places.get(target.script)) for target in self.spec.targets)
         return dataclasses.replace(self.spec, script=places.get(self.spec.script), targets=tuple(targets))

@@ -135,7 +135,7 @@ class Child:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[Frozen]:
-        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete. It does nothing between."""
+        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete."""
         times = Frozen()
         os.kill(self.pid, signal.SIGSTOP)
         give_up = time.monotonic() + _START_TIMEOUT_S
@@ -229,10 +229,9 @@ def finished(
             code = child.wait(timeout_s)
         finally:
             child.stop()
-        printed = []
         for file in (out, err):
             file.seek(0)
-            printed.append(file.read().decode(errors="replace"))
+        printed = (file.read().decode(errors="replace") for file in (out, err))
         return subprocess.CompletedProcess(command, code, *printed)
 
 
@@ -261,13 +260,11 @@ def free_port(count: int = 1) -> int:
 
 
 def _free(port: int) -> bool:
-    with contextlib.closing(socket.socket()) as probe:
+    with contextlib.suppress(OSError), socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
+        probe.bind((HOST, port))
         return True
+    return False
 
 
 def hold(words: Sequence[str]) -> int:
@@ -332,8 +329,10 @@ class ProcessClock:
     def read_s(self) -> float | None:
         """Return processor seconds so far; None where there is no process to read."""
         for pid in tree(self.roots):
-            if (used_s := _used_s(pid)) is not None:
-                self._used_s[pid] = used_s
+            with contextlib.suppress(psutil.Error):
+                used_ns = cpu_time_ns(pid)
+                used_s = sum(psutil.Process(pid).cpu_times()[:2]) if used_ns is None else used_ns / 1e9
+                self._used_s[pid] = float(used_s)
         return sum(self._used_s.values()) if self._used_s else None
 
 
@@ -344,34 +343,22 @@ def cpu_time_ns(pid: int) -> int | None:
     return None
 
 
-def _used_s(pid: int) -> float | None:
-    if (used_ns := cpu_time_ns(pid)) is not None:
-        return used_ns / 1e9
-    with contextlib.suppress(psutil.Error):
-        times = psutil.Process(pid).cpu_times()
-        return float(times.user + times.system)
-    return None
-
-
 _COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """A server's context switches and its calls to read or write, without recv and send; None where /proc has none."""
+def activity(roots: Collection[int]) -> dict[str, int | None]:
+    """Return context switches and calls to read or write, without recv and send, of processes and all they started.
 
-    voluntary_switches: int | None = None
-    forced_switches: int | None = None
-    read_write_calls: int | None = None
-
-
-def activity(roots: Collection[int]) -> Activity:
-    """Sum up the counters of a server's processes and of all that they started, over the threads that are alive."""
+    They are summed up over the threads that are alive; None where /proc has none.
+    """
     counters = Counter[str]()
     for pid in tree(roots):
         for path in (*Path(f"/proc/{pid}/task").glob("*/status"), Path(f"/proc/{pid}/io")):
             with contextlib.suppress(OSError, ValueError):
                 text = path.read_text(encoding="ascii", errors="replace")
                 counters.update({name: int(count) for name, count in _COUNTER.findall(text)})
-    calls = counters["syscr"] + counters["syscw"] if "syscr" in counters else None
-    return Activity(counters.get("voluntary_ctxt_switches"), counters.get("nonvoluntary_ctxt_switches"), calls)
+    return {
+        "voluntary_switches": counters.get("voluntary_ctxt_switches"),
+        "forced_switches": counters.get("nonvoluntary_ctxt_switches"),
+        "read_write_calls": counters["syscr"] + counters["syscw"] if "syscr" in counters else None,
+    }

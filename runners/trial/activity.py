@@ -136,20 +136,18 @@ class BackgroundClock:
         for pid in tree(self._roots):
             with contextlib.suppress(OSError):
                 for thread in Path(f"/proc/{pid}/task").iterdir():
-                    self._read(thread)
+                    with contextlib.suppress(OSError, ValueError):
+                        known = self._known.get(thread.name, OTHER)
+                        if known == OTHER:  # a thread takes its name after its start
+                            known = role((thread / "comm").read_text(encoding="ascii", errors="replace").strip())
+                            self._known[thread.name] = known
+                        if known in BACKGROUND:
+                            schedstat = (thread / "schedstat").read_text(encoding="ascii")
+                            self._used_ns[thread.name] = int(schedstat.split()[0])
         used_by_role = dict.fromkeys(BACKGROUND, 0.0)
         for thread_id, used_ns in self._used_ns.items():
             used_by_role[self._known[thread_id]] += used_ns / 1e9
         return {role: used_s for role, used_s in used_by_role.items() if used_s}
-
-    def _read(self, thread: Path) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            known = self._known.get(thread.name, OTHER)
-            if known == OTHER:  # a thread takes its name after its start
-                known = role((thread / "comm").read_text(encoding="ascii", errors="replace").strip())
-                self._known[thread.name] = known
-            if known in BACKGROUND:
-                self._used_ns[thread.name] = int((thread / "schedstat").read_text(encoding="ascii").split()[0])
 
 
 class IdleThread:
@@ -309,23 +307,19 @@ class Activity:
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
         ran.pop(SENDING, None)  # that of the generator's process is known from its start
-        steal_s, busy_s = self._machine()
+        line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
         generator_ns = cpu_time_ns(self.generator_pid) if self.generator_pid is not None else None
         generator_s = generator_ns / 1e9 if generator_ns is not None else None
         disk = self._counters.text(self._disk) if self._disk else None
-        line = {
-            "unix_us": (begin_us + end_us) // 2, "steal_s": steal_s, "busy_s": busy_s, "ran_ns": ran,
+        sample = {
+            "unix_us": (begin_us + end_us) // 2, "steal_s": steal,
+            "busy_s": user + nice + system + irq + softirq, "ran_ns": ran,
             "waited_ns": waited, "others_ns": self._others_ns(), "generator_s": generator_s,
             "disk_busy_ms": int(disk.split()[9]) if disk else None, "io_stall_us": self._stalled_us("io"),
             "memory_stall_us": self._stalled_us("memory"),
         }  # fmt: skip
-        out.write(json.dumps(line) + "\n")
-
-    def _machine(self) -> tuple[float, float]:
-        """Return the seconds stolen by other guests and the busy seconds, over all cores."""
-        line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
-        user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
-        return steal, user + nice + system + irq + softirq
+        out.write(json.dumps(sample) + "\n")
 
     def _stalled_us(self, resource: str) -> int | None:
         """Return the time in which some task waited for the disk or for memory; page faults show here alone."""
@@ -336,12 +330,11 @@ class Activity:
 
 def _device(data: Path) -> str | None:
     """Return the counters' file of the disk that holds a folder; None where it is on no disk of its own."""
-    try:
+    with contextlib.suppress(OSError):
         device = data.stat().st_dev
-    except OSError:
-        return None
-    counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
-    return counters if Path(counters).exists() else None
+        counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
+        return counters if Path(counters).exists() else None
+    return None
 
 
 READY = "ready"

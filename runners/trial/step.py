@@ -90,7 +90,7 @@ class _Counters:
         )
 
     def _counted(self) -> dict[str, int | None]:
-        counters: dict[str, int | None] = {"allocated_bytes": None} | dataclasses.asdict(activity(self._server.pids))
+        counters: dict[str, int | None] = {"allocated_bytes": None, **activity(self._server.pids)}
         with contextlib.suppress(ServerError):
             counters["allocated_bytes"] = self._server.status().get("allocated_bytes")
         return counters
