@@ -256,27 +256,14 @@ def _end(name: str, at_once: bool, _lease: str) -> int:
     return kept.child.stop()
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteNode:
-    """A node that was ready on another host when this was made."""
-
-    place: FleetHost
-    url: str
-    pid: int
-
-    def crash(self) -> None:
-        self.place.end(at_once=True)
-
-    def stop(self) -> int:
-        return self.place.end(at_once=False)
-
-
 @dataclass(slots=True)
 class FleetHost:
-    """A place for a node on a host of the fleet (a `NodeHost`)."""
+    """A place for a node on a host of the fleet (a `NodeHost`), and once it has started the `Node` itself."""
 
     fleet: Fleet
     host: Host
+    url: str = ""
+    pid: int = 0
     _name: str = field(default_factory=lambda: uuid.uuid4().hex)
     _halted: threading.Event = field(default_factory=threading.Event)
     _keeping: threading.Thread | None = None
@@ -294,14 +281,15 @@ class FleetHost:
     def seen_from(self) -> str:
         return str(urlsplit(self.fleet.client.scheduler_comm.comm.local_address).hostname)
 
-    def start(self, spec: ServerSpec, secret: str, again: str) -> RemoteNode:
+    def start(self, spec: ServerSpec, secret: str, again: str) -> FleetHost:
         if self._keeping is None:
             self._keeping = threading.Thread(target=self._keep, name=f"node-{self.name}", daemon=True)
             self._keeping.start()
         if self._ended is not None:
             raise self._ended
         ready = self.fleet.run_on(self.host, "", self._halted, _start, self._name, spec, secret, again)
-        return RemoteNode(self, f"http://{spec.listen}:{ready['port']}", int(ready["pid"]))
+        self.url, self.pid = f"http://{spec.listen}:{ready['port']}", int(ready["pid"])
+        return self
 
     def _keep(self) -> None:
         try:
@@ -309,7 +297,13 @@ class FleetHost:
         except LabError as error:
             self._ended = error
 
-    def end(self, at_once: bool) -> int:
+    def crash(self) -> None:
+        self._end(at_once=True)
+
+    def stop(self) -> int:
+        return self._end(at_once=False)
+
+    def _end(self, at_once: bool) -> int:
         """Stop or kill the node, where its host still responds; return its exit code."""
         with contextlib.suppress(LostHostError):
             return self.fleet.run_on(self.host, "", threading.Event(), _end, self._name, at_once)
