@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-import msgspec
+from msgspec.structs import replace
 
 from runners.errors import MeasureError, ReadError
 from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
@@ -97,7 +97,7 @@ class Seat(Protocol):
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         """Measure round trips to the servers by connecting a few times."""
 
-    def clock(self) -> Clock:
+    def clock(self) -> ClockRecord:
         """Return the host's wall clock against ours."""
 
     def send(self, order: Order, halted: threading.Event) -> Part:
@@ -116,8 +116,8 @@ class LocalSeat:
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         return NetworkRecord()
 
-    def clock(self) -> Clock:
-        return Clock()
+    def clock(self) -> ClockRecord:
+        return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
         assert self.generator is not None, "the sender says which"
@@ -226,10 +226,13 @@ class SharedSender:
             began_ns = time.time_ns()
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = [
-                Order.packed(dataclasses.replace(share, start_unix_ns=start_ns + clock.offset_ns), generator.version,
-                             observed=not isinstance(seat, LocalSeat))
+                Order.packed(
+                    dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3)),
+                    generator.version,
+                    observed=not isinstance(seat, LocalSeat),
+                )
                 for share, clock, seat in zip(shares, clocks, seats, strict=True)
-            ]  # fmt: skip
+            ]
             try:
                 parts, stopped = _sent(seats, orders, tick)
             except MeasureError as refusal:
@@ -245,15 +248,16 @@ class SharedSender:
             own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
             _write(part, clock, own_folder)
             folders.append(own_folder)
-            stepped_ns = clock.stepped_ns(after, (ended_ns - began_ns) / 1e9)
+            set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
+            known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
             round_trips_us, failed = network.round_trips_us, network.failed
-            own = msgspec.structs.replace(
+            own = replace(
                 part.record,
                 folder=own_folder.path.name,
                 stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
-                began_us=float(clock.ours_us(part.start_unix_us) - start_us),
-                clock=None if isinstance(seats[place - 1], LocalSeat) else clock.record(stepped_ns),
-                network=msgspec.structs.replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
+                began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
+                clock=known,
+                network=replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
             )
             records.append(own)
         from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
@@ -357,15 +361,15 @@ def _sent(
         return [future.result() for future in futures], stopped
 
 
-def _write(part: Part, clock: Clock, folder: StepFolder) -> None:
+def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
     """Write a generator's files into a folder of the step, all times by our clock."""
     shutil.rmtree(folder.path, ignore_errors=True)
     folder.path.mkdir(parents=True)
     for name, content in part.files.items():
         (folder.path / name).write_bytes(content)
-    times = {folder.telemetry: (r'(?<="unix_us": )\d+', _NS_IN_US), folder.stalls: (r"(?<= unix_ns=)\d+", 1)}
-    for path, (time_of, unit_ns) in times.items():
-        ahead = round(clock.offset_ns / unit_ns)
+    times = {folder.telemetry: (r'(?<="unix_us": )\d+', 1), folder.stalls: (r"(?<= unix_ns=)\d+", 1_000)}
+    for path, (time_of, units) in times.items():
+        ahead = round(clock.offset_us * units)
         if ahead and path.exists():
             pieces = re.split(f"({time_of})", path.read_text(encoding="utf-8"))
             pieces[1::2] = [str(int(theirs) - ahead) for theirs in pieces[1::2]]
@@ -384,7 +388,6 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
 
 
 EXCHANGES = 32
-_NS_IN_US = 1000.0
 #: The most by which two clocks that are not set drift apart, as a share of the time (RFC 5905, section 7.3: PHI is
 #: 15 ppm; a clock that is being steered may run 500 ppm fast or slow).
 DRIFT = 500e-6
@@ -409,36 +412,17 @@ class Exchange(NamedTuple):
         return self.answered_ns - self.asked_ns - (self.replied_ns - self.received_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Another host's wall clock: ahead of ours by `offset_ns`, give or take `uncertainty_ns`."""
+def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
+    """Return the record of another host's clock by the exchange that waited least."""
+    best = min(exchanges, key=lambda exchange: exchange.delay_ns)
+    return ClockRecord(
+        offset_us=best.offset_ns / 1e3, uncertainty_us=max(1, (best.delay_ns + 1) // 2) / 1e3,
+        round_trip_us=best.delay_ns / 1e3, exchanges=len(exchanges),
+    )  # fmt: skip
 
-    offset_ns: int = 0
-    uncertainty_ns: int = 0
-    round_trip_ns: int = 0
-    exchanges: int = 0
 
-    @classmethod
-    def estimate(cls, exchanges: Sequence[Exchange]) -> Clock:
-        """Estimate from the exchange that waited least."""
-        best = min(exchanges, key=lambda exchange: exchange.delay_ns)
-        return cls(best.offset_ns, max(1, (best.delay_ns + 1) // 2), best.delay_ns, len(exchanges))
-
-    def ours_us(self, theirs_us: int) -> int:
-        """Return a moment of their clock by ours, in microseconds."""
-        return theirs_us - round(self.offset_ns / _NS_IN_US)
-
-    def stepped_ns(self, later: Clock, between_s: float) -> int:
-        """Return by how much a clock was set between two estimates; 0 where drift and uncertainty explain it."""
-        moved = later.offset_ns - self.offset_ns
-        explained = self.uncertainty_ns + later.uncertainty_ns + between_s * DRIFT * 1e9
-        return moved if abs(moved) > explained else 0
-
-    def record(self, stepped_ns: int = 0) -> ClockRecord:
-        return ClockRecord(
-            offset_us=self.offset_ns / _NS_IN_US,
-            uncertainty_us=self.uncertainty_ns / _NS_IN_US,
-            round_trip_us=self.round_trip_ns / _NS_IN_US,
-            exchanges=self.exchanges,
-            stepped_us=stepped_ns / _NS_IN_US,
-        )
+def stepped_us(before: ClockRecord, after: ClockRecord, between_s: float) -> float:
+    """Return by how much a clock was set between two estimates; 0 where drift and uncertainty explain it."""
+    moved_us = after.offset_us - before.offset_us
+    explained_us = before.uncertainty_us + after.uncertainty_us + between_s * DRIFT * 1e6
+    return moved_us if abs(moved_us) > explained_us else 0.0

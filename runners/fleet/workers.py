@@ -28,7 +28,7 @@ from runners.errors import LabError, MeasureError, PlanError
 from runners.fleet import shares
 from runners.generators.load import Truepace
 from runners.process import supervisor
-from runners.storage.schema import NetworkRecord
+from runners.storage.schema import ClockRecord, NetworkRecord
 from runners.toolchain.build import truepace_tool
 from runners.toolchain.tools import TRUEPACE
 
@@ -218,8 +218,8 @@ class RemoteSeat:
                 raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
         return self.fleet.run_on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
 
-    def clock(self) -> shares.Clock:
-        return shares.Clock.estimate(self.fleet.exchanges(self.host))
+    def clock(self) -> ClockRecord:
+        return shares.estimated(self.fleet.exchanges(self.host))
 
     def send(self, order: shares.Order, halted: threading.Event) -> shares.Part:
         return self.fleet.run_on(self.host, GENERATOR, halted, _send, order, self.host.name)
