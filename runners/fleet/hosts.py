@@ -138,7 +138,7 @@ def spread(
             outcome = measure_on(host, fleet, job, results.folder(job), halted)
         except LostHostError as why:
             outcome = why
-        except (MeasureError, OSError) as error:
+        except Exception as error:
             stop, address = isinstance(error, OSError), job.address
             outcome = JobOutcome(address=address, status="failed", cause=str(error), stop=stop, host=host.name)
         ended.put((host, job, outcome))
