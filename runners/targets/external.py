@@ -201,7 +201,7 @@ def _empty(file: TargetFile) -> None:
 
 def _await_ready(running: RunningTarget) -> None:
     file, ready = running.file, running.file.target.ready
-    timeout_s = ready.timeout_s if ready else _START_S if running.child is not None else _RUNNING_S
+    timeout_s = ready.timeout_s if ready else _START_S if running.child else _RUNNING_S
     deadline = time.monotonic() + timeout_s
     while running.alive():
         if _ready(running):
@@ -245,8 +245,7 @@ _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documen
 def content_hash(file: TargetFile) -> str:
     """Return the SHA-256 of a target's description, of its scripts and bodies, and of its program.
 
-    The program is the files that its command names; for a server that is built, the files in its directory that git
-    tracks.
+    The program: the files that its command names; of a server that is built, those of its directory that git tracks.
     """
     target, digest = file.target, hashlib.sha256(msgspec.json.encode(file.target))
     workloads = target.workloads.values()
@@ -308,10 +307,7 @@ def _described(file: TargetFile, name: str) -> dict[str, Any]:
 
 
 def _remove(where: str, top: Path, tree: Path) -> None:
-    if tree.exists():
-        with contextlib.suppress(PlanError):
-            _git(where, "-C", str(top), "worktree", "remove", "--force", str(tree))
-        shutil.rmtree(tree, ignore_errors=True)
+    shutil.rmtree(tree, ignore_errors=True)
     _git(where, "-C", str(top), "worktree", "prune")
 
 
