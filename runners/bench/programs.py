@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from runners.errors import MeasureError, ToolError
+from runners.errors import ToolError
 from runners.process.supervisor import finished
 from runners.readers.activity import read_events, read_pauses, read_stall_log
 from runners.toolchain.build import build_truepace
@@ -160,11 +160,12 @@ def find_witness(cpu: int | None, folder: Path) -> tuple[StallWitness | None, st
         return None, "the cores can't be chosen on this system"
     try:
         witness = StallWitness(build_truepace(print).with_name("stall-witness"))
-        with witness.watching([cpu], folder / "stalls-of-a-trial.txt"):
+        with witness.watch_if_allowed([cpu], folder / "stalls-of-a-trial.txt") as watched:
             pass
-    except (ToolError, MeasureError) as error:
+    except ToolError as error:
         return None, str(error)
-    return witness, ""
+    note = watched[0].note
+    return (witness, "") if note is None else (None, note)
 
 
 SLOWEST = 120

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -88,7 +89,7 @@ def measure(run: PlannedRun) -> RunFolder:
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
     """Load a target on the first host of a fleet, from the others; return the run's folder here. Raises LabError."""
-    from runners.fleet.hosts import HostRunner
+    from runners.fleet.hosts import measure_on
     from runners.fleet.workers import SERVER
 
     hosts = fleet.hosts(SERVER)
@@ -101,7 +102,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
     )  # fmt: skip
     folder = RUNS / job.folder
     RUNS.mkdir(parents=True, exist_ok=True)
-    outcome = HostRunner(fleet, hosts[0]).run(job, folder)
+    outcome = measure_on(hosts[0], fleet, job, folder, threading.Event())
     if outcome.status != "complete":
         raise MeasureError(f"host {hosts[0].name}", outcome.cause, "correct what it names, and run again")
     return RunFolder.open(folder)

@@ -1,12 +1,7 @@
 """Work of a fleet's hosts besides sending load: they measure a campaign's jobs, and run the nodes of a cluster.
 
-A host measures one job at a time, and a lost host's job is measured elsewhere. A lab of its own on the host measures
-the job; its run folder comes back whole and is moved into place last. So a result is complete or absent, however often
-its job was begun, and nothing is counted twice.
-
-The worker of a host starts, kills and restarts a node. A task in the host's slot for a server keeps the node's data as
-long as the run renews its lease. When the run ends, or can't reach the host any more, the node is stopped and its
-folder removed.
+A result is complete or absent, however often its job was begun: its run folder comes back whole and is moved into
+place last. A node's data is kept as long as the run renews the lease of a task in its host's slot for a server.
 """
 
 from __future__ import annotations
@@ -15,6 +10,7 @@ import contextlib
 import dataclasses
 import io
 import os
+import queue
 import secrets
 import shutil
 import sys
@@ -23,7 +19,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from runners.design.experiment import LISTEN, OF_HOST
 from runners.errors import LabError, MeasureError
@@ -49,24 +46,16 @@ ALONE_S = 30.0
 _LOOK_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class HostRunner:
-    """Measures a job on one host of the fleet."""
-
-    fleet: Fleet
-    host: Host
-    halted: threading.Event = field(default_factory=threading.Event)
-
-    def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into a run folder of this machine. Raises LostHostError where the host is gone."""
-        if job.parameters.get(LISTEN.name) == OF_HOST:
-            job = msgspec.structs.replace(job, parameters={**job.parameters, LISTEN.name: self.host.ip})
-        known = environment(self.fleet, self.host)
-        outcome, packed = self.fleet.run_on(self.host, SERVER, self.halted, _measure, msgspec.json.encode(job), known)
-        result = msgspec.structs.replace(msgspec.json.decode(outcome, type=JobOutcome), host=self.host.name)
-        if result.status == "complete":
-            _unpack(packed, folder, job.folder, result)
-        return result
+def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threading.Event) -> JobOutcome:
+    """Measure a job on a host into a run folder of this machine. Raises LostHostError where the host is gone."""
+    if job.parameters.get(LISTEN.name) == OF_HOST:
+        job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
+    known = environment(fleet, host)
+    outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), known)
+    result = replace(msgspec.json.decode(outcome, type=JobOutcome), host=host.name)
+    if result.status == "complete":
+        _unpack(packed, folder, job.folder, result)
+    return result
 
 
 def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None:
@@ -114,59 +103,6 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         return (home / OUTCOME_FILE).read_bytes(), packed.getvalue()
 
 
-class _Spread:
-    """The jobs of a campaign that wait, are under way, and are done."""
-
-    def __init__(self, jobs: Sequence[Job], results: Results, watch: Watch) -> None:
-        self.lock = threading.Lock()
-        self.results, self._watch = results, watch
-        self.waiting = deque[Job]()
-        self.under_way = 0
-        self.outcomes: dict[str, JobOutcome] = {}
-        self.failure: MeasureError | None = None
-        self._lost: dict[str, list[str]] = {}
-        for job in jobs:
-            if (there := results.outcome(job)) is not None:
-                self.outcomes[job.address] = there
-                watch.end(job, there, there=True)
-            else:
-                self.waiting.append(job)
-
-    def next(self, fits: Callable[[Job], bool]) -> Job | None:
-        """Take the next job; None where no job waits, or the next does not fit into the budget."""
-        with self.lock:
-            if self.failure or not self.waiting or not fits(self.waiting[0]):
-                return None
-            job = self.waiting.popleft()
-            self.under_way += 1
-            self._watch.begin(job)
-            return job
-
-    def ended(self, job: Job, outcome: JobOutcome) -> None:
-        with self.lock:
-            self.under_way -= 1
-            self.outcomes[job.address] = outcome
-            if outcome.stop:
-                cause = f"{outcome.cause} (on host {outcome.host})"
-                self.failure = MeasureError(str(self.results.root), cause, "free some room, then call it again")
-            self._watch.end(job, outcome, there=False)
-
-    def lost(self, job: Job, why: LostHostError) -> None:
-        """Put a job whose host is gone first in line, or give it up where that has happened too often."""
-        with self.lock:
-            self.under_way -= 1
-            causes = self._lost.setdefault(job.address, [])
-            causes.append(f"{why.thing}: {why.cause}")
-            cause = f"lost: {causes[-1]}"
-            if len(causes) < ATTEMPTS:
-                self.waiting.appendleft(job)
-                self._watch.lose(job, cause)
-                return
-            outcome = JobOutcome(address=job.address, status="failed", cause=cause, host=why.thing)
-            self.outcomes[job.address] = outcome
-            self._watch.end(job, outcome, there=False)
-
-
 def spread(
     jobs: Sequence[Job],
     fleet: Fleet,
@@ -180,35 +116,34 @@ def spread(
     A lost host takes part again once it responds, and so does a host that joins later. Raises MeasureError where no
     host is left, or the folder can no longer be written to; results so far are kept.
     """
-    begun_s = clock_s()
-    state, halted = _Spread(jobs, results, watch), threading.Event()
+    begun_s, seen_s = clock_s(), time.monotonic()
+    outcomes = {job.address: known for job in jobs if (known := results.outcome(job)) is not None}
+    waiting = deque(job for job in jobs if job.address not in outcomes)
+    for job in jobs:
+        if job.address in outcomes:
+            watch.end(job, outcomes[job.address], there=True)
+    halted, failure = threading.Event(), None
+    busy, lost_s = dict[str, threading.Thread](), dict[str, float]()
+    losses = Counter[str]()
+    ended = queue.SimpleQueue[tuple[Host, Job, JobOutcome | LostHostError]]()
 
-    def fits(job: Job) -> bool:
-        return minutes is None or clock_s() - begun_s + job.planned_s <= minutes * 60
-
-    def serve(host: Host) -> None:
-        runner = HostRunner(fleet, host, halted)
-        while not halted.is_set() and (job := state.next(fits)) is not None:
-            try:
-                outcome = runner.run(job, results.folder(job))
-            except LostHostError as why:
-                lost_s[host.address] = time.monotonic()
-                state.lost(job, why)
-                return
-            except MeasureError as error:
-                outcome = JobOutcome(address=job.address, status="failed", cause=str(error), host=host.name)
-            except OSError as error:
-                outcome = JobOutcome(address=job.address, status="failed", cause=str(error), stop=True, host=host.name)
-            state.ended(job, outcome)
-
-    serving: dict[str, threading.Thread] = {}
-    lost_s: dict[str, float] = {}
-    seen_s = time.monotonic()
-
-    def may_serve(host: Host) -> bool:
-        """Return whether a host has nothing to do, and if it was lost, responds again."""
-        if host.address in serving and serving[host.address].is_alive():
+    def next_fits() -> bool:
+        if not waiting or failure:
             return False
+        return minutes is None or clock_s() - begun_s + waiting[0].planned_s <= minutes * 60
+
+    def measure(host: Host, job: Job) -> None:
+        outcome: JobOutcome | LostHostError
+        try:
+            outcome = measure_on(host, fleet, job, results.folder(job), halted)
+        except LostHostError as why:
+            outcome = why
+        except Exception as error:
+            stop, address = isinstance(error, OSError), job.address
+            outcome = JobOutcome(address=address, status="failed", cause=str(error), stop=stop, host=host.name)
+        ended.put((host, job, outcome))
+
+    def responds(host: Host) -> bool:
         if time.monotonic() - lost_s.get(host.address, -LEASE_S) < LEASE_S:
             return False
         with contextlib.suppress(LostHostError):
@@ -218,27 +153,48 @@ def spread(
         return False
 
     try:
-        while state.under_way or (state.waiting and not state.failure and fits(state.waiting[0])):
+        while busy or next_fits():
             with contextlib.suppress(OSError, RuntimeError, TimeoutError):
                 for host in fleet.hosts(SERVER):
-                    if may_serve(host):
-                        serving[host.address] = threading.Thread(target=serve, args=(host,), name=f"host-{host.name}")
-                        serving[host.address].start()
-            if any(thread.is_alive() for thread in serving.values()):
+                    if host.address not in busy and next_fits() and responds(host):
+                        watch.begin(job := waiting.popleft())
+                        busy[host.address] = threading.Thread(
+                            target=measure, args=(host, job), name=f"host-{host.name}"
+                        )
+                        busy[host.address].start()
+            if busy:
                 seen_s = time.monotonic()
             elif time.monotonic() - seen_s > ALONE_S:
-                cause = f"no host is left, and {len(state.waiting)} jobs are"
+                cause = f"no host is left, and {len(waiting)} jobs are"
                 remedy = "start its workers, then call it again: what is measured is kept"
                 raise MeasureError("the fleet", cause, remedy)
-            time.sleep(_LOOK_S)
+            try:
+                host, job, outcome = ended.get(timeout=_LOOK_S)
+            except queue.Empty:
+                continue
+            del busy[host.address]
+            if isinstance(outcome, LostHostError):
+                lost_s[host.address] = time.monotonic()
+                losses[job.address] += 1
+                cause = f"lost: {outcome.thing}: {outcome.cause}"
+                if losses[job.address] < ATTEMPTS:
+                    waiting.appendleft(job)
+                    watch.lose(job, cause)
+                    continue
+                outcome = JobOutcome(address=job.address, status="failed", cause=cause, host=outcome.thing)
+            outcomes[job.address] = outcome
+            if outcome.stop:
+                cause = f"{outcome.cause} (on host {outcome.host})"
+                failure = MeasureError(str(results.root), cause, "free some room, then call it again")
+            watch.end(job, outcome, there=False)
     finally:
         halted.set()
-        for thread in serving.values():
+        for thread in busy.values():
             thread.join()
-    if state.failure:
-        raise state.failure
-    done = [state.outcomes[job.address] for job in jobs if job.address in state.outcomes]
-    return Ended(tuple(done), tuple(job for job in jobs if job.address not in state.outcomes))
+    if failure:
+        raise failure
+    done = tuple(outcomes[job.address] for job in jobs if job.address in outcomes)
+    return Ended(done, tuple(job for job in jobs if job.address not in outcomes))
 
 
 _NODE_LOOK_S, _KEPT_WITHIN_S = 0.2, 20.0
@@ -300,27 +256,14 @@ def _end(name: str, at_once: bool, _lease: str) -> int:
     return kept.child.stop()
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteNode:
-    """A node that was ready on another host when this was made."""
-
-    place: FleetHost
-    url: str
-    pid: int
-
-    def crash(self) -> None:
-        self.place.end(at_once=True)
-
-    def stop(self) -> int:
-        return self.place.end(at_once=False)
-
-
 @dataclass(slots=True)
 class FleetHost:
-    """A place for a node on a host of the fleet (a `NodeHost`)."""
+    """A place for a node on a host of the fleet (a `NodeHost`), and once it has started the `Node` itself."""
 
     fleet: Fleet
     host: Host
+    url: str = ""
+    pid: int = 0
     _name: str = field(default_factory=lambda: uuid.uuid4().hex)
     _halted: threading.Event = field(default_factory=threading.Event)
     _keeping: threading.Thread | None = None
@@ -338,14 +281,15 @@ class FleetHost:
     def seen_from(self) -> str:
         return str(urlsplit(self.fleet.client.scheduler_comm.comm.local_address).hostname)
 
-    def start(self, spec: ServerSpec, secret: str, again: str) -> RemoteNode:
+    def start(self, spec: ServerSpec, secret: str, again: str) -> FleetHost:
         if self._keeping is None:
             self._keeping = threading.Thread(target=self._keep, name=f"node-{self.name}", daemon=True)
             self._keeping.start()
         if self._ended is not None:
             raise self._ended
         ready = self.fleet.run_on(self.host, "", self._halted, _start, self._name, spec, secret, again)
-        return RemoteNode(self, f"http://{spec.listen}:{ready['port']}", int(ready["pid"]))
+        self.url, self.pid = f"http://{spec.listen}:{ready['port']}", int(ready["pid"])
+        return self
 
     def _keep(self) -> None:
         try:
@@ -353,7 +297,13 @@ class FleetHost:
         except LabError as error:
             self._ended = error
 
-    def end(self, at_once: bool) -> int:
+    def crash(self) -> None:
+        self._end(at_once=True)
+
+    def stop(self) -> int:
+        return self._end(at_once=False)
+
+    def _end(self, at_once: bool) -> int:
         """Stop or kill the node, where its host still responds; return its exit code."""
         with contextlib.suppress(LostHostError):
             return self.fleet.run_on(self.host, "", threading.Event(), _end, self._name, at_once)

@@ -1,8 +1,7 @@
 """Merge the files of several generators that shared a load into those of one: histograms added, percentiles anew.
 
-Counts are added bucket by bucket: all histograms are recorded in nanoseconds with the same digits, so that they have
-the same buckets. A percentile is taken from the sum and never averaged. Values without a histogram (lag, the verdict)
-are those of the worst generator.
+Counts are added bucket by bucket: all histograms are recorded in nanoseconds with the same digits. A percentile is
+taken from the sum and never averaged. Values without a histogram (lag, the verdict) are the worst generator's.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ from runners.storage.step_folder import StepFolder
 
 _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
 _OF_ALL = (*KINDS, hdr_log.CENSORED)
+_SUMS = ("cpu_user_s", "cpu_system_s", "held", "rested", "unstamped")
+_WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
 def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
@@ -46,8 +47,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
     """Add the HdrHistogram logs of several generators, interval by interval and tag by tag."""
-    heads: list[str] = []
-    notes: list[str] = []
+    heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -68,8 +68,8 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
         for line in heads:
             out.write(_STARTS.sub(lambda match: f"#[{match[1]}Time: {start}", line) + "\n")
         for (at, tag), several in sorted(intervals.items(), key=lambda item: (item[0][0], _order(item[0][1]))):
-            whole = added([histogram for _, _, histogram in several])
-            length, most = max(part[0] for part in several), max(part[1] for part in several)
+            lengths, maxima, histograms = zip(*several, strict=True)
+            whole, length, most = added(histograms), max(lengths), max(maxima)
             out.write(f"Tag={tag},{at:.3f},{length:.3f},{most:.3f},{whole.encode().decode('ascii')}\n")
         out.writelines(f"{note}\n" for note in notes)
 
@@ -135,31 +135,23 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, sta
 
 def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: str) -> dict[str, Any]:
     """Return the fields of a target, or of all targets together; `suffix` ends the target's tags of the log."""
-    waiting = _samples(log, hdr_log.CENSORED, suffix)
 
     def pair(part: str) -> dict[str, Any]:
+        waiting = Samples.empty() if part else _samples(log, hdr_log.CENSORED, suffix)
         response, service = (_samples(log, kind + part, suffix) for kind in KINDS)
-        return {
-            KINDS[0]: _distribution(response, Samples.empty() if part else waiting),
-            KINDS[1]: _distribution(service, Samples.empty()),
-        }
+        return {KINDS[0]: _distribution(response, waiting), KINDS[1]: _distribution(service, Samples.empty())}
 
     tags = {hdr_log.untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
     parts = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
     whole = pair("")
     return {
-        "offered_rps": _sum(report["offered_rps"] for report in reports),
-        "achieved_rps": _sum(report["achieved_rps"] for report in reports),
+        **{name: _sum(report[name] for report in reports) for name in ("offered_rps", "achieved_rps")},
         "loaded_s": max(report["loaded_s"] for report in reports),
         **{name: _added(reports, name) for name in ("requests", "bytes", "status", "errors")},
         "failures": _failures(reports),
-        "shortfall": "; ".join(dict.fromkeys(report["shortfall"] for report in reports if report.get("shortfall")))
-        or None,
+        "shortfall": "; ".join(dict.fromkeys(filter(None, (report.get("shortfall") for report in reports)))) or None,
         **{name: sum(report.get(name, 0) for report in reports) for name in ("connects", "reconnects", "closed_idle")},
-        **{
-            name: _worst(report.get(name) for report in reports)
-            for name in ("reconnect_us", "waited_for_connection_us")
-        },
+        **{name: _worst(report.get(name) for report in reports) for name in _WAITS},
         "latency_us": whole,
         "latency_us_by_class": {part[1:]: pair(part) for part in parts if part.startswith("_")},
         "latency_us_by_operation": {part[1:]: pair(part) for part in parts if part.startswith(":")},
@@ -199,7 +191,7 @@ def _samples(log: hdr_log.HdrLog, tag: str, suffix: str) -> Samples:
 
 def _sum(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    return None if None in known else sum(value for value in known if value is not None)
+    return None if None in known else sum(filter(None, known))
 
 
 def _added(reports: Sequence[Mapping[str, Any]], section: str) -> dict[str, int]:
@@ -233,10 +225,9 @@ def _intervals(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix
             by_second.setdefault(second["t_s"], []).append(second)
     logged: dict[tuple[float, str], list[Samples]] = {}
     for interval in log.intervals:
-        if hdr_log.untargeted(interval.kind) in KINDS and interval.kind.endswith(suffix):
-            logged.setdefault((int(interval.t_s + hdr_log.ROUNDED_S), hdr_log.untargeted(interval.kind)), []).append(
-                interval.samples
-            )
+        kind = hdr_log.untargeted(interval.kind)
+        if kind in KINDS and interval.kind.endswith(suffix):
+            logged.setdefault((int(interval.t_s + hdr_log.ROUNDED_S), kind), []).append(interval.samples)
     return [
         {
             "t_s": t_s,
@@ -258,19 +249,14 @@ def _second(samples: Samples) -> dict[str, Any]:
 def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the generators' reports on themselves: processor time together, lag and verdict of the worst."""
     own = [report["generator"] for report in reports]
-    worst = min(
-        own, key=lambda generator: (generator["kept_up"], generator["kept_up_to"] or 0.0, -generator["lag_us"]["p99"])
-    )
+    worst = min(own, key=lambda about: (about["kept_up"], about["kept_up_to"] or 0.0, -about["lag_us"]["p99"]))
     completed = sum(report["requests"]["completed"] for report in reports)
     cpu_s = sum(generator["cpu_user_s"] + generator["cpu_system_s"] for generator in own)
     clocks = dict.fromkeys(worst["cpu_us_per_request_by_clock"])
     lags = {name: max(generator["lag_us"][name] for generator in own) for name in worst["lag_us"] if name != "count"}
     several = f"of {len(own)} generators the worst " if len(own) > 1 else ""
     return {
-        **{
-            name: sum(generator[name] for generator in own)
-            for name in ("cpu_user_s", "cpu_system_s", "held", "rested", "unstamped")
-        },
+        **{name: sum(about[name] for about in own) for name in _SUMS},
         "cpu_us_per_request_by_clock": clocks | {worst["receive_clock"]: cpu_s * 1e6 / max(1, completed)},
         "peak_memory_bytes": max(generator["peak_memory_bytes"] for generator in own),
         "lag_us": {"count": sum(generator["lag_us"]["count"] for generator in own), **lags},

@@ -1,11 +1,8 @@
 """Send one load by several generators: each its share of one schedule, all from one agreed instant on.
 
-`SharedSender` takes the place of `run_load`: its result looks like that of one generator, and so do its files.
-
-Hosts agree on the instant by their wall clocks, so the offset of each clock from ours is estimated, and its
-uncertainty. The four stamps of an exchange and the choice of the exchange with the least delay are NTP's (D. Mills et
-al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset lies within half of the delay of
-the offset that an exchange shows, so the exchange that waited least bounds it best.
+Hosts agree on the instant by their wall clocks. The four stamps of an exchange and the choice of the exchange with the
+least delay are NTP's (D. Mills et al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset
+lies within half of the delay of the offset that an exchange shows.
 """
 
 from __future__ import annotations
@@ -22,24 +19,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-import msgspec
+from msgspec.structs import replace
 
 from runners.errors import MeasureError, ReadError
 from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
-from runners.process.cpu_placement import usable_cpus
-from runners.storage.schema import ClockRecord, GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
+from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord
 from runners.storage.step_folder import StepFolder
 from runners.targets.lab_server import NodeHost
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
-from runners.trial.activity import StallWitness
+from runners.trial.activity import StallWitness, watched_by
 from runners.trial.faults import parse_counters
+from runners.trial.step import generator_record
 from runners.trial.telemetry import Telemetry
 
 #: The time from the agreement to the instant, in which all generators connect. The next one where that was too short.
@@ -50,9 +47,7 @@ CONNECT_TIMEOUT_S = 5.0
 #: Name a fleet's scheduler, its TLS files, and the server's own worker to a lab that a host of the fleet has started.
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
 _PORTS = {"http": 80, "https": 443}
-_US_IN_S = 1e6
-#: A connection took longer than the lead or than its time-out: the network lost its first segments, though the seat had
-#: reached the servers before. A later instant is agreed on.
+#: A connection took longer than the lead or than its time-out: the network lost its first segments.
 _AGAIN = re.compile(r"--start-at|connection timed out")
 _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's should not have
 
@@ -66,34 +61,23 @@ class Order:
     """The load of one generator. Scripts travel as text: a path means nothing on another host."""
 
     spec: LoadSpec
-    scripts: tuple[tuple[str, str], ...]
+    scripts: dict[Path, str]
     version: str
     observed: bool = True
 
     @classmethod
     def packed(cls, spec: LoadSpec, version: str, observed: bool = True) -> Order:
-        """Return an order for a load, with the texts of its scripts."""
-        texts: dict[str, str] = {}
-
-        def pack(script: Path) -> Path:
-            name = f"{len(texts)}-{script.name}"
-            texts[name] = script.read_text(encoding="utf-8")
-            return Path(name)
-
-        return cls(_with_scripts(spec, pack), tuple(texts.items()), version, observed)
+        scripts = {spec.script, *(target.script for target in spec.targets)}
+        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, version, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Return the load with its scripts in a folder of this host."""
-        for name, text in self.scripts:
-            (folder / name).write_text(text, encoding="utf-8")
-        return _with_scripts(self.spec, lambda script: folder / script)
-
-
-def _with_scripts(spec: LoadSpec, moved: Callable[[Path], Path]) -> LoadSpec:
-    targets = tuple(
-        dataclasses.replace(target, script=moved(target.script)) if target.script else target for target in spec.targets
-    )
-    return dataclasses.replace(spec, script=moved(spec.script) if spec.script else None, targets=targets)
+        places: dict[Path | None, Path] = {}
+        for number, (script, text) in enumerate(self.scripts.items()):
+            places[script] = folder / f"{number}-{script.name}"
+            places[script].write_text(text, encoding="utf-8")
+        targets = (dataclasses.replace(target, script=places.get(target.script)) for target in self.spec.targets)
+        return dataclasses.replace(self.spec, script=places.get(self.spec.script), targets=tuple(targets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +97,7 @@ class Seat(Protocol):
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         """Measure round trips to the servers by connecting a few times."""
 
-    def clock(self) -> Clock:
+    def clock(self) -> ClockRecord:
         """Return the host's wall clock against ours."""
 
     def send(self, order: Order, halted: threading.Event) -> Part:
@@ -132,8 +116,8 @@ class LocalSeat:
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         return NetworkRecord()
 
-    def clock(self) -> Clock:
-        return Clock()
+    def clock(self) -> ClockRecord:
+        return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
         assert self.generator is not None, "the sender says which"
@@ -148,10 +132,7 @@ def send_share(
     cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
 ) -> Part:
-    """Send a share of a load from this host, with telemetry and stall witness if it is `observed`.
-
-    Raises MeasureError.
-    """
+    """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
     if generator.version != order.version:
         cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
@@ -159,12 +140,9 @@ def send_share(
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        witness = StallWitness(TRUEPACE.with_name("stall-witness"))
-        watching: AbstractContextManager[list[WitnessRecord]] = nullcontext([])
-        if order.observed:
-            watching = witness.watch_if_allowed(usable_cpus(), folder.stalls)
+        witness = StallWitness(TRUEPACE.with_name("stall-witness")) if order.observed else None
         before = segments()
-        with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
+        with closing(Telemetry(folder.telemetry, ())) as telemetry, watched_by(witness, folder.stalls) as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
                 if order.observed:
@@ -177,13 +155,9 @@ def send_share(
         if not folder.load_json.exists():
             raise MeasureError(host, "its generator was stopped before it began", "see what stopped it")
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
-        sender = GeneratorRecord(
-            tool=generator.name, version=generator.version, command=outcome.command, exit_code=outcome.exit_code,
-            cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
-        )  # fmt: skip
         record = ShareRecord(
             host=host,
-            generator=sender,
+            generator=generator_record(generator, outcome, cpus),
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
             kept_up=report["generator"]["kept_up"],
@@ -222,10 +196,7 @@ def segments() -> tuple[int | None, int | None]:
 
 
 class SharedSender:
-    """Sends a load from several seats as `run_load` does from one.
-
-    A closed loop of a number of requests (a fill) is not measured, and is sent by one generator of this host.
-    """
+    """Sends a load from several seats as `run_load` does from one, but a fill from this host alone."""
 
     def __init__(self, seats: Sequence[Seat]) -> None:
         self.seats = tuple(seats)
@@ -255,10 +226,13 @@ class SharedSender:
             began_ns = time.time_ns()
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = [
-                Order.packed(dataclasses.replace(share, start_unix_ns=clock.theirs_ns(start_ns)), generator.version,
-                             observed=not isinstance(seat, LocalSeat))
+                Order.packed(
+                    dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3)),
+                    generator.version,
+                    observed=not isinstance(seat, LocalSeat),
+                )
                 for share, clock, seat in zip(shares, clocks, seats, strict=True)
-            ]  # fmt: skip
+            ]
             try:
                 parts, stopped = _sent(seats, orders, tick)
             except MeasureError as refusal:
@@ -267,40 +241,43 @@ class SharedSender:
                 raise
             break
         ended_ns = time.time_ns()
-        start_us = round(start_ns / 1e3 + spec.warmup_s * _US_IN_S)
+        start_us = round(start_ns / 1e3 + spec.warmup_s * 1e6)
         later = [seat.clock() for seat in seats]
         records, folders = list[ShareRecord](), list[StepFolder]()
         for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
             own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
             _write(part, clock, own_folder)
             folders.append(own_folder)
-            stepped_ns = clock.stepped_ns(after, (ended_ns - began_ns) / 1e9)
+            set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
+            known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
             round_trips_us, failed = network.round_trips_us, network.failed
-            own = msgspec.structs.replace(
+            own = replace(
                 part.record,
                 folder=own_folder.path.name,
                 stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
-                began_us=float(clock.ours_us(part.start_unix_us) - start_us),
-                clock=None if isinstance(seats[place - 1], LocalSeat) else clock.record(stepped_ns),
-                network=msgspec.structs.replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
+                began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
+                clock=known,
+                network=replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
             )
             records.append(own)
         from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
 
         merge(folders, folder, start_us)
-        cpu_s = [record.generator.cpu_s for record in records]
-        worst = max(record.generator.exit_code or 0 for record in records)
-        used_s = None if None in cpu_s else sum(used for used in cpu_s if used is not None)
-        command, begin_us, end_us = records[0].generator.command, began_ns // 1000, ended_ns // 1000
-        return LoadOutcome(command, worst, begin_us, end_us, stopped, used_s, tuple(records))
+        used_s = [record.generator.cpu_s for record in records]
+        return LoadOutcome(
+            records[0].generator.command,
+            max(record.generator.exit_code or 0 for record in records),
+            began_ns // 1000,
+            ended_ns // 1000,
+            stopped,
+            None if None in used_s else sum(filter(None, used_s)),
+            tuple(records),
+        )
 
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield the sender of a run's loads: one generator of this machine, several, or those of the fleet's other hosts.
-
-    Raises PlanError where the fleet has too few hosts.
-    """
+    """Yield a run's sender: of one or more generators here, or on the fleet's other hosts (PlanError for too few)."""
     if not generators:
         yield run_load
         return
@@ -384,20 +361,19 @@ def _sent(
         return [future.result() for future in futures], stopped
 
 
-def _write(part: Part, clock: Clock, folder: StepFolder) -> None:
+def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
     """Write a generator's files into a folder of the step, all times by our clock."""
     shutil.rmtree(folder.path, ignore_errors=True)
     folder.path.mkdir(parents=True)
     for name, content in part.files.items():
         (folder.path / name).write_bytes(content)
-    if not clock.offset_ns:
-        return
-    if folder.telemetry.exists():
-        samples = [json.loads(line) for line in folder.telemetry.read_text(encoding="utf-8").splitlines()]
-        lines = (json.dumps({**sample, "unix_us": clock.ours_us(sample["unix_us"])}) for sample in samples)
-        folder.telemetry.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    if folder.stalls.exists():
-        folder.stalls.write_text(_shifted(folder.stalls.read_text(encoding="ascii"), clock), encoding="ascii")
+    times = {folder.telemetry: (r'(?<="unix_us": )\d+', 1), folder.stalls: (r"(?<= unix_ns=)\d+", 1_000)}
+    for path, (time_of, units) in times.items():
+        ahead = round(clock.offset_us * units)
+        if ahead and path.exists():
+            pieces = re.split(f"({time_of})", path.read_text(encoding="utf-8"))
+            pieces[1::2] = [str(int(theirs) - ahead) for theirs in pieces[1::2]]
+            path.write_text("".join(pieces), encoding="utf-8")
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
@@ -411,24 +387,13 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
     return None
 
 
-def _shifted(stalls: str, clock: Clock) -> str:
-    """Return a stall log with its wall-clock times converted to our clock."""
-    lines = []
-    for line in stalls.splitlines():
-        head, separator, wall = line.partition(" unix_ns=")
-        lines.append(f"{head}{separator}{int(wall) - clock.offset_ns}" if separator else line)
-    return "\n".join(lines) + "\n"
-
-
 EXCHANGES = 32
-_NS_IN_US = 1000.0
 #: The most by which two clocks that are not set drift apart, as a share of the time (RFC 5905, section 7.3: PHI is
 #: 15 ppm; a clock that is being steered may run 500 ppm fast or slow).
 DRIFT = 500e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """A question and its reply: `asked_ns` and `answered_ns` by our clock, the two between them by the other's."""
 
     asked_ns: int
@@ -447,41 +412,17 @@ class Exchange:
         return self.answered_ns - self.asked_ns - (self.replied_ns - self.received_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Another host's wall clock: ahead of ours by `offset_ns`, give or take `uncertainty_ns`."""
+def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
+    """Return the record of another host's clock by the exchange that waited least."""
+    best = min(exchanges, key=lambda exchange: exchange.delay_ns)
+    return ClockRecord(
+        offset_us=best.offset_ns / 1e3, uncertainty_us=max(1, (best.delay_ns + 1) // 2) / 1e3,
+        round_trip_us=best.delay_ns / 1e3, exchanges=len(exchanges),
+    )  # fmt: skip
 
-    offset_ns: int = 0
-    uncertainty_ns: int = 0
-    round_trip_ns: int = 0
-    exchanges: int = 0
 
-    @classmethod
-    def estimate(cls, exchanges: Sequence[Exchange]) -> Clock:
-        """Estimate from the exchange that waited least."""
-        best = min(exchanges, key=lambda exchange: exchange.delay_ns)
-        return cls(best.offset_ns, max(1, (best.delay_ns + 1) // 2), best.delay_ns, len(exchanges))
-
-    def theirs_ns(self, ours_ns: int) -> int:
-        """Return a moment of our clock by theirs."""
-        return ours_ns + self.offset_ns
-
-    def ours_us(self, theirs_us: int) -> int:
-        """Return a moment of their clock by ours, in microseconds."""
-        return theirs_us - round(self.offset_ns / _NS_IN_US)
-
-    def stepped_ns(self, later: Clock, between_s: float) -> int:
-        """Return by how much a clock was set between two estimates; 0 where drift and uncertainty explain it."""
-        moved = later.offset_ns - self.offset_ns
-        explained = self.uncertainty_ns + later.uncertainty_ns + between_s * DRIFT * 1e9
-        return moved if abs(moved) > explained else 0
-
-    def record(self, stepped_ns: int = 0) -> ClockRecord:
-        """Return the record for a step; `stepped_ns`: by how much a clock was set meanwhile."""
-        return ClockRecord(
-            offset_us=self.offset_ns / _NS_IN_US,
-            uncertainty_us=self.uncertainty_ns / _NS_IN_US,
-            round_trip_us=self.round_trip_ns / _NS_IN_US,
-            exchanges=self.exchanges,
-            stepped_us=stepped_ns / _NS_IN_US,
-        )
+def stepped_us(before: ClockRecord, after: ClockRecord, between_s: float) -> float:
+    """Return by how much a clock was set between two estimates; 0 where drift and uncertainty explain it."""
+    moved_us = after.offset_us - before.offset_us
+    explained_us = before.uncertainty_us + after.uncertainty_us + between_s * DRIFT * 1e6
+    return moved_us if abs(moved_us) > explained_us else 0.0

@@ -1,8 +1,7 @@
 """Hosts as workers of dask.distributed: one worker a host, with one slot for each role, `server` and `generator`.
 
-A slot is an abstract resource, so that the scheduler gives a host one server and one generator at most. A task on a
-host has a lease, which its client renews: when it runs out the host ends the task, and a host on which it can't be
-renewed counts as lost. Without a fleet this module is not imported and no port is opened.
+A task on a host has a lease, which its client renews: when it runs out the host ends the task, and a host on which it
+can't be renewed counts as lost. Without a fleet this module is not imported and no port is opened.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +28,7 @@ from runners.errors import LabError, MeasureError, PlanError
 from runners.fleet import shares
 from runners.generators.load import Truepace
 from runners.process import supervisor
-from runners.storage.schema import NetworkRecord
+from runners.storage.schema import ClockRecord, NetworkRecord
 from runners.toolchain.build import truepace_tool
 from runners.toolchain.tools import TRUEPACE
 
@@ -119,12 +118,9 @@ class Fleet:
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        hosts = [
-            Host(address, str(about["host"]), str(about["name"]))
-            for address, about in known.items()
-            if about["resources"].get(role)
-        ]
-        return sorted(hosts, key=lambda host: (str(host.name).zfill(8), host.address))
+        able = ((address, about) for address, about in known.items() if about["resources"].get(role))
+        hosts = (Host(address, str(about["host"]), str(about["name"])) for address, about in able)
+        return sorted(hosts, key=lambda host: (host.name.zfill(8), host.address))
 
     def exchanges(self, host: Host) -> list[shares.Exchange]:
         """Ask a host for its clock EXCHANGES times. Raises LostHostError."""
@@ -174,26 +170,22 @@ class Fleet:
                         heard_s = time.monotonic()
                 if time.monotonic() - heard_s > LEASE_S:
                     raise lost(host, f"it has not responded for {LEASE_S:g} s, or the scheduler has not")
-            result: _T = self._result(host, future)
-            return result
+            if future.status == "finished":
+                result: _T = future.result(timeout=CONNECT_S)
+                return result
+            if future.status != "error":
+                raise lost(host, f"its task is {future.status}: the worker or the scheduler has ended")
+            failure = future.exception(timeout=CONNECT_S)
+            if isinstance(failure, LabError):
+                raise failure
+            if type(failure).__module__.startswith(("distributed.scheduler", "distributed.comm")):
+                raise lost(host, str(failure)) from failure
+            raise MeasureError(f"host {host.name}", f"{type(failure).__name__}: {failure}", "see the worker's log")
         finally:
             with contextlib.suppress(shares.LostHostError):
                 if not future.done():
                     self.renew(host, lease, 0.0)
             future.release()
-
-    @staticmethod
-    def _result(host: Host, future: Future) -> Any:
-        if future.status == "finished":
-            return future.result(timeout=CONNECT_S)
-        if future.status != "error":
-            raise lost(host, f"its task is {future.status}: the worker or the scheduler has ended")
-        failure = future.exception(timeout=CONNECT_S)
-        if isinstance(failure, LabError):
-            raise failure
-        if type(failure).__module__.startswith(("distributed.scheduler", "distributed.comm")):
-            raise lost(host, str(failure)) from failure
-        raise MeasureError(f"host {host.name}", f"{type(failure).__name__}: {failure}", "see the worker's log")
 
     def seats(self, count: int, own_worker: str = "") -> list[RemoteSeat]:
         """Return places for so many generators, none on the server's own host. Raises PlanError for too few hosts."""
@@ -205,7 +197,6 @@ class Fleet:
 
 
 def lost(host: Host, cause: str) -> shares.LostHostError:
-    """Return the error for a host that is gone."""
     return shares.LostHostError(f"host {host.name} ({host.address})", cause, "see whether it and its worker still run")
 
 
@@ -227,8 +218,8 @@ class RemoteSeat:
                 raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
         return self.fleet.run_on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
 
-    def clock(self) -> shares.Clock:
-        return shares.Clock.estimate(self.fleet.exchanges(self.host))
+    def clock(self) -> ClockRecord:
+        return shares.estimated(self.fleet.exchanges(self.host))
 
     def send(self, order: shares.Order, halted: threading.Event) -> shares.Part:
         return self.fleet.run_on(self.host, GENERATOR, halted, _send, order, self.host.name)
@@ -251,10 +242,9 @@ def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
     return shares.send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Set dask up without dashboard, notices and retries: the lab handles a lost host itself."""
-    settings = {
+def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
+    """Set dask up without retries until the stack is closed; the files of `tls` reach the hosts with its settings."""
+    settings: dict[str, object] = {
         "distributed.scheduler.allowed-failures": 0,
         "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
         "distributed.admin.tick.limit": "30s",  # event loops wait for a core under load
@@ -263,16 +253,20 @@ def _quiet() -> Iterator[None]:
         "distributed.worker.memory.terminate": False,
         "distributed.diagnostics.nvml": False,
     }
-    with dask.config.set(settings):
-        yield
+    if tls is not None:
+        at = "distributed.comm.tls"
+        roles = {f"{at}.{role}.{of}": str(getattr(tls, of)) for role in _ROLES for of in ("cert", "key")}
+        settings |= {f"{at}.ca-file": str(tls.ca), "distributed.comm.require-encryption": True, **roles}
+    stack = contextlib.ExitStack()
+    stack.enter_context(dask.config.set(settings))
+    return stack
 
 
 def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
     """Return the fleet of a scheduler that runs already. Raises PlanError where none responds."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
-    stack = contextlib.ExitStack()
-    stack.enter_context(_quiet())
+    stack = _quiet()
     try:
         client = Client(scheduler, security=tls.security() if tls else None, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
@@ -285,9 +279,7 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
 
 def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
     """Return a fleet of workers on this machine, on its loopback: for tests."""
-    security = tls.security() if tls else None
-    stack = contextlib.ExitStack()
-    stack.enter_context(_quiet())
+    security, stack = tls.security() if tls else None, _quiet()
     cluster = stack.enter_context(
         LocalCluster(
             n_workers=hosts, threads_per_worker=THREADS, processes=processes, host="127.0.0.1", resources=SLOTS,
@@ -305,14 +297,8 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
     Raises PlanError where a host can't be reached.
     """
-    if tls is not None:
-        tls.security()
-    stack = contextlib.ExitStack()
-    stack.enter_context(_quiet())
-    if tls is not None:  # reaches the hosts with dask's settings
-        stack.enter_context(dask.config.set(_tls_settings(tls)))
-    protocol = "tls://" if tls else "tcp://"
-    common = {"protocol": protocol, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    security, stack = tls.security() if tls else None, _quiet(tls)
+    common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
     reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {supervisor.__name__}"}
     slots = {"nthreads": THREADS, "resources": SLOTS, "memory_limit": 0}
@@ -325,7 +311,6 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     workers = {
         host: started(host, ssh.Worker, {"name": host, **slots}, worker_class="distributed.Nanny") for host in hosts
     }
-    security = tls.security() if tls else None
     try:
         cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab", security=security))
         client = stack.enter_context(Client(cluster, security=security, set_as_default=False))
@@ -335,12 +320,6 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
         remedy = "see whether `ssh HOST lab doctor` works for each"
         raise PlanError(f"hosts {', '.join(hosts)}", cause, remedy) from error
     return Fleet(client, tls, stack)
-
-
-def _tls_settings(tls: Tls) -> dict[str, object]:
-    at = "distributed.comm.tls"
-    roles = {f"{at}.{role}.{of}": str(getattr(tls, of)) for role in _ROLES for of in ("cert", "key")}
-    return {f"{at}.ca-file": str(tls.ca), "distributed.comm.require-encryption": True, **roles}
 
 
 def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:
@@ -362,11 +341,8 @@ def environment(fleet: Fleet, host: Host | None = None) -> dict[str, str]:
     tls = fleet.tls
     files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
     scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])
-    return {
-        shares.SCHEDULER_VARIABLE: scheduler,
-        shares.TLS_VARIABLE: files,
-        shares.WORKER_VARIABLE: host.address if host else "",
-    }
+    worker = host.address if host else ""
+    return {shares.SCHEDULER_VARIABLE: scheduler, shares.TLS_VARIABLE: files, shares.WORKER_VARIABLE: worker}
 
 
 def from_environment() -> Fleet:

@@ -1,11 +1,7 @@
 """Place threads on cores: more cores for a while for a JVM's compiler, equal shares of them for servers (Linux only).
 
-A server that is pinned shares its cores with its compiler. While it starts or warms up nothing is measured, so its
-compiler may use the generator's cores too.
-
-Servers that run side by side get one CPU group of equal weight each, where the kernel allows it (cgroups). Without
-groups the scheduler shares a core among threads, and a server with more busy threads gets more of it (the kernel's
-cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights count under contention alone.
+Without CPU groups the scheduler shares a core among threads, and a server with more busy threads gets more of it (the
+kernel's cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights count under contention alone.
 """
 
 from __future__ import annotations
@@ -15,7 +11,6 @@ import os
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from runners.design.session import EQUAL
@@ -34,8 +29,7 @@ def usable_cpus() -> list[int]:
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
     """Let a process's compiler threads run on every core that this process may use, while the body runs.
 
-    A process that has just begun is given up to `await_s` to start them. Afterwards all compiler threads are on the
-    process's own cores again. Other threads stay pinned. Nothing happens where /proc does not list threads.
+    A process that has just begun is given up to `await_s` to start them. Other threads stay pinned.
     """
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
@@ -73,23 +67,6 @@ def _pin(pid: int, cpus: Iterable[int]) -> int:
 ROOT = Path("/sys/fs/cgroup")
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """Where groups are made, the file of a group's weight, and its usual weight."""
-
-    folder: Path
-    weight: str
-    usual: str
-
-
-def _form(root: Path) -> _Form | None:
-    """Return the version of the kernel's groups in which new ones can be made; None without one."""
-    if "cpu" in _text(root / "cgroup.subtree_control").split():
-        return _Form(root, "cpu.weight", "100")
-    first = _Form(root / "cpu", "cpu.shares", "1024")
-    return first if (first.folder / first.weight).exists() else None
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii")
@@ -103,28 +80,30 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> I
 
     `servers`: processes by name. Afterwards the processes are where they were, and the groups are gone.
     """
-    form = _form(root)
-    if form is None:
+    folder, weight, usual = root / "cpu", "cpu.shares", "1024"
+    if "cpu" in _text(root / "cgroup.subtree_control").split():
+        folder, weight, usual = root, "cpu.weight", "100"
+    elif not (folder / weight).exists():
         yield "the kernel has no CPU groups here (no cgroup controller 'cpu')"
         return
     made: list[Path] = []
     note = EQUAL
     try:
         for name, pids in servers.items():
-            group = form.folder / f"lab-{os.getpid()}-{name}"
+            group = folder / f"lab-{os.getpid()}-{name}"
             group.mkdir()
             made.append(group)
-            (group / form.weight).write_text(form.usual, encoding="ascii")
+            (group / weight).write_text(usual, encoding="ascii")
             for pid in tree(pids):
                 (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
     except OSError as error:
         note = f"no CPU groups may be made here ({error.strerror}: {error.filename}); run as root, or delegate 'cpu'"
-        _remove(form.folder, made)
+        _remove(folder, made)
         made = []
     try:
         yield note
     finally:
-        _remove(form.folder, made)
+        _remove(folder, made)
 
 
 def _remove(folder: Path, groups: list[Path]) -> None:

@@ -2,22 +2,14 @@
 
     python -I guard.py SOCKET_FD
 
-The lab starts it with its first child, and sends it four open files a child: one end of a socket pair, whose other end
-the lab keeps, and the child's standard streams. The guard, a fork, which starts far sooner than a Python of its own,
+The lab sends it four open files a child: one end of a socket pair and the child's standard streams. The guard, a fork,
 reads its order from that socket: a line of JSON with `command`, `directory`, `environment`, `grace_s`, `stop_signal`.
 Any byte after it asks the guard to stop the child: the stop signal, then SIGKILL after the grace time, to the child's
-group. Processes that the child started outside of its group are killed when the child has ended. When the lab goes
-away, by whatever death, the guard reads the end of file and stops the child within a second: nobody needs what a server
-would still write in its grace time. If the guard itself is killed, the kernel kills the child (PR_SET_PDEATHSIG,
-Linux).
-
-Guard and child have process groups of their own, so that Ctrl-C in the lab's terminal does not reach the child: the lab
-decides. They stay in the lab's session: a kernel that schedules by session (`sched_autogroup_enabled`) knows no
-priorities between sessions, and the lab's idle threads would hold up the server.
+group. When the lab goes away, the guard reads the end of file and stops the child within a second. If the guard itself
+is killed, the kernel kills the child (PR_SET_PDEATHSIG, Linux). See runners/docs/0001-guard-process.md.
 
 A guard writes two lines: its own pid and the child's; at the child's end, the processor time in seconds of the child
-and all that it started, and the exit code (128 + signal if killed). Where the child can't be started it writes the
-cause to the child's standard error, and ends.
+and all that it started, and the exit code (128 + signal if killed).
 """
 
 import contextlib

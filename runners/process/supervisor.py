@@ -1,7 +1,4 @@
-"""Start processes that can't outlive the lab, on ports that are free, and stop them in order.
-
-A server is what was started and whatever that started in turn: those processes are found here, and their CPU time.
-"""
+"""Start processes that can't outlive the lab, on ports that are free; find what they started, and their CPU time."""
 
 from __future__ import annotations
 
@@ -59,14 +56,11 @@ class Guards:
             if self._socket is None or self._program is None or self._program.poll() is not None:
                 self._socket, theirs = socket.socketpair()
                 with theirs:
+                    command = [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())]
                     self._program = subprocess.Popen(
-                        [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())],
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL,
-                        pass_fds=[theirs.fileno()],
-                        process_group=0,
-                        cwd="/",
-                    )
+                        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                        process_group=0, cwd="/",
+                    )  # fmt: skip
             socket.send_fds(self._socket, [b"+"], [own_end.fileno(), *streams])
 
 
@@ -105,10 +99,7 @@ class Child:
         return line
 
     def wait_up_to(self, timeout_s: float | None) -> bool:
-        """Return whether the process ends within that time; None waits for its end.
-
-        It sleeps on the guard's socket: nothing polls during a measurement.
-        """
+        """Return whether the process ends within that time; None waits for its end. Nothing polls meanwhile."""
         if self._code is None and (self._received or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:
@@ -144,13 +135,14 @@ class Child:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[Frozen]:
-        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete.
-
-        They begin when the process is seen to be stopped and end before it goes on: in between it did nothing.
-        """
+        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete."""
         times = Frozen()
         os.kill(self.pid, signal.SIGSTOP)
-        self._await_stopped()
+        give_up = time.monotonic() + _START_TIMEOUT_S
+        with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
+            process = psutil.Process(self.pid)
+            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < give_up:
+                time.sleep(_LOOK_S)
         times.start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
         try:
             yield times
@@ -158,14 +150,6 @@ class Child:
             times.end_unix_us, times.length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
-
-    def _await_stopped(self) -> None:
-        """Wait until no thread of the process runs: a busy core may take a signal milliseconds late."""
-        give_up = time.monotonic() + _START_TIMEOUT_S
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(self.pid)
-            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < give_up:
-                time.sleep(_LOOK_S)
 
     def kill(self) -> None:
         """End the process itself at once (SIGKILL), as a crash does."""
@@ -245,10 +229,9 @@ def finished(
             code = child.wait(timeout_s)
         finally:
             child.stop()
-        printed = []
         for file in (out, err):
             file.seek(0)
-            printed.append(file.read().decode(errors="replace"))
+        printed = (file.read().decode(errors="replace") for file in (out, err))
         return subprocess.CompletedProcess(command, code, *printed)
 
 
@@ -272,26 +255,22 @@ def free_port(count: int = 1) -> int:
         first = FIRST_PORT + secrets.randbelow(LAST_PORT - count - FIRST_PORT + 1)
         if all(_free(first + place) for place in range(count)):
             return first
-    raise ServerError(
-        f"{count} ports in a row", f"none free from {FIRST_PORT} to {LAST_PORT}", "end other servers, or give port="
-    )
+    cause = f"none free from {FIRST_PORT} to {LAST_PORT}"
+    raise ServerError(f"{count} ports in a row", cause, "end other servers, or give port=")
 
 
 def _free(port: int) -> bool:
-    with contextlib.closing(socket.socket()) as probe:
+    with contextlib.suppress(OSError), socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
+        probe.bind((HOST, port))
         return True
+    return False
 
 
 def hold(words: Sequence[str]) -> int:
     """Run Python with these words for as long as standard input is open; return its exit code.
 
-    When a connection is gone, an SSH server closes the standard input of the program that it started, and does not end
-    it. The guard of that program then does, with all that the program started.
+    An SSH server whose connection is gone closes the standard input of what it started, and does not end it.
     """
     child = start([sys.executable, *words], stdout=sys.stdout.buffer, stderr=sys.stderr.buffer, grace_s=_HELD_GRACE_S)
 
@@ -314,10 +293,7 @@ _CLOCK_BITS = 3
 
 
 def tree(roots: Collection[int]) -> tuple[int, ...]:
-    """Return the processes with these numbers and all their descendants that are there now, the roots first.
-
-    A descendant whose own parent has ended counts no more, as on every Unix.
-    """
+    """Return the processes with these numbers and all their descendants that are there now, the roots first."""
     pids: dict[int, None] = {}
     waiting = list(roots)
     while waiting:
@@ -345,19 +321,18 @@ def _children(pid: int) -> list[int]:
 
 
 class ProcessClock:
-    """The processor time of a server's processes and of all that they start, from the kernel's clocks (Linux).
-
-    A process that has ended counts with its time at the last reading.
-    """
+    """The processor time of processes and of all that they start; of those that have ended as of the last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
-        self._roots, self._used_s = tuple(roots), dict[int, float]()
+        self.roots, self._used_s = tuple(roots), dict[int, float]()
 
     def read_s(self) -> float | None:
         """Return processor seconds so far; None where there is no process to read."""
-        for pid in tree(self._roots):
-            if (used_s := _used_s(pid)) is not None:
-                self._used_s[pid] = used_s
+        for pid in tree(self.roots):
+            with contextlib.suppress(psutil.Error):
+                used_ns = cpu_time_ns(pid)
+                used_s = sum(psutil.Process(pid).cpu_times()[:2]) if used_ns is None else used_ns / 1e9
+                self._used_s[pid] = float(used_s)
         return sum(self._used_s.values()) if self._used_s else None
 
 
@@ -368,37 +343,22 @@ def cpu_time_ns(pid: int) -> int | None:
     return None
 
 
-def _used_s(pid: int) -> float | None:
-    if (used_ns := cpu_time_ns(pid)) is not None:
-        return used_ns / 1e9
-    with contextlib.suppress(psutil.Error):
-        times = psutil.Process(pid).cpu_times()
-        return float(times.user + times.system)
-    return None
-
-
 _COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """A server's voluntary and involuntary context switches and its calls to read or write; None where /proc has none.
+def activity(roots: Collection[int]) -> dict[str, int | None]:
+    """Return context switches and calls to read or write, without recv and send, of processes and all they started.
 
-    Calls of sockets' own (recv, send) are not among them.
+    They are summed up over the threads that are alive; None where /proc has none.
     """
-
-    voluntary_switches: int | None = None
-    forced_switches: int | None = None
-    read_write_calls: int | None = None
-
-
-def activity(roots: Collection[int]) -> Activity:
-    """Sum up the counters of a server's processes and of all that they started, over the threads that are alive."""
     counters = Counter[str]()
     for pid in tree(roots):
         for path in (*Path(f"/proc/{pid}/task").glob("*/status"), Path(f"/proc/{pid}/io")):
             with contextlib.suppress(OSError, ValueError):
                 text = path.read_text(encoding="ascii", errors="replace")
                 counters.update({name: int(count) for name, count in _COUNTER.findall(text)})
-    calls = counters["syscr"] + counters["syscw"] if "syscr" in counters else None
-    return Activity(counters.get("voluntary_ctxt_switches"), counters.get("nonvoluntary_ctxt_switches"), calls)
+    return {
+        "voluntary_switches": counters.get("voluntary_ctxt_switches"),
+        "forced_switches": counters.get("nonvoluntary_ctxt_switches"),
+        "read_write_calls": counters["syscr"] + counters["syscw"] if "syscr" in counters else None,
+    }

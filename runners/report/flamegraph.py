@@ -2,9 +2,7 @@
 
 Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture. A
 differential flame graph has the shape of one profile, and hides what the other alone has; so there are two, each
-profile in its own shape, coloured by what the other does with the same path of calls. async-profiler's own flame graphs
-lie in the run folder; a report does not use them, for it is made again from a reference result, which keeps stacks and
-no recordings.
+profile in its own shape, coloured by what the other does with the same path of calls.
 """
 
 from __future__ import annotations

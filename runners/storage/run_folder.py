@@ -1,8 +1,6 @@
 """The run folder: the names of its files, its manifest, its steps (step_folder.py), and frames in and out.
 
-A step is written into a folder of its own that ends in ``.partial`` and takes its final name only when it is complete,
-so a run folder is never half-overwritten. `given_up` lists the runs that a policy removes, never one that is being
-measured.
+A step is written into a folder of its own that ends in ``.partial`` and takes its final name only when it is complete.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import re
 import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,17 +46,8 @@ SUPERSEDED = "superseded"
 _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
-def _parquet(path: Path) -> pd.DataFrame:
-    import pandas as pd  # here, because rooms that never touch a frame also use this module's names
-
-    try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise StoreError(str(path), f"can't be read ({error})", "run again, or remove it") from error
-
-
 def run_path(text: str) -> Path:
-    """Return the folder of the run with this id (`lab runs` lists them), or the text as a path where no run has it."""
+    """Return the folder of the run with this id, or the text as a path where no run has it."""
     path = Path(text)
     if path.exists() or path.name != text:
         return path
@@ -88,18 +78,14 @@ class RunFolder:
     def create(
         cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None
     ) -> RunFolder:
-        """Make a new run folder under `root`; its manifest says `running`.
-
-        Its name is `name`, or made of experiment, UTC time and size.
-        """
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        run = name or f"{experiment}-{stamp}-{size}-{secrets.token_hex(2)}"
+        """Make a run folder under `root`, by default named after experiment, UTC time and size, with its manifest."""
+        now = datetime.now(UTC)
+        run = name or f"{experiment}-{now:%Y%m%dT%H%M%SZ}-{size}-{secrets.token_hex(2)}"
         folder = cls(root / run)
         folder.steps_path.mkdir(parents=True)
         (folder.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
-        started_unix_s = datetime.now(UTC).timestamp()
         about = {"schema": MANIFEST_SCHEMA, "run": run, "experiment": experiment, "size": size, "status": "running"}
-        folder.write_manifest({**about, "started_unix_s": started_unix_s, **manifest})
+        folder.write_manifest({**about, "started_unix_s": now.timestamp(), **manifest})
         return folder
 
     @classmethod
@@ -121,7 +107,15 @@ class RunFolder:
 
     def read_frames(self) -> dict[str, pd.DataFrame]:
         """Return the frames of the run as a whole, by name. Raises StoreError for a file that can't be read."""
-        return {path.stem: _parquet(path) for path in sorted((self.path / "frames").glob("*.parquet"))}
+        import pandas as pd  # here, because rooms that never touch a frame also use this module's names
+
+        frames = {}
+        for path in sorted((self.path / "frames").glob("*.parquet")):
+            try:
+                frames[path.stem] = pd.read_parquet(path)
+            except (OSError, ValueError) as error:
+                raise StoreError(str(path), f"can't be read ({error})", "run again, or remove it") from error
+        return frames
 
     def server_folder(self, label: str) -> Path:
         """Return the folder for the logs of one server and, until the run ends, its data."""
@@ -131,11 +125,10 @@ class RunFolder:
         """Return manifest.json as a dict. Raises StoreError when it can't be read."""
         try:
             value: dict[str, Any] = json.loads(present_name(self.manifest_path.read_text(encoding="utf-8")))
+            return value
         except (OSError, ValueError) as error:
-            raise StoreError(
-                str(self.manifest_path), f"can't be read ({error})", "the run can't be used; make it again"
-            ) from error
-        return value
+            remedy = "the run can't be used; make it again"
+            raise StoreError(str(self.manifest_path), f"can't be read ({error})", remedy) from error
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         write_json(self.manifest_path, manifest)
@@ -160,8 +153,7 @@ class RunFolder:
         if not _STEP_NAME.match(name):
             raise StoreError(f"step {name!r}", "not a name for a folder", "use small letters, digits and dashes")
         folder = StepFolder(self.steps_path / (name + PARTIAL))
-        if folder.path.exists():
-            shutil.rmtree(folder.path)
+        shutil.rmtree(folder.path, ignore_errors=True)
         folder.path.mkdir()
         return folder
 
@@ -227,8 +219,7 @@ PRUNED = ".pruned"
 class Policy:
     """Which runs to remove: those for which every condition that is set holds.
 
-    `older_than_days`: the run began before that. `keep`: so many later runs of the same experiment and parameters, on
-    the same kind of machine, are complete. `incomplete`: the run never was complete.
+    `keep`: so many later runs of the same experiment and parameters, on the same kind of machine, are complete.
     """
 
     older_than_days: float | None = None
@@ -258,27 +249,28 @@ class GivenUp:
 
 
 def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Iterator[GivenUp]:
-    """Yield the runs below a folder that a policy removes, oldest first."""
+    """Yield the runs below a folder that a policy removes, oldest first, without those that are being measured."""
     now_unix_s = time.time() if now_unix_s is None else now_unix_s
     manifests: list[tuple[float, RunFolder, dict[str, Any]]] = []
     for folder in runs(root):
         with contextlib.suppress(StoreError):
             manifest = folder.manifest()
             manifests.append((float(manifest.get("started_unix_s") or 0.0), folder, manifest))
-    later: dict[str, int] = {}
-    removed = []
+    later, removed = Counter[str](), list[GivenUp]()
     for started_s, folder, manifest in sorted(manifests, key=lambda entry: entry[0], reverse=True):
-        alike, complete = _alike(manifest), manifest.get("status") == "complete"
+        complete, machine = manifest.get("status") == "complete", manifest.get("machine") or {}
+        kind = [machine.get(key) for key in ("cpu_model", "cores", "memory_bytes", "virtualised")]
+        alike = json.dumps([manifest.get("experiment"), manifest.get("parameters"), kind], sort_keys=True)
         age_days = (now_unix_s - started_s) / DAY_S
         if not (
             (policy.older_than_days is not None and age_days <= policy.older_than_days)
-            or (policy.keep is not None and later.get(alike, 0) < policy.keep)
+            or (policy.keep is not None and later[alike] < policy.keep)
             or (policy.incomplete and complete)
             or _measured_now(manifest)
         ):
             result = complete and "address" in manifest
             removed.append(GivenUp(folder, str(manifest.get("status")), age_days, _bytes(folder.path), result))
-        later[alike] = later.get(alike, 0) + complete
+        later[alike] += complete
     yield from reversed(removed)
 
 
@@ -294,12 +286,6 @@ def finish_removals(root: Path) -> None:
     """Remove the rest of runs whose removal was cut short."""
     for path in root.glob(f"*{PRUNED}"):
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _alike(manifest: Mapping[str, Any]) -> str:
-    machine = manifest.get("machine") or {}
-    kind = [machine.get(key) for key in ("cpu_model", "cores", "memory_bytes", "virtualised")]
-    return json.dumps([manifest.get("experiment"), manifest.get("parameters"), kind], sort_keys=True)
 
 
 def _measured_now(manifest: Mapping[str, Any]) -> bool:

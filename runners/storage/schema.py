@@ -54,10 +54,10 @@ class GeneratorRecord(Struct, frozen=True):
 
 
 class ServerRecord(Struct, frozen=True):
-    """The server's process; `ready` is the line of JSON that it prints when it is ready.
+    """The server's process; `ready` is its first line, of JSON.
 
-    `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile, by
-    category. `node_hosts`: the hosts of a fleet with the other nodes of its cluster.
+    `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile.
+    `node_hosts`: the hosts of a fleet with the other nodes of its cluster.
     """
 
     command: tuple[str, ...] = ()
@@ -114,9 +114,9 @@ class WitnessRecord(Struct, frozen=True):
 
 
 class ClockRecord(Struct, frozen=True):
-    """A host's wall clock is ahead of that of the server's host by `offset_us`, give or take `uncertainty_us`.
+    """A host's wall clock is ahead of the server's host's by `offset_us`, give or take `uncertainty_us` (RFC 5905).
 
-    By the exchange of least delay of `exchanges` (RFC 5905). `stepped_us`: by how much a clock was set during the load.
+    `stepped_us`: by how much a clock was set during the load.
     """
 
     offset_us: float = 0.0
@@ -127,10 +127,7 @@ class ClockRecord(Struct, frozen=True):
 
 
 class NetworkRecord(Struct, frozen=True):
-    """The path from a generator's host to the servers.
-
-    Round trips are those of connects before the load; TCP segments were sent, and sent again, during the load.
-    """
+    """Connects to the servers from a generator's host before the load, and its TCP segments during the load."""
 
     round_trips_us: tuple[float, ...] = ()
     failed: int = 0
@@ -202,9 +199,9 @@ class InterleavedRecord(Struct, frozen=True):
     """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
 
     `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the server that
-    was loaded alone. `until`: the block may end after any start that decides the primary quantity, and has at most
-    `planned_rounds`. `cpu_groups`: "equal" where every server had a CPU group of equal weight, else why not. `slice_s`:
-    how long one server is loaded before another; 0 where the server changes with the request, or is not recorded.
+    was loaded alone. `until`: the block may end after any start that decides the primary quantity. `cpu_groups`:
+    "equal", or why the servers had no CPU groups of equal weight. `slice_s`: how long one server is loaded before
+    another; 0 where the server changes with the request.
     """
 
     name: str = ""
@@ -224,12 +221,10 @@ class InterleavedRecord(Struct, frozen=True):
 
 
 class TargetRecord(Struct, frozen=True):
-    """One of the servers that shared the schedule of a load.
+    """One of the servers that shared the schedule of a load; counters over the load, sizes at its end.
 
-    While the generator ran: `cpu_s` is the processor time of the server's processes and all that they started,
-    `background_cpu_s` the part of threads that respond to no request (compilers, collectors, flushes, compaction), by
-    role in `background_by_role_s`; likewise context switches, calls to read or write, and allocation of its JVM. At the
-    end: `rss_bytes` is the memory of the processes alone, and `disk_bytes` the size of the store.
+    `cpu_s`: of its processes and all that they started; `background_cpu_s`: of that by threads that respond to no
+    request. `rss_bytes`: memory of the processes alone. `disk_bytes`: the size of the store.
     """
 
     name: str
@@ -306,9 +301,8 @@ class StepRecord(Struct, frozen=True):
     """One trial: its load, its server, its conditions, and whether it is valid.
 
     `role` is the trial's purpose (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
-    setting. `expected_status`: codes of 400 and above that the workload asks for, such as 404 where it reads absent
-    keys. `spoken` is known where responses could not be read. `tries`: how often the trial was measured; the record is
-    that of the last time.
+    setting. `expected_status`: codes of 400 and above that the workload asks for. `spoken` is known where responses
+    could not be read. `tries`: how often the trial was measured, the last time counts.
     """
 
     schema: str = SCHEMA

@@ -1,7 +1,7 @@
 """Stacks in the formats of other tools: pprof's, read and written, and speedscope's, written.
 
-pprof's is a gzipped protocol buffer with one table of strings; the numbers of its fields are those of pprof's
-`profile.proto`. Of a sample its stack and its first value, the number of samples, are kept.
+pprof's is a gzipped protocol buffer with one table of strings; its fields have the numbers of pprof's `profile.proto`.
+Of a sample its stack and its first value, the number of samples, are kept.
 """
 
 from __future__ import annotations
@@ -22,27 +22,24 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
     try:
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST_BYTES)
-        strings: list[str] = []
-        functions: dict[int, int] = {}
-        locations: dict[int, list[int]] = {}
-        samples: list[tuple[list[int], list[int]]] = []
-        for number, value in _fields(data):
-            if number == 6:
-                strings.append(_bytes(value).decode(errors="replace"))
-            elif number == 5:
-                about = dict(_fields(_bytes(value)))
-                functions[_int(about[1])] = _int(about.get(2, 0))
+        whole = list(_fields(data))
+        strings = [text.decode(errors="replace") for number, _, text in whole if number == 6]
+        names, locations = dict[int, str](), dict[int, list[int]]()
+        for number, _, body in whole:
+            numbers = {field: value for field, value, _ in _fields(body)} if number in (4, 5) else {}
+            if number == 5:
+                names[numbers[1]] = strings[numbers.get(2, 0)]
             elif number == 4:
-                parts = list(_fields(_bytes(value)))
-                lines = [dict(_fields(_bytes(part))) for field, part in parts if field == 4]
-                locations[_int(dict(parts)[1])] = [_int(line.get(1, 0)) for line in lines]
-            elif number == 2:
-                samples.append((_numbers(_bytes(value), 1), _numbers(_bytes(value), 2)))
-        for places, values in samples:
+                lines = [part for field, _, part in _fields(body) if field == 4]
+                locations[numbers[1]] = [
+                    {field: value for field, value, _ in _fields(line)}.get(1, 0) for line in lines
+                ]
+        for sample in (body for number, _, body in whole if number == 2):
+            values = _numbers(sample, 2)
             # locations come leaf first, and the lines of one location innermost first
-            names = [strings[functions[line]] for place in places for line in locations[place]]
-            if names and values and values[0] > 0:
-                yield names[::-1], values[0]
+            frames = [names[function] for place in _numbers(sample, 1) for function in locations[place]]
+            if frames and values and values[0] > 0:
+                yield frames[::-1], values[0]
     except (IndexError, KeyError, zlib.error) as error:
         raise BadProfileError(f"it is no profile in pprof's format ({error!r})") from error
 
@@ -55,9 +52,7 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
         return strings.setdefault(value, len(strings))
 
     unit = {"cpu": "count", "alloc": "bytes", "lock": "nanoseconds"}.get(event, "count")
-    sample_type = _field(
-        1, _varint_field(1, text("samples" if event == "cpu" else event)) + _varint_field(2, text(unit))
-    )
+    kind = _varint_field(1, text("samples" if event == "cpu" else event)) + _varint_field(2, text(unit))
     places: dict[str, int] = {}
     samples = bytearray()
     for stack, weight in stacks.items():
@@ -68,22 +63,23 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
         tables += _field(4, _varint_field(1, place) + _field(4, _varint_field(1, place)))
         tables += _field(5, _varint_field(1, place) + _varint_field(2, text(name)))
     table = b"".join(_field(6, value.encode()) for value in strings)
-    return gzip.compress(sample_type + bytes(samples) + bytes(tables) + table, mtime=0)
+    return gzip.compress(_field(1, kind) + bytes(samples) + bytes(tables) + table, mtime=0)
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def _fields(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the fields of a message: number, value of a number (else 0), bytes of a text or message (else none)."""
     at = 0
     while at < len(data):
         key, at = _read(data, at)
         kind = key & 7
         if kind == 0:
             value, at = _read(data, at)
-            yield key >> 3, value
+            yield key >> 3, value, b""
         elif kind == 2:
             length, at = _read(data, at)
             if at + length > len(data):
                 raise BadProfileError("it is cut short")
-            yield key >> 3, data[at : at + length]
+            yield key >> 3, 0, data[at : at + length]
             at += length
         elif kind in (1, 5):
             at += 8 if kind == 1 else 4
@@ -94,14 +90,13 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 def _numbers(data: bytes, wanted: int) -> list[int]:
     """Return the numbers of a repeated field, packed or one by one."""
     values: list[int] = []
-    for value in (value for number, value in _fields(data) if number == wanted):
-        if isinstance(value, int):
-            values.append(value)
-            continue
+    for _, value, packed in (field for field in _fields(data) if field[0] == wanted):
         at = 0
-        while at < len(value):
-            item, at = _read(value, at)
+        while at < len(packed):
+            item, at = _read(packed, at)
             values.append(item)
+        if not packed:
+            values.append(value)
     return values
 
 
@@ -115,18 +110,6 @@ def _read(data: bytes, at: int) -> tuple[int, int]:
             return value, at
         if shift > 63:
             raise BadProfileError("it has a number of more than 64 bits")
-
-
-def _int(value: int | bytes) -> int:
-    if isinstance(value, bytes):
-        raise BadProfileError("it has text where a number belongs")
-    return value
-
-
-def _bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise BadProfileError("it has a number where a message belongs")
-    return value
 
 
 def _varint(value: int) -> bytes:

@@ -31,10 +31,7 @@ class StoreError(LabError):
 
 
 def present_name(text: str) -> str:
-    """Replace the load generator's former name in what an older run folder holds.
-
-    It stays in the path of the crate, `runners/loadgen/`, and as the host of a URL.
-    """
+    """Replace the load generator's former name in a text, but not in the path of its crate or the host of a URL."""
     return _FORMER.sub("truepace", text)
 
 
@@ -87,10 +84,6 @@ class StepFolder:
         """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
         return self.path / f"{event}.collapsed"
 
-    def flamegraph(self, event: str) -> Path:
-        """async-profiler's own HTML flame graph of `event`."""
-        return self.path / f"{event}.html"
-
     def heat_map(self, event: str) -> Path:
         """async-profiler's own HTML heat map: when the samples of `event` were taken."""
         return self.path / f"{event}-heatmap.html"
@@ -118,9 +111,9 @@ class StepFolder:
         """Return step.json as a dict. Raises StoreError when it is missing or not JSON."""
         try:
             value: dict[str, Any] = json.loads(present_name(self.meta.read_text(encoding="utf-8")))
+            return value
         except (OSError, ValueError) as error:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
-        return value
 
     def write_frames(self, frames: Mapping[str, pd.DataFrame]) -> None:
         """Store frames as Parquet, one file a frame; `empty` names the frames without a row."""

@@ -1,8 +1,4 @@
-"""A server as the lab sees it: its name, its URL, its processes, its status, and its end.
-
-Abilities of some servers are protocols of their own, checked with `isinstance`. `TargetGroup` is one target made of
-several servers that are loaded together.
-"""
+"""A server as the lab sees it; abilities of some servers are protocols of their own, checked with `isinstance`."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ from runners.process.supervisor import Child
 from runners.storage.schema import ServerRecord
 
 LOG_TAIL_LINES = 15
-_EXIT_CODE_S = 10.0
+EXIT_CODE_S = 10.0
 
 
 class Target(Protocol):
@@ -48,10 +44,7 @@ class Target(Protocol):
         """The parts of a report that this server can't give."""
 
     def status(self) -> dict[str, Any]:
-        """Check that it is the server that was started, and return its status, empty where it has none.
-
-        Raises ServerError when it died, does not respond, or is another one.
-        """
+        """Return its status, or nothing. Raises ServerError when it died, does not respond, or is another one."""
 
     def alive(self) -> bool: ...
     def ended_within(self, timeout_s: float) -> bool: ...
@@ -107,12 +100,9 @@ def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
 
 def death_of(thing: str, child: Child, log: Path) -> ServerError:
     """Return the error for a server whose process is known to be gone, with its exit code and last log lines."""
-    child.wait_up_to(_EXIT_CODE_S)  # its guard may not have collected the exit code yet
-    return ServerError(
-        thing,
-        f"died with exit code {child.poll()}; its last lines:\n{log_tail(log)}",
-        "see its log for more, then launch it again",
-    )
+    child.wait_up_to(EXIT_CODE_S)  # its guard may not have collected the exit code yet
+    cause = f"died with exit code {child.poll()}; its last lines:\n{log_tail(log)}"
+    return ServerError(thing, cause, "see its log for more, then launch it again")
 
 
 @dataclass(frozen=True, slots=True)

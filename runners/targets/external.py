@@ -1,7 +1,4 @@
-"""Any server, by its `target.yaml`: start its command or find it running, wait until it is ready, stop all of it.
-
-The version of a target: a hash of its content, and git's work tree of an earlier revision.
-"""
+"""Any server, by its `target.yaml`: start it or find it running, wait until it is ready, stop it; its versions."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,34 +123,26 @@ def launch(
     target's. Raises PlanError for a description that can't be followed, ServerError with the server's last lines.
     """
     resolved(file.target.headers)
-    folder.mkdir(parents=True, exist_ok=True)
     own_data = folder.resolve() / "data"
-    own_data.mkdir(exist_ok=True)
+    own_data.mkdir(parents=True, exist_ok=True)
     # a run's folder may fill the hundred letters that the path of a socket has room for
     place = tempfile.TemporaryDirectory(prefix="lab-") if SOCKET in file.target.url else None
     own_socket = Path(place.name if place else "", "socket")
     file = file.placed(free_port() if PORT in file.target.url else 0, own_data, own_socket, listen)
     target = file.target
     environment = {**os.environ, **resolved(target.environment)}
-    running = RunningTarget(file, folder, None, name=name, engine=engine)
+    running = RunningTarget(file, folder, None, name=name, engine=engine, place=place)
     if target.command is not None:
         own = cores_of(file) or cpus
         require_directory(file)
         require_free(file)
         _empty(file)
-        command = pinned(target.command, own, taskset)
-        bound = tuple(own) if own and taskset else None
-        running = RunningTarget(file, folder, None, tuple(command), bound, name, engine, place)
+        running.command = tuple(pinned(target.command, own, taskset))
+        running.cpus = tuple(own) if own and taskset else None
         with running.log.open("wb") as log:
+            streams: dict[str, Any] = {"stdout": log, "stderr": log, "stop_signal": target.stop_signal}
             try:
-                running.child = start(
-                    command,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    directory=file.directory,
-                    stop_signal=target.stop_signal,
-                )
+                running.child = start(running.command, env=environment, directory=file.directory, **streams)
             except ToolError as error:
                 raise PlanError(f"{file.path}, key command", f"{error.thing} {error.cause}", error.remedy) from error
     try:
@@ -211,32 +201,25 @@ def _empty(file: TargetFile) -> None:
 
 def _await_ready(running: RunningTarget) -> None:
     file, ready = running.file, running.file.target.ready
-    timeout_s = ready.timeout_s if ready else _START_S if running.child is not None else _RUNNING_S
+    timeout_s = ready.timeout_s if ready else _START_S if running.child else _RUNNING_S
     deadline = time.monotonic() + timeout_s
-    while True:
-        ended = running.child is not None and running.child.poll() is not None
-        if not ended and _ready(running):
+    while running.alive():
+        if _ready(running):
             return
-        if not ended and time.monotonic() < deadline:
-            time.sleep(_LOOK_S)
-            continue
-        cause = f"ended at its start with exit code {running.exit_code()}" if ended else f"not ready in {timeout_s:g} s"
-        if running.child is None:
-            raise ServerError(f"target {file.name}", f"{cause}: {_wanted(file)}", "start it, then run again")
-        raise ServerError(
-            f"target {file.name}",
-            f"{cause} ({_wanted(file)}); its last lines:\n{log_tail(running.log)}",
-            f"correct what they name, or `ready` in {file.path}; the command was: {shlex.join(running.command)}",
-        )
-
-
-def _wanted(file: TargetFile) -> str:
-    ready = file.target.ready
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(_LOOK_S)
+    code = running.exit_code()
+    cause = f"not ready in {timeout_s:g} s" if code is None else f"ended at its start with exit code {code}"
+    wanted = f"the port of {file.target.url}"
     if ready and ready.url:
-        return f"status {ready.status} of {file.target.url.rstrip('/')}{ready.url}"
-    if ready and ready.line:
-        return f"a line with {ready.line!r}"
-    return f"port {ready.port}" if ready and ready.port else f"the port of {file.target.url}"
+        wanted = f"status {ready.status} of {file.target.url.rstrip('/')}{ready.url}"
+    elif ready and (ready.line or ready.port):
+        wanted = f"a line with {ready.line!r}" if ready.line else f"port {ready.port}"
+    if running.child is None:
+        raise ServerError(f"target {file.name}", f"{cause}: {wanted}", "start it, then run again")
+    remedy = f"correct what they name, or `ready` in {file.path}; the command was: {shlex.join(running.command)}"
+    raise ServerError(f"target {file.name}", f"{cause} ({wanted}); its last lines:\n{log_tail(running.log)}", remedy)
 
 
 def _ready(running: RunningTarget) -> bool:
@@ -262,31 +245,24 @@ _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documen
 def content_hash(file: TargetFile) -> str:
     """Return the SHA-256 of a target's description, of its scripts and bodies, and of its program.
 
-    The program is the files that its command names; for a server that is built, the files in its directory that git
-    tracks. Other files that a server loads do not count.
+    The program: the files that its command names; of a server that is built, those of its directory that git tracks.
     """
-    target, digest = file.target, hashlib.sha256()
-    digest.update(msgspec.json.encode(target))
+    target, digest = file.target, hashlib.sha256(msgspec.json.encode(file.target))
     workloads = target.workloads.values()
     paths = [file.path.parent / name for load in workloads for name in (load.script, load.body_file) if name]
+    names: Sequence[str] = target.command or ()
     if target.build:
-        paths += _tracked(file.directory)
-    else:
-        paths += [file.directory / word for word in target.command or ()]
+        try:
+            tracked = _git(str(file.directory), "-C", str(file.directory), "ls-files", "-z").split("\0")
+        except LabError:  # outside of a repository
+            tracked = []
+        names = [name for name in tracked if name and Path(name).suffix not in _DESCRIPTIONS]
+    paths += [file.directory / name for name in names]
     for path in paths:
         with contextlib.suppress(OSError, ValueError):  # an argument that is no file
             if path.is_file():
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _tracked(directory: Path) -> list[Path]:
-    """Return the files of a directory that git tracks, in order; none outside of a repository."""
-    try:
-        listed = _git(str(directory), "-C", str(directory), "ls-files", "-z")
-    except LabError:
-        return []
-    return [directory / name for name in listed.split("\0") if name and Path(name).suffix not in _DESCRIPTIONS]
 
 
 @contextlib.contextmanager
@@ -297,9 +273,9 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
     is no such revision, or the server lies outside of the repository.
     """
     where = f"--baseline {revision}"
-    inside = ["-C", str(file.path.parent)]
-    top = Path(_git(where, *inside, "rev-parse", "--show-toplevel")).resolve()
-    commit = _git(where, *inside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    revised = partial(_git, where, "-C", str(file.path.parent))
+    top = Path(revised("rev-parse", "--show-toplevel")).resolve()
+    commit = revised("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not file.directory.is_relative_to(top) or Path(file.target.directory).is_absolute():
         cause = f"the server's directory is not given from within the repository {top}"
         raise PlanError(f"{file.path}, key directory", cause, "write it relative to the file")
@@ -321,9 +297,8 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
 
 def _described(file: TargetFile, name: str) -> dict[str, Any]:
     """Return the present description under another name; its scripts and bodies stay where they are."""
-    described: dict[str, Any] = msgspec.to_builtins(file.target)
-    described = {key: value for key, value in described.items() if value not in (None, [], {}, ())}
-    described["name"] = name
+    given = msgspec.to_builtins(file.target) | {"name": name}
+    described: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {}, ())}
     for workload in described["workloads"].values():
         for key in ("script", "body_file"):
             if workload.get(key):
@@ -332,10 +307,7 @@ def _described(file: TargetFile, name: str) -> dict[str, Any]:
 
 
 def _remove(where: str, top: Path, tree: Path) -> None:
-    if tree.exists():
-        with contextlib.suppress(PlanError):
-            _git(where, "-C", str(top), "worktree", "remove", "--force", str(tree))
-        shutil.rmtree(tree, ignore_errors=True)
+    shutil.rmtree(tree, ignore_errors=True)
     _git(where, "-C", str(top), "worktree", "prune")
 
 

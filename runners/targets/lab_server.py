@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 import secrets
-import selectors
+import select
 import shlex
 import shutil
 import subprocess
@@ -25,19 +25,17 @@ from runners.errors import MeasureError, PlanError, ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
-from runners.targets.base import Target, client, death_of, log_tail
+from runners.targets.base import EXIT_CODE_S, Target, client, death_of, log_tail
 from runners.toolchain.tools import shown
 
 READY_TIMEOUT_S = 60.0
 COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
 _END_OF_OUTPUT_S = 0.5
-_EXIT_CODE_S = 10.0
 #: Flags of every measured JVM: frames between safepoints for the profiler, which may attach.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
-#: one-nio loads its native library and uses Unsafe; without these flags JDK 25 warns in the server's log. A server of
-#: other classes may run on an older JDK, which would not start with them.
+#: Without these flags JDK 25 warns of one-nio in the server's log; an older JDK, of other servers, would not start.
 ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
 ONE_NIO_CLASSES = "lab.server."
 
@@ -133,18 +131,10 @@ class RunningServer:
         return self.child.poll()
 
     def record(self) -> ServerRecord:
-        return ServerRecord(
-            command=tuple(self.command),
-            cpus=self.spec.cpus or None,
-            ready=self.ready,
-            jvm_flags=tuple(self.spec.jvm_flags()),
-        )
+        cpus, flags = self.spec.cpus or None, tuple(self.spec.jvm_flags())
+        return ServerRecord(command=self.command, cpus=cpus, ready=self.ready, jvm_flags=flags)
 
     def status(self) -> dict[str, Any]:
-        """GET /v0/status, from the process that was started.
-
-        Raises ServerError when the server died, does not respond, or is another one.
-        """
         if not self.alive():
             raise self.death()
         try:
@@ -152,7 +142,7 @@ class RunningServer:
                 status: dict[str, Any] = http.get(f"{self.url}/v0/status").json()
         except (httpx.HTTPError, ValueError) as error:
             broken = isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
-            if broken and self.child.wait_up_to(_EXIT_CODE_S):  # the server may have died just now
+            if broken and self.child.wait_up_to(EXIT_CODE_S):  # the server may have died just now
                 raise self.death() from error
             thing = f"server {self.engine} on {self.url}"
             raise ServerError(thing, f"gives no status ({error})", "launch it again") from error
@@ -186,18 +176,14 @@ class RunningServer:
 
 
 def _read_ready_line(child: Child, timeout_s: float) -> bytes:
-    deadline = time.monotonic() + timeout_s
-    line = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ)
-        while not line.endswith(b"\n"):
-            left_s = deadline - time.monotonic()
-            if left_s <= 0 or not selector.select(left_s):
-                return line
-            more = os.read(child.stdout.fileno(), 65536)
-            if not more:
-                return line
-            line += more
+    deadline, line = time.monotonic() + timeout_s, b""
+    while not line.endswith(b"\n"):
+        if not select.select([child.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            break
+        more = os.read(child.stdout.fileno(), 65536)
+        if not more:
+            break
+        line += more
     return line
 
 
@@ -235,11 +221,8 @@ def launch(
             else:
                 cause = f"was not ready after {timeout_s:g} s"
             child.stop()
-            raise ServerError(
-                f"server {spec.engine}",
-                f"{cause}; its last lines:\n{log_tail(spec.log)}",
-                "correct what they name; the command was: " + shlex.join(arguments),
-            )
+            remedy = "correct what they name; the command was: " + shlex.join(arguments)
+            raise ServerError(f"server {spec.engine}", f"{cause}; its last lines:\n{log_tail(spec.log)}", remedy)
         failed.pop_all()
     return RunningServer(spec, child, ready, tuple(arguments))
 
@@ -268,18 +251,14 @@ class NodeHost(Protocol):
     @property
     def seen_from(self) -> str: ...
     def start(self, spec: ServerSpec, secret: str, again: str) -> Node:
-        """Start a node there. Raises LabError.
-
-        Its store is empty, unless `again`, a name for its new start, is given: then it has the data that it left.
-        """
+        """Start a node on an empty store or, under the name `again`, on the data that it left. Raises LabError."""
 
 
 @dataclass(slots=True)
 class RunningNodes(RunningServer):
-    """A cluster of processes. It is loaded and observed at its first node.
+    """A cluster of processes, loaded and observed at its first node.
 
-    `starts`: functions that start a node again under the name that they are given, one a node. `hosts`: names of the
-    other nodes' hosts, none where they are on this machine.
+    `starts`: functions that start a node again under a name, one a node. `hosts`: names of the other nodes' hosts.
     """
 
     starts: tuple[Callable[[str], Node], ...] = ()
@@ -299,10 +278,7 @@ class RunningNodes(RunningServer):
         self.nodes[place].crash()
 
     def start_again(self, place: int) -> None:
-        """Start a node other than the first on its port and its data, with new logs. It must have ended.
-
-        A load may go on meanwhile. Raises ServerError.
-        """
+        """Start a node other than the first, which must have ended, on its port and data. Raises ServerError."""
         self.others[place - 1].stop()
         self._again += 1
         self.others[place - 1] = self.starts[place](f"again-{self._again}")
@@ -360,19 +336,14 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int], hosts: Sequence[NodeHos
 
 
 def _started_here(spec: ServerSpec, again: str) -> RunningServer:
-    own = dataclasses.replace(spec, folder=spec.folder / again) if again else spec
-    return launch(own, under_load=bool(again))
-
-
-def _url(server: Target, key: int) -> str:
-    return f"{server.url}/v0/entity?id={key}"
+    return launch(dataclasses.replace(spec, folder=spec.folder / again), under_load=bool(again))
 
 
 def fill_by_hand(server: Target, keys: int, value_bytes: int) -> None:
     """PUT ids 1..keys one after the other, for machines without truepace: wrk2 can't count."""
     with client(FILL_TIMEOUT_S) as http:
         for key in range(1, keys + 1):
-            http.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
+            http.put(f"{server.url}/v0/entity?id={key}", content=b"v" * value_bytes).raise_for_status()
 
 
 def check_written(subject: str, keys: int, completed: int, refused: int) -> None:
@@ -387,9 +358,8 @@ def check_filled(server: Target, keys: int) -> None:
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:
-            status = http.get(_url(server, key)).status_code
+            status = http.get(f"{server.url}/v0/entity?id={key}").status_code
             if status != httpx.codes.OK:
                 cause = f"id {key} of 1..{keys} gets status {status} after the fill"
-                raise MeasureError(
-                    f"store {server.engine}", cause, "see the server's log; the store may have refused writes"
-                )
+                remedy = "see the server's log; the store may have refused writes"
+                raise MeasureError(f"store {server.engine}", cause, remedy)

@@ -22,8 +22,7 @@ _PORTS = {"http": 80, "https": 443}
 def check(file: TargetFile) -> None:
     """Raise PlanError where a description names something that is not there, ServerError for its port.
 
-    The port of a server that is to be started must be free, and that of a server that runs already must be open. The
-    latter is not checked where the description says by `ready` when the server is ready.
+    The port of a server that is to be started must be free, that of one that runs already open, unless `ready` tells.
     """
     target = file.target
     resolved(target.headers)
@@ -65,19 +64,20 @@ def require_free(file: TargetFile) -> None:
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
     """Return values with secrets from the lab's environment. Raises PlanError for a variable that is not set."""
-    return {
-        name: _secret(name, value) if isinstance(value, FromEnvironment) else value for name, value in values.items()
-    }
-
-
-def _secret(name: str, source: FromEnvironment) -> str:
-    value = os.environ.get(source.name)
-    if value is None:
-        cause = f"the lab's environment has no variable {source.name}"
-        raise PlanError(f"{name}: {{from: {source.name}}}", cause, f"export {source.name}=… before the lab starts")
-    if not value.isprintable():
-        raise PlanError(f"variable {source.name}", "it holds a line break", "set it without one")
-    return source.prefix + value
+    texts = {}
+    for name, value in values.items():
+        if isinstance(value, FromEnvironment):
+            secret = os.environ.get(value.name)
+            if secret is None:
+                cause = f"the lab's environment has no variable {value.name}"
+                raise PlanError(
+                    f"{name}: {{from: {value.name}}}", cause, f"export {value.name}=… before the lab starts"
+                )
+            if not secret.isprintable():
+                raise PlanError(f"variable {value.name}", "it holds a line break", "set it without one")
+            value = value.prefix + secret
+        texts[name] = value
+    return texts
 
 
 def cores_of(file: TargetFile) -> tuple[int, ...]:

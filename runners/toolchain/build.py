@@ -47,7 +47,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ServerBuild:
-    """Built servers: their class path folders, the profiler's jars, and a hash of the sources they were made from."""
+    """Built servers: class path folders, the profiler's jars, and a hash of the sources."""
 
     dist: Path
     profiler_jars: Path
@@ -56,16 +56,13 @@ class ServerBuild:
 
 
 def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
-    """Return the SHA-256 (12 hex digits) over names and bytes of a folder's files, without those that were built.
-
-    `counts` is given the path of a file in the folder.
-    """
+    """Return the SHA-256 (12 hex digits) over names and bytes of a folder's files that count and were not built."""
     paths: list[Path] = []
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]
         paths += [Path(base, name) for name in names if name not in _IGNORED]
     digest = hashlib.sha256()
-    for path in sorted(path for path in paths if path.is_file()):
+    for path in sorted(filter(Path.is_file, paths)):
         if counts(inside := path.relative_to(folder)):
             digest.update(str(inside).encode())
             digest.update(path.read_bytes())
@@ -105,27 +102,24 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build, and say every ten seconds how far it is: `stage` is given what it has printed.
+    """Run a build with its output in `log`; say how far it is by `stage`. Raises ToolError with its last lines."""
 
-    Its output goes to `log`. Raises ToolError with the output's last lines.
-    """
+    def printed() -> str:
+        return log.read_text(encoding="utf-8", errors="replace")
+
     began = time.monotonic()
     with log.open("wb") as out:
         child = start(command, stdout=out, stderr=subprocess.STDOUT, env=env, directory=cwd)
         try:
             while not child.wait_up_to(SAID_EVERY_S):
-                say(f"  {name}: {time.monotonic() - began:.0f} s {stage(_printed(log))}".rstrip())
+                say(f"  {name}: {time.monotonic() - began:.0f} s {stage(printed())}".rstrip())
             code = child.wait()
         finally:
             child.stop()
     if code != 0:
-        lines = [line for line in _printed(log).splitlines() if not _NO_CAUSE.match(line)]
+        lines = [line for line in printed().splitlines() if not _NO_CAUSE.match(line)]
         failed = f"{Path(command[0]).name} failed (exit {code}; its whole output is in {log}):"
         raise ToolError(name, "\n".join([failed, *lines[-_TAIL_LINES:], ""]), remedy)
-
-
-def _printed(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def maven_stage(printed: str) -> str:
@@ -149,10 +143,7 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 @contextlib.contextmanager
 def locked(path: Path, say: Say) -> Iterator[None]:
-    """Keep other labs from the same build while the body runs; wait until another's build is over.
-
-    The kernel releases the lock when this process ends, by whatever death.
-    """
+    """Keep other labs from the same build while the body runs; wait until another's build is over."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -185,40 +176,25 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
-    """Build server-java with Maven unless it is built from these very sources by this JDK.
-
-    Raises ToolError: no Maven, or the build's last lines.
-    """
+    """Build server-java with Maven unless it is built from these very sources by this JDK. Raises ToolError."""
     if not tools.CHECKOUT:
-        raise ToolError(
-            "the lab's own servers",
-            "this installation has none of their sources",
-            "clone the project and run `lab` there, or measure servers of your own by --target",
-        )
+        remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
+        raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
     sources = source_hash(tools.SERVER_JAVA)
 
     def package(maven: Path) -> None:
         say("building server-java (Maven; the first time it fetches its libraries)")
-        run_build(
-            "server-java",
-            [str(maven), "-B", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
-            tools.SERVER_JAVA,
-            {**os.environ, "JAVA_HOME": str(jdk.home)},
-            "read the lines above; `lab doctor` shows the tools in use",
-            SERVER_STAMP.with_suffix(".log"),
-            say,
-            maven_stage,
-        )
+        command = [str(maven), "-B", "-DskipTests", f"-Dbuild.hash={sources}", "package"]
+        environment, log = {**os.environ, "JAVA_HOME": str(jdk.home)}, SERVER_STAMP.with_suffix(".log")
+        remedy = "read the lines above; `lab doctor` shows the tools in use"
+        run_build("server-java", command, tools.SERVER_JAVA, environment, remedy, log, say, maven_stage)
 
     _build(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS), _MAVEN, package, say, force)
     return ServerBuild(DIST, PROFILER_JARS, sources)
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return the folder with async-profiler's jars: that of the lab's own servers, else one that Maven fills once.
-
-    Raises ToolError: no Maven, or its last lines.
-    """
+    """Return the folder with async-profiler's jars: of the lab's own servers, or filled by Maven. Raises ToolError."""
     cache = tools.cache()
     folder = cache / f"async-profiler-{ASYNC_PROFILER}"
 
@@ -243,10 +219,7 @@ def fetch_profiler(say: Say) -> Path:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Build the load generator with cargo unless it is built from these very sources, or was installed or named.
-
-    Raises ToolError.
-    """
+    """Build the load generator unless it is built from these sources, was installed, or named. Raises ToolError."""
     if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
         if tools.TRUEPACE.exists():
             return tools.TRUEPACE
@@ -255,16 +228,9 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
     def compile_crate(cargo: Path) -> None:
         say("building the load generator (cargo; the first time it fetches its crates)")
-        run_build(
-            "truepace",
-            [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked"],
-            tools.LOADGEN_CRATE,
-            dict(os.environ),
-            "read the lines above; Rust 1.88 or newer is needed",
-            LOADGEN_STAMP.with_suffix(".log"),
-            say,
-            partial(cargo_stage, tools.LOADGEN_CRATE / "Cargo.lock"),
-        )
+        command, crate = [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked"], tools.LOADGEN_CRATE
+        remedy, stage = "read the lines above; Rust 1.88 or newer is needed", partial(cargo_stage, crate / "Cargo.lock")
+        run_build("truepace", command, crate, dict(os.environ), remedy, LOADGEN_STAMP.with_suffix(".log"), say, stage)
 
     tool = ("cargo", "install Rust (rustup), or run `lab build wrk2` and then with -p generator=wrk2")
     _build(LOADGEN_STAMP, present_loadgen_sources(), (tools.TRUEPACE,), tool, compile_crate, say, force)
@@ -275,9 +241,8 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 class Workshop:
     """The tools of one run. A generator is None where it was not found.
 
-    `servers` is None for a run on other servers than the lab's. So is `java` then, unless a JVM may be profiled by the
-    profiler in `profiler_jars`. `reference`: the crate's program of reference clients and of a server that does
-    nothing; it comes with `truepace`.
+    `servers` is None for a run on other servers than the lab's; so is `java` then, unless a JVM may be profiled.
+    `reference`: the crate's program of reference clients and of a server that does nothing.
     """
 
     java: tools.Jdk | None
@@ -358,14 +323,8 @@ def prepare(
         server = build_server(jdk, say, force)
     jars = server.profiler_jars if server is not None else None
     if server is None and profiled:
-        jdk, jars = _profiler(say)
+        try:
+            jdk, jars = tools.require_jdk(), fetch_profiler(say)
+        except ToolError as error:
+            say(f"no profiler of JVMs: {error}")
     return Workshop(jdk, server, truepace, wrk2, tools.find_wrk(), reference, jars)
-
-
-def _profiler(say: Say) -> tuple[tools.Jdk | None, Path | None]:
-    """Return a JDK and the profiler's jars, or None for both: then no JVM is profiled, and its load says so."""
-    try:
-        return tools.require_jdk(), fetch_profiler(say)
-    except ToolError as error:
-        say(f"no profiler of JVMs: {error}")
-        return None, None

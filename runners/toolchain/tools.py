@@ -1,11 +1,11 @@
 """Find the tools: JDKs, Maven, cargo, wrk2, wrk, and the lab's own folders.
 
-In a checkout the lab builds its servers and its generator, and keeps runs there. Installed elsewhere it has the
-generator that was installed with it, none of the servers, and keeps runs in the current folder.
+Installed outside of a checkout the lab has the generator that was installed with it, and none of the servers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -57,10 +57,7 @@ WRK2 = (LOADGEN_CRATE / "target" if CHECKOUT else cache()) / f"wrk2-{WRK2_COMMIT
 
 
 def shown(path: Path) -> str:
-    """Return a path for a command line: relative to the project, in which every child is started, where it lies there.
-
-    So a recorded command can be run on another machine.
-    """
+    """Return a path for a recorded command line: relative to the project where it lies there."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
@@ -106,21 +103,16 @@ def _candidate_homes() -> Iterator[Path]:
             yield from sorted(folder.glob(pattern))
 
 
-def _read_jdk(home: Path) -> Jdk | None:
-    try:
-        text = (home / "release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    fields = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
-    if "JAVA_VERSION" not in fields or not (home / "bin" / "javac").exists():
-        return None
-    return Jdk(home, fields["JAVA_VERSION"], fields.get("IMPLEMENTOR", "unknown"))
-
-
 def find_jdks() -> list[Jdk]:
     """Return every JDK on this machine (JAVA_HOME, PATH, the usual folders, SDKMAN), once each."""
-    homes = dict.fromkeys(home.resolve() for home in _candidate_homes())
-    return [jdk for home in homes if (jdk := _read_jdk(home)) is not None]
+    jdks = []
+    for home in dict.fromkeys(home.resolve() for home in _candidate_homes()):
+        with contextlib.suppress(OSError):
+            text = (home / "release").read_text(encoding="utf-8", errors="replace")
+            fields = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
+            if "JAVA_VERSION" in fields and (home / "bin" / "javac").exists():
+                jdks.append(Jdk(home, fields["JAVA_VERSION"], fields.get("IMPLEMENTOR", "unknown")))
+    return jdks
 
 
 def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
@@ -187,9 +179,7 @@ def find_wrk2() -> Tool | None:
 def find_wrk() -> Tool | None:
     """Return the closed-loop wrk."""
     path = shutil.which("wrk")
-    if path is None or is_wrk2(printed(path)):
-        return None
-    return Tool("wrk", Path(path), _first_line(path, "-v"))
+    return Tool("wrk", Path(path), _first_line(path, "-v")) if path and not is_wrk2(printed(path)) else None
 
 
 def require_tool(name: str, remedy: str) -> Tool:

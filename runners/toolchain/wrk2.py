@@ -1,8 +1,4 @@
-"""Build wrk2 from its public repository at one commit, so that a published load can be sent again.
-
-Its sources may be a clone, a folder or a tarball, and are checked by their hash. They are built in a folder that is
-removed afterwards; only a binary that runs is kept.
-"""
+"""Build wrk2 from its public repository at one commit, from a clone, a folder or a tarball that is of that commit."""
 
 from __future__ import annotations
 
@@ -28,6 +24,14 @@ _URL = ("http://", "https://", "file://")
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 16
 _COMPILER = "install make, a C compiler and the headers of OpenSSL (Debian: apt-get install build-essential libssl-dev)"
+
+
+def _elsewhere() -> str:
+    """Return the remedy for a source that can't be used."""
+    return (
+        f"with a network run `lab build wrk2`; without one copy a clone of {REPOSITORY}, or the tarball of its commit "
+        f"{tools.WRK2_COMMIT}, to this machine and run `lab build wrk2 --source` with its path"
+    )
 
 
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
@@ -68,18 +72,10 @@ def _sources(source: str, tree: Path, log: Path, say: Say) -> Path:
             _clone(str(path.resolve()) if path.exists() else source, tree, log, say)
     except (OSError, EOFError, HTTPException, tarfile.TarError, zlib.error) as error:
         raise ToolError(f"wrk2 from {source}", f"it can't be read ({error})", _elsewhere()) from error
-    folder = tree if (tree / "Makefile").is_file() else next((file.parent for file in tree.glob("*/Makefile")), tree)
+    folder = next((file.parent for file in (*tree.glob("Makefile"), *tree.glob("*/Makefile"))), tree)
     if source_hash(folder) != SOURCES:
         raise ToolError(f"wrk2 from {source}", f"it is not as of commit {tools.WRK2_COMMIT[:12]}", _elsewhere())
     return folder
-
-
-def _elsewhere() -> str:
-    """Return the remedy for a source that can't be used."""
-    return (
-        f"with a network run `lab build wrk2`; without one copy a clone of {REPOSITORY}, or the tarball of its commit "
-        f"{tools.WRK2_COMMIT}, to this machine and run `lab build wrk2 --source` with its path"
-    )
 
 
 def _clone(source: str, tree: Path, log: Path, say: Say) -> None:
@@ -87,12 +83,9 @@ def _clone(source: str, tree: Path, log: Path, say: Say) -> None:
     git = str(tools.require_tool("git", f"install git, or take a tarball: {_elsewhere()}").path)
     quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     tree.mkdir()
-    for words in (
-        ("init", "--quiet"),
-        ("fetch", "--quiet", "--depth", "1", source, tools.WRK2_COMMIT),
-        ("checkout", "--quiet", "FETCH_HEAD"),
-    ):
-        run_build(f"wrk2 from {source}", [git, *words], tree, quiet, _elsewhere(), log, say)
+    fetch = ("fetch", "--depth", "1", source, tools.WRK2_COMMIT)
+    for command, *words in (("init",), fetch, ("checkout", "FETCH_HEAD")):
+        run_build(f"wrk2 from {source}", [git, command, "--quiet", *words], tree, quiet, _elsewhere(), log, say)
 
 
 def _unpack(source: str | Path, tree: Path, say: Say) -> None:

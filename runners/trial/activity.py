@@ -1,15 +1,8 @@
 """Sample the activity of the machine and of the server's threads ten times a second: a JSON line a sample (Linux only).
 
-A tail is made in tenths of a second, so that its causes need samples as fine. Counters are cumulative; readers take
-differences. CPU time of threads is summed up by role (see `ROLES`), from the scheduler's own counters of nanoseconds.
-The sampling thread runs only when a core would idle (SCHED_IDLE; only in the server's session, see runners/docs/0001),
-for a fraction of a millisecond, so that it hardly disturbs the load; a sample may come late, and carries its time.
-
-The stall witness is a program of the generator's crate: a thread of real-time priority on each core sees the core
-stall. Without the right to that priority a load is measured all the same, and its record says why there was no witness
-and how to get one.
-
-Other processes, kernel threads too, are known by name, so that a disturbance of a load can be named.
+Counters are cumulative; readers take differences. The sampling thread runs only when a core would idle (SCHED_IDLE,
+see runners/docs/0001-guard-process.md): a sample may come late, and carries its time. The stall witness is a program
+of the generator's crate: a thread of real-time priority on each core sees the core stall.
 """
 
 from __future__ import annotations
@@ -31,7 +24,7 @@ from typing import TextIO
 import psutil
 
 from runners.errors import LabError, MeasureError
-from runners.process.cpu_placement import COMPILER
+from runners.process.cpu_placement import COMPILER, usable_cpus
 from runners.process.supervisor import Child, cpu_time_ns, start, tree
 from runners.storage.schema import BACKGROUND, OtherProcess, WitnessRecord
 
@@ -56,20 +49,16 @@ class Counters:
 
     def text(self, path: str) -> str | None:
         """Return the present text of a file; None for no file, or one of a process that has ended."""
-        kept = self._open.get(path)
+        descriptor = self._open.pop(path, None)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if kept is None else kept
-        except OSError:
-            return None
-        try:
+            if descriptor is None:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             text = os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
+            if len(self._open) < KEPT:
+                self._open[path], descriptor = descriptor, None
         except OSError:
-            os.close(descriptor)
-            self._open.pop(path, None)
-            return None
-        if kept is None and len(self._open) < KEPT:
-            self._open[path] = descriptor
-        elif kept is None:
+            text = None
+        if descriptor is not None:
             os.close(descriptor)
         return text
 
@@ -98,10 +87,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
 @dataclass(slots=True)
 class _Other:
-    """Another process than the load's: its CPU time when first and when last read.
-
-    Its name is read after it has worked: before, it may be that of the program that started it.
-    """
+    """Another process than the load's: its CPU time when first and when last read, and its name once it has worked."""
 
     first_ns: int
     last_ns: int
@@ -136,10 +122,7 @@ def run_when_idle() -> None:
 
 
 class BackgroundClock:
-    """Sums up the CPU time of a server's background threads by role, from the scheduler's counters.
-
-    A thread that has ended counts with its last reading.
-    """
+    """Sums up the CPU time of a server's background threads by role; of ended threads as of the last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self._roots = tuple(roots)
@@ -153,27 +136,24 @@ class BackgroundClock:
         for pid in tree(self._roots):
             with contextlib.suppress(OSError):
                 for thread in Path(f"/proc/{pid}/task").iterdir():
-                    self._read(thread)
+                    with contextlib.suppress(OSError, ValueError):
+                        known = self._known.get(thread.name, OTHER)
+                        if known == OTHER:  # a thread takes its name after its start
+                            known = role((thread / "comm").read_text(encoding="ascii", errors="replace").strip())
+                            self._known[thread.name] = known
+                        if known in BACKGROUND:
+                            schedstat = (thread / "schedstat").read_text(encoding="ascii")
+                            self._used_ns[thread.name] = int(schedstat.split()[0])
         used_by_role = dict.fromkeys(BACKGROUND, 0.0)
         for thread_id, used_ns in self._used_ns.items():
             used_by_role[self._known[thread_id]] += used_ns / 1e9
         return {role: used_s for role, used_s in used_by_role.items() if used_s}
 
-    def _read(self, thread: Path) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            known = self._known.get(thread.name, OTHER)
-            if known == OTHER:  # a thread takes its name after its start
-                known = role((thread / "comm").read_text(encoding="ascii", errors="replace").strip())
-                self._known[thread.name] = known
-            if known in BACKGROUND:
-                self._used_ns[thread.name] = int((thread / "schedstat").read_text(encoding="ascii").split()[0])
-
 
 class IdleThread:
     """Does some work on request, on a thread that runs only when a core idles.
 
-    If it has not been done by the next request, no core idles: then no latency is quoted, and the caller does it. An
-    exception of the work is raised when the context is left.
+    If it has not been done by the next request, the caller does it. Its exception is raised when the context is left.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:
@@ -231,7 +211,6 @@ class Activity:
         #: The generator is none of the other processes; set as soon as it is known.
         self.generator_pid: int | None = None
         self._over = threading.Event()
-        self._thread: threading.Thread | None = None
         self._opened = contextlib.ExitStack()
         self._roles: dict[str, str] = {}
         self._last: dict[str, tuple[int, int]] = {}
@@ -247,17 +226,16 @@ class Activity:
                 out = opened.enter_context(self._path.open("w", encoding="utf-8", buffering=1))
                 self._scan()
                 self._sample(out)
-                self._thread = threading.Thread(target=self._run, args=(out,), name="activity", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, args=(out,), name="activity", daemon=True)
+                thread.start()
+                opened.callback(thread.join)
                 self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the sampling; the file is complete afterwards."""
         self._over.set()
-        with self._opened:
-            if self._thread is not None:
-                self._thread.join()
+        self._opened.close()
 
     def _run(self, out: TextIO) -> None:
         run_when_idle()
@@ -277,13 +255,11 @@ class Activity:
                 with contextlib.suppress(OSError):
                     name = Path(f"{thread}/comm").read_text(encoding="ascii", errors="replace")
                     self._roles[thread] = role(name.strip())
+        roots = self._roots
         if self.generator_pid is not None:
             self._roles |= dict.fromkeys(self._new_threads(self.generator_pid), SENDING)
-        self._scan_others()
-
-    def _scan_others(self) -> None:
-        """Find new processes; one that started after the sampling began counts from its start."""
-        roots = (*self._roots, *([self.generator_pid] if self.generator_pid is not None else []))
+            roots = (*roots, self.generator_pid)
+        # a process that started after the sampling began counts from its start
         of_the_load, first = {*tree(roots)}, not self._others
         for pid in psutil.pids():
             if pid not in self._others and pid not in of_the_load and (used_ns := cpu_time_ns(pid)) is not None:
@@ -331,31 +307,19 @@ class Activity:
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
         ran.pop(SENDING, None)  # that of the generator's process is known from its start
-        steal_s, busy_s = self._machine()
-        line = {
-            "unix_us": (begin_us + end_us) // 2, "steal_s": steal_s, "busy_s": busy_s, "ran_ns": ran,
-            "waited_ns": waited, "others_ns": self._others_ns(), "generator_s": self._cpu_s(self.generator_pid),
-            "disk_busy_ms": self._disk_busy_ms(), "io_stall_us": self._stalled_us("io"),
-            "memory_stall_us": self._stalled_us("memory"),
-        }  # fmt: skip
-        out.write(json.dumps(line) + "\n")
-
-    def _cpu_s(self, pid: int | None) -> float | None:
-        text = self._counters.text(f"/proc/{pid}/stat") if pid is not None else None
-        if text is None:
-            return None
-        fields = text.rpartition(")")[2].split()  # the name before may hold anything
-        return (int(fields[11]) + int(fields[12])) * _TICK_S
-
-    def _machine(self) -> tuple[float, float]:
-        """Return the seconds stolen by other guests and the busy seconds, over all cores."""
         line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
-        return steal, user + nice + system + irq + softirq
-
-    def _disk_busy_ms(self) -> int | None:
-        text = self._counters.text(self._disk) if self._disk else None
-        return int(text.split()[9]) if text else None
+        generator_ns = cpu_time_ns(self.generator_pid) if self.generator_pid is not None else None
+        generator_s = generator_ns / 1e9 if generator_ns is not None else None
+        disk = self._counters.text(self._disk) if self._disk else None
+        sample = {
+            "unix_us": (begin_us + end_us) // 2, "steal_s": steal,
+            "busy_s": user + nice + system + irq + softirq, "ran_ns": ran,
+            "waited_ns": waited, "others_ns": self._others_ns(), "generator_s": generator_s,
+            "disk_busy_ms": int(disk.split()[9]) if disk else None, "io_stall_us": self._stalled_us("io"),
+            "memory_stall_us": self._stalled_us("memory"),
+        }  # fmt: skip
+        out.write(json.dumps(sample) + "\n")
 
     def _stalled_us(self, resource: str) -> int | None:
         """Return the time in which some task waited for the disk or for memory; page faults show here alone."""
@@ -366,12 +330,11 @@ class Activity:
 
 def _device(data: Path) -> str | None:
     """Return the counters' file of the disk that holds a folder; None where it is on no disk of its own."""
-    try:
+    with contextlib.suppress(OSError):
         device = data.stat().st_dev
-    except OSError:
-        return None
-    counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
-    return counters if Path(counters).exists() else None
+        counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
+        return counters if Path(counters).exists() else None
+    return None
 
 
 READY = "ready"
@@ -385,37 +348,24 @@ class StallWitness:
     program: Path
 
     @contextlib.contextmanager
-    def watching(self, cpus: Sequence[int], file: Path) -> Iterator[None]:
-        """Watch cores while the body runs; afterwards the file is complete. Raises MeasureError if it can't watch."""
-        child = self._begin(cpus, file)
-        try:
-            yield
-        except BaseException:
-            child.stop()
-            raise
-        self._end(child)
-
-    @contextlib.contextmanager
     def watch_if_allowed(self, cpus: Sequence[int], file: Path) -> Iterator[list[WitnessRecord]]:
-        """Watch cores while the body runs, where that is allowed; afterwards the list holds the record."""
+        """Watch cores while the body runs, where that is allowed; afterwards the file is complete.
+
+        The list holds the record then. Before, it holds one if nothing is watched, whose `note` says why.
+        """
         records: list[WitnessRecord] = []
         try:
             child = self._begin(cpus, file)
         except LabError as refusal:
-            yield records
             records.append(WitnessRecord(note=str(refusal)))
+            yield records
             return
         try:
             yield records
-        except BaseException:
-            child.stop()
-            raise
-        try:
-            self._end(child)
-        except MeasureError as broken:
-            records.append(WitnessRecord(note=str(broken)))
-        else:
-            records.append(WitnessRecord(cpus=tuple(cpus)))
+        finally:
+            code = child.stop()
+            broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
+            records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=tuple(cpus)))
 
     def _begin(self, cpus: Sequence[int], file: Path) -> Child:
         if not cpus:
@@ -430,7 +380,7 @@ class StallWitness:
             raise MeasureError("the stall witness", line.removeprefix("stall-witness: ") or "it ended at once", REMEDY)
         return child
 
-    def _end(self, child: Child) -> None:
-        code = child.stop()
-        if code != 0:
-            raise MeasureError("the stall witness", f"it ended with {code}", "run again")
+
+def watched_by(witness: StallWitness | None, file: Path) -> contextlib.AbstractContextManager[list[WitnessRecord]]:
+    """Watch the cores that this process may use while the body runs, as `watch_if_allowed`, if there is a witness."""
+    return witness.watch_if_allowed(usable_cpus(), file) if witness else contextlib.nullcontext([])

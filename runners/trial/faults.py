@@ -1,8 +1,4 @@
-"""Inject faults into a server while a load runs, and observe faults that only the wire or the kernel shows.
-
-A server is frozen, or a node killed and started again, and the times are kept. Heads of responses are read from one
-connection; the kernel's TCP counters, which anyone may read, stand in for a packet capture.
-"""
+"""Inject faults into a server while a load runs, and observe faults that only the wire or the kernel shows."""
 
 from __future__ import annotations
 
@@ -17,11 +13,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from runners.design.session import Freeze
 from runners.errors import LabError
-from runners.process.supervisor import Child, Frozen
+from runners.process.supervisor import Child
 from runners.storage.schema import FreezeRecord, OutageRecord
 from runners.targets.base import Cluster
 from runners.targets.lab_server import RunningServer
@@ -51,15 +48,11 @@ class _Planned(ABC):
 
 
 class Freezer(_Planned):
-    """Freezes a process on a plan.
-
-    `finish` waits for the last thaw, so that nothing is left frozen, and returns the true times. The plan ends with the
-    process.
-    """
+    """Freezes a process on a plan, which ends with the process."""
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float) -> None:
         self._child, self._freezes, self._lead_s = child, freezes, lead_s
-        self._done: list[Frozen] = []
+        self._done: list[FreezeRecord] = []
 
     def _run(self, began: float) -> None:
         for freeze in self._freezes:
@@ -73,23 +66,16 @@ class Freezer(_Planned):
                 return
             if died:
                 return
-            self._done.append(times)
+            self._done.append(msgspec.convert(times, FreezeRecord, from_attributes=True))
 
     def finish(self) -> tuple[FreezeRecord, ...]:
-        """Return the times of all freezes: start and end by the wall clock (us since 1970), length monotonic."""
+        """Wait for the last thaw, so that nothing is left frozen; return the times of all freezes."""
         self._join()
-        return tuple(
-            FreezeRecord(start_unix_us=freeze.start_unix_us, end_unix_us=freeze.end_unix_us, length_us=freeze.length_us)
-            for freeze in self._done
-        )
+        return tuple(self._done)
 
 
 class Outages(_Planned):
-    """Kills the node at `place`, counted from 0, and starts it again, at seconds after `begin`.
-
-    `finish` waits until the node is back, so that no process is started later, and returns the times (wall clock,
-    microseconds since 1970); `failed` says why a node could not be started again.
-    """
+    """Kills the node at `place`, counted from 0, and starts it again, at seconds after `begin`."""
 
     def __init__(self, nodes: Cluster, place: int, kill_after_s: float, launch_after_s: float) -> None:
         self._nodes, self._place = nodes, place
@@ -116,7 +102,7 @@ class Outages(_Planned):
         return self._ended.wait(max(0.0, until - time.monotonic()))
 
     def finish(self) -> OutageRecord:
-        """Return the times so far, and cancel the rest of the plan."""
+        """Cancel the rest of the plan, wait for a node that is starting, and return the times so far."""
         self._ended.set()
         self._join()
         return self._record
@@ -132,10 +118,7 @@ MOST_BYTES = 4 << 20  # a longer head shows the fault too
 
 
 def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[str, int]]:
-    """PUT one key `count` times on one connection; return number, bytes and fields of the head of every response.
-
-    They are fewer when the connection ends or a response is absurdly long, which is a finding and no error.
-    """
+    """PUT one key `count` times on one connection; return number, bytes and fields of the head of every response."""
     request = f"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
@@ -196,18 +179,15 @@ def timer_hz() -> int | None:
 class TcpWatch:
     """Differences of the TCP counters between `begin` and `gained`."""
 
-    def __init__(self) -> None:
-        self._before: dict[str, int] | None = None
-        self._begun = False
+    _before: dict[str, int] | None = None
 
     def begin(self) -> None:
         """Read the counters. Later calls do nothing, so that a load's every tick may call it."""
-        if not self._begun:
-            self._begun, self._before = True, tcp_counters()
+        if self._before is None:
+            self._before = tcp_counters()
 
     def gained(self) -> dict[str, int] | None:
         """Return the differences; None where the kernel keeps no such counters."""
-        after = tcp_counters()
-        if self._before is None or after is None:
+        if self._before is None or (after := tcp_counters()) is None:
             return None
         return {name: value - self._before[name] for name, value in after.items() if name in self._before}

@@ -1,8 +1,4 @@
-"""Facts about this machine that change the meaning of a measurement. A fact that isn't there is None, never a guess.
-
-`lab doctor` examines the machine: tools that are here or missing, with remedies; transport and profiler are tried on a
-real server.
-"""
+"""Facts about this machine that change the meaning of a measurement, None where unknown; what `lab doctor` examines."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ import psutil
 from runners.design.setting import OLD_JDK
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
-from runners.targets.lab_server import RunningServer, ServerSpec, launch
+from runners.targets.lab_server import ServerSpec, launch
 from runners.toolchain import tools
 from runners.toolchain.build import DIST, PROFILER_JARS
 from runners.trial.profiler import Profiler, ProfileSpec
@@ -143,16 +139,13 @@ def _toolchain() -> Iterator[Finding]:
         yield Finding(f"JDK {OLD_JDK}", None, "optional: the published stages of experiment 02")
     cargo, wrk2 = tools.find_tool("cargo"), tools.find_wrk2()
     no_generator = cargo is None and wrk2 is None and not tools.TRUEPACE.exists()
-    yield _tool("Maven", tools.find_tool("mvn"), "install Maven 3.8 or newer", fatal=tools.CHECKOUT)
-    yield _tool("cargo", cargo, "install Rust (rustup) for our generator", fatal=no_generator)
-    yield _tool("wrk2", wrk2, "optional: a second generator, which `lab build wrk2` makes", where=True)
-    yield _tool("wrk", tools.find_wrk(), "optional: the closed-loop peer", where=True)
-
-
-def _tool(name: str, tool: tools.Tool | None, remedy: str, *, fatal: bool = False, where: bool = False) -> Finding:
-    if tool is None:
-        return Finding(name, None, remedy, fatal)
-    return Finding(name, f"{tool.version} at {tool.path}" if where else tool.version)
+    for name, tool, remedy, fatal in (
+        ("Maven", tools.find_tool("mvn"), "install Maven 3.8 or newer", tools.CHECKOUT),
+        ("cargo", cargo, "install Rust (rustup) for our generator", no_generator),
+        ("wrk2", wrk2, "optional: a second generator, which `lab build wrk2` makes", False),
+        ("wrk", tools.find_wrk(), "optional: the closed-loop peer", False),
+    ):
+        yield Finding(name, f"{tool.version} at {tool.path}") if tool else Finding(name, None, remedy, fatal)
 
 
 def _machine() -> Iterator[Finding]:
@@ -161,14 +154,15 @@ def _machine() -> Iterator[Finding]:
     yield Finding("system", f"{about['os']}, kernel {about['kernel']}, clock source {about['clocksource']}")
     yield Finding("virtual machine", about["virtualised"] or "no")
     yield Finding("frequency governor", about["governor"] or "none shown by the kernel")
-    remedy = "install util-linux; without it nothing is pinned"
-    yield Finding("pinning", "taskset") if taskset() else Finding("pinning", None, remedy)
     paranoid, restrict = about["perf_event_paranoid"], about["kptr_restrict"]
-    remedy = "1 or less lets ordinary users profile the kernel's frames too"
-    shown = None if paranoid is None else str(paranoid)
-    yield Finding("perf_event_paranoid", shown, "" if paranoid is not None and paranoid <= 1 else remedy)
-    yield Finding("kptr_restrict", None if restrict is None else str(restrict))
-    yield Finding("glibc", about["glibc"], "" if about["glibc"] else "one-nio's native transport needs it")
+    for name, value, well, remedy in (
+        ("pinning", taskset() and "taskset", taskset(), "install util-linux; without it nothing is pinned"),
+        ("perf_event_paranoid", paranoid, paranoid is not None and paranoid <= 1,
+         "1 or less lets ordinary users profile the kernel's frames too"),
+        ("kptr_restrict", restrict, True, ""),
+        ("glibc", about["glibc"], about["glibc"], "one-nio's native transport needs it"),
+    ):  # fmt: skip
+        yield Finding(name, None if value is None else str(value), "" if well else remedy)
     for warning in noise(about):
         yield Finding(warning["code"], warning["text"], warning["remedy"], warning=True)
 
@@ -182,33 +176,25 @@ def _transport() -> Iterator[Finding]:
         yield Finding("transport, profiler", None, "run `lab build` first; then both are tried on a real server")
         return
     try:
-        yield from _tried()
+        jdk = tools.require_jdk()
+        with tempfile.TemporaryDirectory(prefix="lab-") as name:
+            folder = Path(name)
+            server = launch(ServerSpec(jdk.java, DIST, "noop", folder / "server", folder / "data"))
+            try:
+                transport = server.ready["transport"]
+                remedy = "its native library did not load here; Java sockets are used, and reports say so"
+                transport_text = f"{transport} (one-nio {server.ready['one_nio']})"
+                yield Finding("one-nio transport", transport_text, "" if transport == "native" else remedy)
+                profiler, recording = Profiler(jdk, PROFILER_JARS), folder / "profile.jfr"
+                try:
+                    profiler.start(server.pid, ProfileSpec.for_load(("cpu",), 1_000, 1.0), recording)
+                    server.status()
+                    profiler.stop(server.pid)
+                    record = profiler.read_back(recording, ("cpu",))
+                    yield Finding("async-profiler", f"{record.version}, engine {record.engine}")
+                except LabError as error:
+                    yield Finding("async-profiler", None, str(error))
+            finally:
+                server.stop()
     except LabError as error:
         yield Finding("server", None, str(error), fatal=True)
-
-
-def _tried() -> Iterator[Finding]:
-    jdk = tools.require_jdk()
-    with tempfile.TemporaryDirectory(prefix="lab-") as name:
-        folder = Path(name)
-        server = launch(ServerSpec(jdk.java, DIST, "noop", folder / "server", folder / "data"))
-        try:
-            transport = server.ready["transport"]
-            remedy = "its native library did not load here; Java sockets are used, and reports say so"
-            transport_text = f"{transport} (one-nio {server.ready['one_nio']})"
-            yield Finding("one-nio transport", transport_text, "" if transport == "native" else remedy)
-            profiler = Profiler(jdk, PROFILER_JARS)
-            yield Finding("async-profiler", *_try_profiler(profiler, server, folder / "profile.jfr"))
-        finally:
-            server.stop()
-
-
-def _try_profiler(profiler: Profiler, server: RunningServer, recording: Path) -> tuple[str | None, str]:
-    try:
-        profiler.start(server.pid, ProfileSpec.for_load(("cpu",), 1_000, 1.0), recording)
-        server.status()
-        profiler.stop(server.pid)
-        record = profiler.read_back(recording, ("cpu",))
-    except LabError as error:
-        return None, str(error)
-    return f"{record.version}, engine {record.engine}", ""

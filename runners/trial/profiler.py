@@ -1,14 +1,12 @@
 """Record a JVM by async-profiler and by the JDK's own flight recorder, and convert the recordings.
 
-async-profiler's agent is loaded with the JDK's jcmd; its recording is read back, for only there stands which engine
-`cpu` really used (perf_events, or a timer where the kernel refuses).
-
-The flight recorder has few events, of the store, the compiler and the disk, which async-profiler does not record. They
-are wanted where latency is quoted, without a profiler; their cost is measured (runners/docs/0012-light-recording.md).
+async-profiler's recording is read back, for only there stands which engine `cpu` really used. The flight recorder has
+few events, where latency is quoted without a profiler; their cost is measured (runners/docs/0012-light-recording.md).
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -60,18 +58,11 @@ class ProfileSpec:
     def for_load(
         cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
     ) -> ProfileSpec:
-        """Return intervals for about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES over the load.
-
-        `server_cpu_share` is the CPU time of the server per second, best taken from a load without the profiler.
-        """
+        """Return intervals for about TARGET_CPU_SAMPLES, of `server_cpu_share` cores, and TARGET_ALLOC_SAMPLES."""
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
-        return cls(
-            events,
-            int(max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))),
-            int(max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, alloc_bytes))),
-            duration_s,
-        )
+        interval_ns = max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))
+        return cls(events, int(interval_ns), int(max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, alloc_bytes))), duration_s)
 
     def agent_options(self, recording: Path, log: Path) -> str:
         options = ["start", "jfr", f"file={recording}", f"log={log}"]
@@ -84,12 +75,6 @@ class ProfileSpec:
         return ",".join(options)
 
 
-def _library_folder() -> str:
-    if sys.platform == "darwin":
-        return "macos"
-    return "linux-arm64" if platform.machine() in ("aarch64", "arm64") else "linux-x64"
-
-
 @dataclass(frozen=True, slots=True)
 class Profiler:
     """async-profiler as delivered by Maven: `jars` holds async-profiler.jar and jfr-converter.jar."""
@@ -97,22 +82,17 @@ class Profiler:
     jdk: Jdk
     jars: Path
 
-    @property
-    def library(self) -> Path:
-        return self.jars / "libasyncProfiler.so"
-
-    def _extract(self) -> Path:
-        if not self.library.exists():
-            member = f"{_library_folder()}/libasyncProfiler.so"
-            with zipfile.ZipFile(self.jars / "async-profiler.jar") as jar:
-                temporary = self.library.with_suffix(".new")
-                temporary.write_bytes(jar.read(member))
-                temporary.replace(self.library)
-        return self.library
-
     def _agent(self, pid: int, options: str) -> str:
+        library = self.jars / "libasyncProfiler.so"
+        if not library.exists():
+            arm = platform.machine() in ("aarch64", "arm64")
+            folder = "macos" if sys.platform == "darwin" else "linux-arm64" if arm else "linux-x64"
+            with zipfile.ZipFile(self.jars / "async-profiler.jar") as jar:
+                temporary = library.with_suffix(".new")
+                temporary.write_bytes(jar.read(f"{folder}/{library.name}"))
+                temporary.replace(library)
         # jcmd splits its argument at commas unless it is in quotes of its own
-        return _jcmd(self.jdk, pid, "JVMTI.agent_load", str(self._extract()), f'"{options}"')
+        return _jcmd(self.jdk, pid, "JVMTI.agent_load", str(library), f'"{options}"')
 
     def start(self, pid: int, spec: ProfileSpec, recording: Path) -> None:
         """Begin to record. Raises MeasureError with the profiler's own words when it or the kernel refuses."""
@@ -120,11 +100,8 @@ class Profiler:
         answer = self._agent(pid, spec.agent_options(recording, log))
         if "return code: 0" not in answer:
             detail = log.read_text(errors="replace").strip() if log.exists() else ""
-            raise MeasureError(
-                f"async-profiler on pid {pid}",
-                f"did not start ({detail or answer})",
-                "see `lab doctor` for perf_event_paranoid and the engines that work here, or run with profile=none",
-            )
+            remedy = "see `lab doctor` for perf_event_paranoid and the engines that work here, or run with profile=none"
+            raise MeasureError(f"async-profiler on pid {pid}", f"did not start ({detail or answer})", remedy)
 
     def stop(self, pid: int) -> None:
         """End recording and complete the file."""
@@ -134,44 +111,30 @@ class Profiler:
         """Replace `out` by the output of the converter; where it fails there is none. Raises MeasureError."""
         new = out.with_suffix(".new")
         out.unlink(missing_ok=True)
-        self._java(["-jar", str(self._converter_jar), *flags, str(recording), str(new)], recording, new)
+        self._java(["-jar", self._converter_jar, *flags, str(recording), str(new)], recording, new)
         new.replace(out)
 
     def _java(self, words: Sequence[str], recording: Path, out: Path) -> None:
         done = finished([str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", *words], _TIMEOUT_S)
         if done.returncode != 0 or not out.exists():
-            raise MeasureError(
-                f"{recording.name} to {out.stem}",
-                f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})",
-                "the recording is kept; convert it by hand or run the step again",
-            )
-
-    def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
-        """Write the flame graph of one event, within a window of wall-clock time.
-
-        The event's own flag is always given: a recording of allocations converted without it has no stacks.
-        """
-        total = [] if event == "cpu" else ["--total"]
-        flags = ["-o", "html", *_within(event, window_ms), *total, "--minwidth", "0.05", "--title", title]
-        self._converter(flags, recording, html)
-
-    def flame_graph_of_stacks(self, collapsed: Path, title: str, html: Path) -> None:
-        """Write the flame graph of collapsed stacks, whoever recorded them."""
-        self._converter(["-o", "html", "--minwidth", "0.05", "--title", title], collapsed, html)
+            cause = f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})"
+            remedy = "the recording is kept; convert it by hand or run the step again"
+            raise MeasureError(f"{recording.name} to {out.stem}", cause, remedy)
 
     def heat_map(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
         """Write the heat map of the samples of one event over a window of wall-clock time."""
-        self._converter(["-o", "heatmap", *_within(event, window_ms), "--title", title], recording, html)
+        window = ["--from", str(window_ms[0]), "--to", str(window_ms[1]), "--norm"]
+        self._converter(["-o", "heatmap", f"--{event}", *window, "--title", title], recording, html)
 
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
         """Write every sample of these events with its time, which the converter's own formats leave out."""
-        class_path = os.pathsep.join((str(self._converter_jar), str(self._timed_stacks_classes())))
+        class_path = f"{self._converter_jar}{os.pathsep}{self._timed_stacks_classes()}"
         words = ["-cp", class_path, "TimedStacks", str(recording), str(out), *map(str, window_ms), *events]
         self._java(words, recording, out)
 
     @property
-    def _converter_jar(self) -> Path:
-        return self.jars / "jfr-converter.jar"
+    def _converter_jar(self) -> str:
+        return str(self.jars / "jfr-converter.jar")
 
     def _timed_stacks_classes(self) -> Path:
         """Return the classes of TimedStacks.java, compiled once for each version of it, which takes a second."""
@@ -181,24 +144,19 @@ class Profiler:
             with tempfile.TemporaryDirectory(dir=self.jars) as folder:
                 source, made = Path(folder, "TimedStacks.java"), Path(folder, "classes")
                 source.write_bytes(text)
-                _output([str(self.jdk.tool("javac")), "-cp", str(self._converter_jar), "-d", str(made), str(source)])
-                try:
+                _output([str(self.jdk.tool("javac")), "-cp", self._converter_jar, "-d", str(made), str(source)])
+                with contextlib.suppress(OSError):  # another run made them meanwhile
                     made.rename(classes)
-                except OSError:  # another run made them meanwhile
-                    if not classes.is_dir():
-                        raise
         return classes
 
     def read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
         """Return the recording's own settings (engine, version, interval) and its number of events of each kind."""
         jfr = str(self.jdk.tool("jfr"))
-        settings: dict[str, str] = {}
         commands = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
         with ThreadPoolExecutor(max_workers=len(commands)) as pool:
             shown, summary = pool.map(lambda words: _output([jfr, *words, str(recording)]), commands)
-        for event in json.loads(shown)["recording"]["events"]:
-            values = event["values"]
-            settings.setdefault(str(values.get("name")), str(values.get("value")))
+        values = [event["values"] for event in json.loads(shown)["recording"]["events"]]
+        settings = {str(setting.get("name")): str(setting.get("value")) for setting in reversed(values)}
         counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", summary, re.M))
         samples = {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events}
         engine, version = (settings.get(name, "unknown") for name in ("engine", "version"))
@@ -207,17 +165,15 @@ class Profiler:
 
 def collapse(timed: Path, event: str, out: Path) -> None:
     """Write the sums of one event over time: `stack weight` a line, samples for cpu, else bytes or nanoseconds."""
-    stacks: dict[str, str] = {}
-    sums = Counter[str]()
+    stacks, sums = dict[str, str](), Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             kind, rest = line.rstrip("\n").split(" ", 1)
             if kind == "S":
                 number, stack = rest.split(" ", 1)
                 stacks[number] = stack
-                continue
-            sampled, _unix_us, number, samples, weight = rest.split(" ")
-            if sampled == event:
+            elif rest.startswith(f"{event} "):
+                _event, _unix_us, number, samples, weight = rest.split(" ")
                 sums[stacks[number]] += int(samples if event == "cpu" else weight)
     write_collapsed(sums, out)
 
@@ -237,10 +193,6 @@ def _output(command: list[str]) -> str:
 def _jcmd(jdk: Jdk, pid: int, *words: str) -> str:
     done = finished([str(jdk.tool("jcmd")), str(pid), *words], _TIMEOUT_S)
     return (done.stdout + done.stderr).strip()
-
-
-def _within(event: str, window_ms: tuple[int, int]) -> list[str]:
-    return [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1]), "--norm"]
 
 
 EVENTS = (
@@ -270,11 +222,8 @@ class Recorder:
             raise MeasureError(f"flight recorder of pid {pid}", f"wrote nothing ({answer[-300:]})", "run without it")
 
     def convert(self, recording: Path, out: Path) -> None:
-        """Write the events as JSON: `{"events": [{"type", "startTime", "duration", "values"}]}`, oldest first.
-
-        Raises MeasureError when the recording can't be read.
-        """
-        # printing a recording is one short pass: the time goes into starting a JVM, so it starts a plain one
+        """Write the events as JSON: `{"events": [{"type", "values"}]}`, oldest first. Raises MeasureError."""
+        # the time goes into starting a JVM, so it starts a plain one
         command = [str(self.jdk.tool("jfr")), "-J-XX:TieredStopAtLevel=1", "-J-Xshare:auto", "print", "--json"]
         command += ["--stack-depth", "1", "--events", ",".join(EVENTS), str(recording)]
         done = finished(command, _TIMEOUT_S)

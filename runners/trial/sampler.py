@@ -1,8 +1,7 @@
 """Profile any server's processor time: one interface to several profilers, the same files.
 
 async-profiler for a JVM, py-spy for Python, the profile that a Go server gives of itself (`pprof` in target.yaml), perf
-for everything else: native code, and Node where it writes a map of its compiled code (`--perf-basic-prof`). All write
-collapsed stacks and, where samples have times, timed stacks; shares, flame graphs and differences follow from these.
+for everything else. All write collapsed stacks and, where samples have times, timed stacks.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.request import urlopen
@@ -39,7 +38,7 @@ _END_S, _TIMEOUT_S = 30.0, 120.0
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SAMPLE = re.compile(r"^\S.*?\s+\d+\s+(?P<s>\d+)\.(?P<ns>\d{9}):")
 _FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<name>.+?)(?:\+0x[0-9a-f]+)?$")
-_UNNAMED = re.compile(r"^\[unknown\]$")
+_UNNAMED = "[unknown]"
 
 
 class Sampler(Protocol):
@@ -55,30 +54,27 @@ class Sampler(Protocol):
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
     """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError naming a missing tool."""
-    if isinstance(server, Jvm):
-        return _jvm_sampler(profiler, server.pid)
     if isinstance(server, RunningTarget) and server.pprof_url:
-        return PprofSampler(server.pprof_url, profiler)
+        return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
-    if not processes:
-        raise MeasureError(f"profile of {server.subject}", "its processes are not known", "let the lab start it")
     jvms = [pid for pid, program in processes.items() if program == "java"]
+    if isinstance(server, Jvm):
+        jvms = [server.pid]
+    elif not processes:
+        raise MeasureError(f"profile of {server.subject}", "its processes are not known", "let the lab start it")
     if len(jvms) > 1:
         cause = "it is several JVMs, and one is profiled"
         raise MeasureError(f"profile of {server.subject}", cause, "profile one alone")
     if jvms:
-        return _jvm_sampler(profiler, jvms[0])
+        if profiler is None:
+            cause = "it needs a JDK and its own files, fetched by Maven"
+            raise MeasureError("async-profiler", cause, "see `lab doctor`")
+        return JvmSampler(profiler, jvms[0])
     if any(program.startswith("python") for program in processes.values()):
         py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
-        return PySpySampler(py_spy, tuple(server.pids), profiler)
+        return PySpySampler(py_spy, tuple(server.pids))
     perf = _tool("perf", "install it (Debian: apt-get install linux-perf), or profile a Go server by `pprof`")
-    return PerfSampler(perf, tuple(processes), profiler)
-
-
-def _jvm_sampler(profiler: Profiler | None, pid: int) -> JvmSampler:
-    if profiler is None:
-        raise MeasureError("async-profiler", "it needs a JDK and its own files, fetched by Maven", "see `lab doctor`")
-    return JvmSampler(profiler, pid)
+    return PerfSampler(perf, tuple(processes))
 
 
 def _program(pid: int) -> str:
@@ -111,37 +107,29 @@ class JvmSampler:
         self.profiler.stop(self.pid)
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write flame graphs, a heat map and stacks of the recording, and return its own record."""
+        """Write a heat map and the stacks of the recording, and return its own record."""
         record = self.profiler.read_back(folder.recording, spec.events)
         recorded = [event for event in spec.events if record.samples[event]]
 
-        def stacks() -> None:
+        def heat_map() -> str:
+            if CPU not in recorded:
+                return ""
+            try:
+                self.profiler.heat_map(folder.recording, CPU, f"{folder.name}: {CPU}", window_ms, folder.heat_map(CPU))
+            except (LabError, subprocess.SubprocessError) as refusal:  # nothing is computed from it
+                return f"no heat map: {refusal}"
+            return ""
+
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            mapping = pool.submit(heat_map)
             for event in spec.events:
                 folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
             if recorded:
                 self.profiler.timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
-                for event in recorded:
-                    collapse(folder.timed_stacks, event, folder.collapsed(event))
-
-        def graph(event: str) -> None:
-            title = f"{folder.name}: {event}"
-            self.profiler.flame_graph(folder.recording, event, title, window_ms, folder.flamegraph(event))
-
-        def heat_map() -> str:
-            """Nothing is computed from it: the rest is kept without."""
-            try:
-                self.profiler.heat_map(folder.recording, CPU, f"{folder.name}: {CPU}", window_ms, folder.heat_map(CPU))
-            except (LabError, subprocess.SubprocessError) as refusal:
-                return f"no heat map: {refusal}"
-            return ""
-
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            collapsing, mapping = pool.submit(stacks), pool.submit(heat_map) if CPU in recorded else None
-            list(pool.map(graph, recorded))
-            collapsing.result()
-        note = mapping.result() if mapping is not None else ""
-        interval_ns, alloc_interval_bytes = spec.cpu_interval_ns, spec.alloc_interval_bytes
-        return replace(record, interval_ns=interval_ns, alloc_interval_bytes=alloc_interval_bytes, note=note)
+            for event in recorded:
+                collapse(folder.timed_stacks, event, folder.collapsed(event))
+        interval_ns, alloc_bytes = spec.cpu_interval_ns, spec.alloc_interval_bytes
+        return replace(record, interval_ns=interval_ns, alloc_interval_bytes=alloc_bytes, note=mapping.result())
 
 
 @dataclass(slots=True)
@@ -150,7 +138,6 @@ class _ProgramSampler:
 
     program: Path
     pids: tuple[int, ...]
-    profiler: Profiler | None
     _child: Child | None = None
 
     def _begin(self, folder: StepFolder, *arguments: str) -> None:
@@ -190,7 +177,7 @@ class PerfSampler(_ProgramSampler):
         done = finished(command, _TIMEOUT_S)
         if done.returncode != 0:
             raise MeasureError("perf script", done.stderr.strip()[-300:], "see perf's own log")
-        numbers, samples = dict[str, int](), 0
+        numbers, counts = dict[str, int](), Counter[str]()
         with folder.timed_stacks.open("w", encoding="utf-8") as out:
             for monotonic_us, stack in perf_samples(done.stdout.splitlines()):
                 unix_us = monotonic_us + self._unix_less_monotonic_ns // 1000
@@ -200,10 +187,9 @@ class PerfSampler(_ProgramSampler):
                     numbers[stack] = len(numbers)
                     out.write(f"S {numbers[stack]} {stack}\n")
                 out.write(f"E {CPU} {unix_us} {numbers[stack]} 1 1\n")
-                samples += 1
-        collapse(folder.timed_stacks, CPU, folder.collapsed(CPU))
+                counts[stack] += 1
         data.unlink(missing_ok=True)  # megabytes, and all that is used of it stands in the stacks
-        return _record(self.profiler, "perf cpu-clock", _version(self.program), spec, folder, samples)
+        return _kept(counts, "perf cpu-clock", _version(self.program), spec, folder)
 
 
 @dataclass(slots=True)
@@ -226,7 +212,7 @@ class PySpySampler(_ProgramSampler):
             if stack and count.isdigit():
                 counts[joined(stack.split(";"))] += int(count)
         raw.unlink()
-        return _counted(counts, self.profiler, "py-spy", _version(self.program), spec, folder)
+        return _kept(counts, "py-spy", _version(self.program), spec, folder)
 
 
 @dataclass(slots=True)
@@ -234,9 +220,8 @@ class PprofSampler:
     """The profile that a Go server records of itself, asked for by its URL while the load runs."""
 
     url: str
-    profiler: Profiler | None
     _asking: threading.Thread | None = None
-    _profile: list[bytes] = field(default_factory=list)
+    _profile: bytes = b""
     _refusal: str = "it did not respond"
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
@@ -245,7 +230,7 @@ class PprofSampler:
         def ask() -> None:
             try:
                 with urlopen(f"{self.url}?seconds={seconds}", timeout=seconds + _END_S) as response:  # noqa: S310 - http(s)
-                    self._profile.append(response.read())
+                    self._profile = response.read()
             except (OSError, ValueError) as error:
                 self._refusal = str(error)
 
@@ -257,15 +242,15 @@ class PprofSampler:
             self._asking.join(_END_S)
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        if not self._profile:
-            raise MeasureError(f"profile at {self.url}", self._refusal, "see `pprof` in target.yaml")
         counts = Counter[str]()
         try:
-            for names, count in decoded(self._profile[0]):
+            if not self._profile:
+                raise BadProfileError(self._refusal)
+            for names, count in decoded(self._profile):
                 counts[joined(names)] += count
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
-        return _counted(counts, self.profiler, "pprof", "", spec, folder)
+        return _kept(counts, "pprof", "", spec, folder)
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -278,15 +263,14 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         elif match := _FRAME.match(line):
             frames.append(match["name"])
         elif not line.strip() and at_us is not None:
-            named = [name for name in reversed(frames) if not _UNNAMED.match(name)]
-            yield at_us, joined(named or ["[unknown]"])
+            yield at_us, joined([name for name in reversed(frames) if name != _UNNAMED] or [_UNNAMED])
             at_us = None
 
 
 def joined(names: Sequence[str]) -> str:
     """Return frames as one collapsed stack, root first, without characters that separate frames or begin markup."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
-    return ";".join(name or "[unknown]" for name in plain)
+    return ";".join(name or _UNNAMED for name in plain)
 
 
 def _hz(spec: ProfileSpec) -> int:
@@ -304,21 +288,13 @@ def _log_tail(folder: StepFolder) -> str:
         return "no log"
 
 
-def _counted(
-    counts: Counter[str], profiler: Profiler | None, engine: str, version: str, spec: ProfileSpec, folder: StepFolder
-) -> ProfileRecord:
+def _kept(counts: Counter[str], engine: str, version: str, spec: ProfileSpec, folder: StepFolder) -> ProfileRecord:
+    """Write the samples of processor time by stack; return the record."""
     write_collapsed(counts, folder.collapsed(CPU))
-    return _record(profiler, engine, version, spec, folder, counts.total())
+    samples = {CPU: counts.total()}
+    return ProfileRecord(engine=engine, version=version, interval_ns=spec.cpu_interval_ns, samples=samples)
 
 
 def _version(tool: Path) -> str:
     done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=_END_S, check=False)
     return (done.stdout.strip() or done.stderr.strip()).removeprefix(tool.name).strip()[:80]
-
-
-def _record(
-    profiler: Profiler | None, engine: str, version: str, spec: ProfileSpec, folder: StepFolder, samples: int
-) -> ProfileRecord:
-    if samples and profiler is not None:
-        profiler.flame_graph_of_stacks(folder.collapsed(CPU), f"{folder.name}: {CPU}", folder.flamegraph(CPU))
-    return ProfileRecord(engine=engine, version=version, interval_ns=spec.cpu_interval_ns, samples={CPU: samples})

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,11 @@ from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError, ServerError
 from runners.generators.load import Generator, LoadOutcome, LoadSpec, LoadTarget, Sender, run_load
-from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
-from runners.storage.schema import Ended, GeneratorRecord, StepRecord, StoreStatus, TargetRecord, WitnessRecord
+from runners.storage.schema import Ended, GeneratorRecord, ProfileRecord, StepRecord, StoreStatus, TargetRecord
 from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup, log_tail
-from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness
+from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness, watched_by
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, JvmSampler, Sampler, sampler_of
 from runners.trial.telemetry import Telemetry, processes
@@ -90,7 +89,7 @@ class _Counters:
         )
 
     def _counted(self) -> dict[str, int | None]:
-        counters: dict[str, int | None] = {"allocated_bytes": None} | dataclasses.asdict(activity(self._server.pids))
+        counters: dict[str, int | None] = {"allocated_bytes": None, **activity(self._server.pids)}
         with contextlib.suppress(ServerError):
             counters["allocated_bytes"] = self._server.status().get("allocated_bytes")
         return counters
@@ -107,11 +106,9 @@ def measure_step(
 ) -> StepRecord:
     """Measure into `folder`, and return the record of the load, without the fields of its plan and without a verdict.
 
-    The server's identity is checked before the load. A server that dies under load ends the load early (`ended`); a
-    profiler that refuses is named in `profiler_note`, and the measurement goes on. `tick` is called at the start and
-    once a second; `show` too, but when a core is idle, as it takes milliseconds, which the latencies would show. Raises
-    ServerError when the server is not there at all or ended before the generator reached it, MeasureError when the
-    generator refuses.
+    A server that dies under load ends the load early (`ended`). `tick` is called at the start and once a second; `show`
+    too, but when a core is idle, as it takes milliseconds. Raises ServerError when the server is not there or ended
+    before the generator reached it, MeasureError when the generator refuses.
     """
     before = server.status()
     logs = {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
@@ -139,20 +136,18 @@ def measure_step(
 
     members = server.members if isinstance(server, TargetGroup) else {}
     counters: dict[str, _Counters] = {}
-    watching: contextlib.AbstractContextManager[list[WitnessRecord]] = contextlib.nullcontext([])
-    if instrument.witness is not None:
-        watching = instrument.witness.watch_if_allowed(usable_cpus(), folder.stalls)
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = bool(load.parts_rps or (load.targets and load.rate_rps is not None))
     load = dataclasses.replace(load, log_requests=logged)
+    events, profiling = _Events(folder, server, instrument.recorder), _Profiling(folder, server, instrument, profile)
     with (
         _log_slices(logs),
-        _events(folder, server, instrument.recorder) as events,
-        _profiling(folder, server, instrument.profiler, profile) as recorded,
+        events,
+        profiling,
         contextlib.closing(telemetry),
         activity,
         IdleThread(look) as looking,
-        watching as watched,
+        watched_by(instrument.witness, folder.stalls) as watched,
     ):
         counters |= {name: _Counters(member) for name, member in members.items()}
         try:
@@ -163,25 +158,25 @@ def measure_step(
             if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
             raise
-    targets = tuple(counters[target.name].end(target) for target in load.targets if target.name in counters)
     record = replace(
         _record(server, load, instrument, outcome),
-        profiled=_events_of(recorded, profile) if profile else (),
         store_before=store_status(before),
         cluster_before=before.get("cluster") or {},
-        profiler_note=recorded.note,
         events_recorded=isinstance(server, Jvm),
-        events_note=events.note,
         others=activity.busiest(),
         witness=watched[0] if watched else None,
-        targets=targets,
+        targets=tuple(counters[target.name].end(target) for target in load.targets if target.name in counters),
     )
     if not server.alive():
-        reason = f"the server died under load (exit code {server.exit_code()})"
         log = tuple(log_tail(server.log).splitlines())
-        return replace(record, ended=Ended.DIED, invalid_reasons=(reason,), server_log_tail=log)
+        reason = f"the server died under load (exit code {server.exit_code()})"
+        record = replace(record, ended=Ended.DIED, invalid_reasons=(reason,), server_log_tail=log)
+        return replace(record, events_note=events.note, profiled=profiling.events, profiler_note=profiling.note)
     after = server.status()
-    record = replace(
+    window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
+    events.convert()
+    profiler = profiling.converted(window_ms)
+    return replace(
         record,
         ended=Ended.INTERRUPTED if outcome.interrupted else Ended.WHOLE,
         invalid_reasons=("interrupted",) if outcome.interrupted else (),
@@ -189,28 +184,11 @@ def measure_step(
         cluster_after=after.get("cluster") or {},
         statistics_after=statistics(server),
         process_after=processes(tree(server.pids)),
+        events_note=events.note,
+        profiled=profiling.events,
+        profiler=profiler,
+        profiler_note=profiling.note,
     )
-    if instrument.recorder is not None and folder.causes_recording.exists():
-        with events.noting():
-            instrument.recorder.convert(folder.causes_recording, folder.events)
-        record = replace(record, events_note=events.note)
-    if profile is not None and recorded.note is None:
-        window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
-        record = _converted(record, folder, recorded, profile, window_ms)
-    return record
-
-
-def _converted(
-    record: StepRecord, folder: StepFolder, recorded: _Recording, profile: ProfileSpec, window_ms: tuple[int, int]
-) -> StepRecord:
-    """Return the record with that of the profile, or a note where it can't be read; raises MeasureError for a JVM's."""
-    assert recorded.sampler is not None
-    try:
-        return replace(record, profiler=recorded.sampler.convert(profile, folder, window_ms))
-    except MeasureError as refusal:
-        if isinstance(recorded.sampler, JvmSampler):
-            raise
-        return replace(record, profiled=(), profiler_note=str(refusal))
 
 
 def statistics(server: Target) -> dict[str, Any]:
@@ -222,72 +200,91 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
     return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 
-def _events_of(recorded: _Recording, profile: ProfileSpec) -> tuple[str, ...]:
-    """Return the events that were recorded: all of a JVM's, of any other server the processor time."""
-    if recorded.sampler is None:
-        return ()
-    return profile.events if isinstance(recorded.sampler, JvmSampler) else (CPU,)
-
-
-@dataclass(slots=True)
 class _Recording:
-    note: str | None = None
-    sampler: Sampler | None = None
+    """What is recorded while the body runs. A refusal is noted, not raised: latencies are worth having without it."""
+
+    def __init__(self, folder: StepFolder, server: Target) -> None:
+        self.folder, self.server = folder, server
+        self.note: str | None = None
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[None]:
-        """Note the message of a MeasureError in place of raising it."""
         try:
             yield
         except MeasureError as refusal:
             self.note = str(refusal)
 
 
-@contextlib.contextmanager
-def _events(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[_Recording]:
-    """Record events that can hold up a request while the body runs. A refusal is noted: latencies need no events."""
-    recording = _Recording()
-    if recorder is None or not isinstance(server, Jvm):
-        yield recording
-        return
-    with recording.noting():
-        recorder.start(server.pid)
-    started = recording.note is None
-    try:
-        yield recording
-    finally:
-        if started and server.alive():
-            with recording.noting():
-                recorder.stop(server.pid, folder.causes_recording)
+class _Events(_Recording):
+    """The flight recorder's events, which can hold up a request; nothing without a recorder or a JVM."""
+
+    def __init__(self, folder: StepFolder, server: Target, recorder: Recorder | None) -> None:
+        super().__init__(folder, server)
+        self._jvm = server if isinstance(server, Jvm) else None
+        self._recorder = recorder if self._jvm else None
+
+    def __enter__(self) -> None:
+        with self.noting():
+            if self._recorder and self._jvm:
+                self._recorder.start(self._jvm.pid)
+
+    def __exit__(self, *_: object) -> None:
+        with self.noting():
+            if self._recorder and self._jvm and self.note is None and self.server.alive():
+                self._recorder.stop(self._jvm.pid, self.folder.causes_recording)
+
+    def convert(self) -> None:
+        with self.noting():
+            if self._recorder and self.folder.causes_recording.exists():
+                self._recorder.convert(self.folder.causes_recording, self.folder.events)
 
 
-@contextlib.contextmanager
-def _profiling(
-    folder: StepFolder, server: Target, profiler: Profiler | None, profile: ProfileSpec | None
-) -> Iterator[_Recording]:
-    """Profile while the body runs. A refusal is noted, not raised: the measurement is worth having without."""
-    recording = _Recording()
-    with recording.noting():
-        if profile is not None:
-            sampler = sampler_of(server, profiler)
-            sampler.start(profile, folder)
-            recording.sampler = sampler
-    try:
-        yield recording
-    finally:
-        if recording.sampler is not None and (server.alive() or not isinstance(recording.sampler, JvmSampler)):
-            recording.sampler.stop(folder)
+class _Profiling(_Recording):
+    """A profile of the server; `events`: those that were recorded, of any other server than a JVM processor time."""
+
+    def __init__(self, folder: StepFolder, server: Target, instrument: Instrument, profile: ProfileSpec | None) -> None:
+        super().__init__(folder, server)
+        self._profiler, self._profile = instrument.profiler, profile
+        self._sampler: Sampler | None = None
+        self.events: tuple[str, ...] = ()
+
+    def __enter__(self) -> None:
+        with self.noting():
+            if self._profile is not None:
+                sampler = sampler_of(self.server, self._profiler)
+                sampler.start(self._profile, self.folder)
+                self._sampler = sampler
+                self.events = self._profile.events if isinstance(sampler, JvmSampler) else (CPU,)
+
+    def __exit__(self, *_: object) -> None:
+        if self._sampler and (self.server.alive() or not isinstance(self._sampler, JvmSampler)):
+            self._sampler.stop(self.folder)
+
+    def converted(self, window_ms: tuple[int, int]) -> ProfileRecord:
+        """Return the record of the profile, or note why it can't be read; raises MeasureError for a JVM's."""
+        try:
+            if self._sampler and self._profile:
+                return self._sampler.convert(self._profile, self.folder, window_ms)
+        except MeasureError as refusal:
+            if isinstance(self._sampler, JvmSampler):
+                raise
+            self.note, self.events = str(refusal), ()
+        return ProfileRecord()
+
+
+def generator_record(generator: Generator, outcome: LoadOutcome, cpus: Sequence[int] | None) -> GeneratorRecord:
+    return GeneratorRecord(
+        tool=generator.name, version=generator.version, command=outcome.command, exit_code=outcome.exit_code,
+        cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
+    )  # fmt: skip
 
 
 def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:
-    generator = GeneratorRecord(
-        tool=instrument.generator.name, version=instrument.generator.version, command=outcome.command,
-        exit_code=outcome.exit_code, cpu_s=outcome.cpu_s, cpus=instrument.cpus or None,
-    )  # fmt: skip
     return StepRecord(
         engine=server.engine, treatment=server.subject, started_unix_us=outcome.started_unix_us,
         ended_unix_us=outcome.ended_unix_us, offered_rps=load.rate_rps, connections=load.connections,
-        threads=load.threads, warmup_s=load.warmup_s, duration_s=load.duration_s, generator=generator,
+        threads=load.threads, warmup_s=load.warmup_s, duration_s=load.duration_s,
+        generator=generator_record(instrument.generator, outcome, instrument.cpus),
         shares=outcome.shares, server=server.record(),
     )  # fmt: skip
 

@@ -1,10 +1,8 @@
-"""Sample CPU time and memory of server, generator and machine during a load, and read a server's footprint around it.
-
-A sample is a line of JSON. The footprint is memory by kind, bytes read and written, and room on the disk.
-"""
+"""Sample CPU time and memory of server, generator and machine during a load; read a server's footprint around it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -15,7 +13,7 @@ from typing import TextIO
 
 import psutil
 
-from runners.process.supervisor import tree
+from runners.process.supervisor import ProcessClock, tree
 from runners.storage.schema import ProcessStatus
 from runners.targets.base import Target
 
@@ -28,18 +26,17 @@ class Telemetry:
 
     def __init__(self, path: Path, server_pids: Collection[int]) -> None:
         self._out: TextIO = path.open("a", encoding="utf-8", buffering=1)
-        self._server = _Processes(server_pids)
-        self._generator: psutil.Process | None = None
+        self._server, self._generator = ProcessClock(server_pids), ProcessClock(())
         self._cores = psutil.cpu_count() or 1
 
     def sample(self, generator_pid: int) -> None:
-        if self._generator is None or self._generator.pid != generator_pid:
-            self._generator = _process(generator_pid)
+        if self._generator.roots != (generator_pid,):
+            self._generator = ProcessClock((generator_pid,))
         machine = psutil.cpu_times()
         steal_s = getattr(machine, "steal", 0.0)
         idle_s = machine.idle + getattr(machine, "iowait", 0.0)
         line = {
-            "unix_us": time.time_ns() // 1000, "server": self._server.usage(), "generator": _usage(self._generator),
+            "unix_us": time.time_ns() // 1000, "server": _usage(self._server), "generator": _usage(self._generator),
             "machine": {"busy_s": sum(machine) - idle_s - steal_s, "idle_s": idle_s, "steal_s": steal_s},
             "cores": self._cores,
         }  # fmt: skip
@@ -49,39 +46,13 @@ class Telemetry:
         self._out.close()
 
 
-class _Processes:
-    """A server's processes with their children. Processor time of processes that have ended still counts."""
-
-    def __init__(self, roots: Collection[int]) -> None:
-        self._roots = tuple(roots)
-        self._running: dict[int, psutil.Process] = {}
-        self._used_s: dict[psutil.Process, float] = {}
-
-    def usage(self) -> dict[str, float] | None:
-        """Return their processor time so far and their memory now; None where none of them is there."""
-        processes = {pid: self._running.get(pid) or _process(pid) for pid in tree(self._roots)}
-        self._running = {pid: process for pid, process in processes.items() if process is not None}
-        usages = {process: usage for process in self._running.values() if (usage := _usage(process)) is not None}
-        self._used_s |= {process: usage["cpu_s"] for process, usage in usages.items()}
-        rss_bytes = sum(usage["rss_bytes"] for usage in usages.values())
-        return {"cpu_s": sum(self._used_s.values()), "rss_bytes": rss_bytes} if usages else None
-
-
-def _process(pid: int) -> psutil.Process | None:
-    try:
-        return psutil.Process(pid)
-    except psutil.Error:
-        return None
-
-
-def _usage(process: psutil.Process | None) -> dict[str, float] | None:
-    if process is None:
-        return None
-    try:
-        times = process.cpu_times()
-        return {"cpu_s": times.user + times.system, "rss_bytes": process.memory_info().rss}
-    except psutil.Error:
-        return None
+def _usage(clock: ProcessClock) -> dict[str, float | None] | None:
+    """Return the processor time of processes so far and their memory now; None where none of them is there."""
+    resident = []
+    for pid in tree(clock.roots):
+        with contextlib.suppress(psutil.Error):
+            resident.append(psutil.Process(pid).memory_info().rss)
+    return {"cpu_s": clock.read_s(), "rss_bytes": sum(resident)} if resident else None
 
 
 REST_S = 0.4  # a store that wrote nothing for so long is at rest
@@ -98,8 +69,7 @@ _FIELDS = {
 def process_status(pid: int) -> ProcessStatus:
     """Return memory and disk traffic of a process; None for values that the kernel does not give (Linux only).
 
-    `written_bytes` go to a disk, counted when a page becomes dirty, also through a mapping. `rss_file_bytes` are mapped
-    files, which the kernel may take back.
+    `written_bytes` are counted when a page becomes dirty; `rss_file_bytes` are mapped files.
     """
     fields: dict[str, int] = {}
     try:
@@ -122,10 +92,7 @@ def processes(pids: Collection[int]) -> ProcessStatus:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Return the bytes of a folder's files on the disk, in whole pages, without room that is only reserved.
-
-    A file that disappears meanwhile is left out.
-    """
+    """Return the bytes of a folder's files on the disk, in whole pages, without room that is only reserved."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:

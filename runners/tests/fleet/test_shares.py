@@ -15,7 +15,6 @@ from hdrh.histogram import HdrHistogram
 from runners.errors import MeasureError
 from runners.fleet.merge import counts_of
 from runners.fleet.shares import (
-    Clock,
     LocalSeat,
     LostHostError,
     Order,
@@ -28,7 +27,7 @@ from runners.generators.load import LoadSpec, LoadTarget, Truepace
 from runners.readers.hdr_log import INTERVAL_LINE, read_hdr_log
 from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import read_requests_log
-from runners.storage.schema import ShareRecord
+from runners.storage.schema import ClockRecord, ShareRecord
 from runners.storage.step_folder import StepFolder
 from runners.tests.fixtures import servers
 from runners.toolchain.build import truepace_tool
@@ -159,7 +158,7 @@ def test_a_network_that_loses_first_segments_gets_another_instant(
 
 
 def test_times_of_another_host_are_written_by_our_clock(tmp_path: Path) -> None:
-    clock = Clock(offset_ns=5_000_000_000, uncertainty_ns=1_000)
+    clock = ClockRecord(offset_us=5_000_000.0, uncertainty_us=1.0)
     stalls = "#stall-witness/1 period_ns=1 late_ns=1\n#begin monotonic_ns=1 unix_ns=5000000007\n0 3 4\n"
     sample = json.dumps({"unix_us": 5_000_009, "server": None}) + "\n"
     content = {"telemetry.jsonl": sample.encode(), "stalls.txt": stalls.encode(), "load.json": b"{}"}

@@ -153,15 +153,17 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     assert len({outcome.address for outcome in ended.outcomes}) == 5
 
 
-def test_a_job_that_ends_its_hosts_is_given_up(notes: Path, tmp_path: Path) -> None:
+def test_a_job_that_ends_its_hosts_is_given_up(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three lost hosts are enough to suspect the job."""
-    results, watch, (job,) = Results(tmp_path / "runs"), Watch(), planned(1)
-    state = hosts._Spread([job], results, watch)
-    for attempt in range(hosts.ATTEMPTS):
-        assert state.next(lambda _: True) == job, attempt
-        state.lost(job, LostHostError("host b", "it does not respond", "see"))
-    assert state.next(lambda _: True) is None
-    assert state.outcomes[job.address].status == "failed" and "host b" in state.outcomes[job.address].cause
+
+    def gone(*_: object) -> JobOutcome:
+        raise LostHostError("host b", "it does not respond", "see")
+
+    monkeypatch.setattr(hosts, "measure_on", gone)
+    watch, (job,) = Watch(), planned(1)
+    ended = hosts.spread([job], fleet, Results(tmp_path / "runs"), watch)
+    assert len(watch.begun) == hosts.ATTEMPTS and watch.lost == [job.address] * (hosts.ATTEMPTS - 1)
+    assert ended.outcomes[0].status == "failed" and "host b" in ended.outcomes[0].cause and not ended.left
 
 
 def test_the_second_of_two_equal_results_is_dropped(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from distributed import Security
 
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
-from runners.fleet.shares import SCHEDULER_VARIABLE, Clock, LostHostError, SharedSender
+from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, estimated
 from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.generators.load import LoadSpec
 from runners.readers.requests_log import read_requests_log
@@ -45,9 +45,9 @@ def test_each_host_has_one_slot_of_each_role(fleet: Fleet) -> None:
 
 def test_clocks_of_hosts_are_compared_over_their_connections(fleet: Fleet) -> None:
     for host in fleet.hosts():
-        clock = Clock.estimate(fleet.exchanges(host))
-        assert abs(clock.offset_ns) <= clock.uncertainty_ns, "one machine has one clock"
-        assert clock.uncertainty_ns > 0
+        clock = estimated(fleet.exchanges(host))
+        assert abs(clock.offset_us) <= clock.uncertainty_us, "one machine has one clock"
+        assert clock.uncertainty_us > 0
 
 
 def test_seats_are_on_other_hosts_than_the_server(fleet: Fleet) -> None:
@@ -150,8 +150,8 @@ def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeyp
     with workers.local(1, tls, processes=False) as fleet:
         (host,) = fleet.hosts()
         assert host.address.startswith("tls://127.0.0.1:")
-        clock = Clock.estimate(fleet.exchanges(host))
-        assert abs(clock.offset_ns) <= clock.uncertainty_ns
+        clock = estimated(fleet.exchanges(host))
+        assert abs(clock.offset_us) <= clock.uncertainty_us
         scheduler = workers.environment(fleet, host)[SCHEDULER_VARIABLE]
         with workers.connected(scheduler, tls) as again:
             assert [each.address for each in again.hosts()] == [host.address]

@@ -48,13 +48,6 @@ my server 7 12346.000000001:
 """
 
 
-class NoGraph(Profiler):
-    """Draws nothing: that takes a JVM."""
-
-    def flame_graph_of_stacks(self, collapsed: Path, title: str, html: Path) -> None:
-        assert collapsed.exists()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> StepFolder:
     return StepFolder(tmp_path)
@@ -67,10 +60,6 @@ def busy() -> Iterator[int]:
         process.stdout.readline()  # before it has begun there are no functions to sample
         yield process.pid
         process.kill()
-
-
-def no_graph() -> Profiler:
-    return NoGraph(None, Path())  # type: ignore[arg-type]
 
 
 def recorded(chosen: Sampler, folder: StepFolder, seconds: float) -> int:
@@ -100,7 +89,7 @@ def test_no_name_of_a_frame_breaks_the_form() -> None:
 def test_perf_samples_a_process(folder: StepFolder, busy: int) -> None:
     if (perf := shutil.which("perf")) is None:
         pytest.skip("perf is not on this machine")
-    samples = recorded(PerfSampler(Path(perf), (busy,), no_graph()), folder, 1.5)
+    samples = recorded(PerfSampler(Path(perf), (busy,)), folder, 1.5)
     if not samples:
         pytest.skip("perf records nothing here")
     stacks = read_collapsed(folder.collapsed("cpu"), "cpu")
@@ -113,7 +102,7 @@ def test_py_spy_names_the_functions_of_a_python_process(folder: StepFolder, busy
     py_spy = Path(sys.executable).with_name("py-spy")
     if not py_spy.exists():
         pytest.skip("py-spy is not on this machine")
-    assert recorded(PySpySampler(py_spy, (busy,), no_graph()), folder, 2.0) > 0
+    assert recorded(PySpySampler(py_spy, (busy,)), folder, 2.0) > 0
     stacks = read_collapsed(folder.collapsed("cpu"), "cpu")
     assert any("outer" in stack and "inner" in stack for stack in stacks["stack"])
 
@@ -137,11 +126,11 @@ def test_the_profile_that_a_server_gives_is_read(folder: StepFolder) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
     try:
-        assert recorded(PprofSampler(f"{url}/good", no_graph()), folder, 0.1) == 8
+        assert recorded(PprofSampler(f"{url}/good"), folder, 0.1) == 8
         assert asked == ["/good?seconds=1"]
         assert set(read_collapsed(folder.collapsed("cpu"), "cpu")["stack"]) == {"main;serve", "main;serve;write"}
         with pytest.raises(MeasureError, match="pprof"):
-            recorded(PprofSampler(f"{url}/bad", no_graph()), folder, 0.1)
+            recorded(PprofSampler(f"{url}/bad"), folder, 0.1)
     finally:
         server.shutdown()
         server.server_close()
@@ -155,9 +144,6 @@ class NoHeatMap(Profiler):
 
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
         out.write_text("S 0 main\nE cpu 1 0 1 1\n")
-
-    def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
-        pass
 
 
 def test_a_profile_without_its_heat_map_is_kept_with_a_note(folder: StepFolder, tmp_path: Path) -> None:
@@ -177,7 +163,7 @@ def test_a_tool_that_ends_at_once_is_a_refusal_with_its_words(folder: StepFolder
     tool.write_text("#!/bin/sh\necho no permission >&2\nexit 1\n")
     tool.chmod(0o755)
     with pytest.raises(MeasureError, match="no permission"):
-        PerfSampler(tool, (os.getpid(),), no_graph()).start(SPEC, folder)
+        PerfSampler(tool, (os.getpid(),)).start(SPEC, folder)
 
 
 class Processes:
@@ -198,7 +184,7 @@ def test_the_sampler_follows_from_what_runs(busy: int, tmp_path: Path, monkeypat
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
 
     def chosen(*pids: int) -> Sampler:
-        return sampler_of(Processes(*pids), no_graph())  # type: ignore[arg-type]
+        return sampler_of(Processes(*pids), Profiler(None, Path()))  # type: ignore[arg-type]
 
     assert isinstance(chosen(busy), PySpySampler)
     monkeypatch.setattr(sampler, "_program", lambda _pid: "node")
