@@ -142,7 +142,10 @@ fn value_of<'a>(line: &'a [u8], lower_name: &[u8]) -> Option<&'a [u8]> {
 fn check_head(head: &[u8], first_line: usize) -> Result<(), String> {
     let count = USUAL_HEADERS.max(memchr::memchr_iter(b'\n', head).count());
     let mut slots = vec![httparse::EMPTY_HEADER; count];
-    let Err(error) = httparse::Request::new(&mut slots).parse(head) else { return Ok(()) };
+    let mut request = httparse::Request::new(&mut slots);
+    let Err(error) = request.parse(head) else {
+        return check_target(request.method.unwrap_or_default(), request.path.unwrap_or_default());
+    };
     let lines = head.split(|byte| *byte == b'\n').enumerate().skip(1);
     let first_defect = lines.into_iter().find_map(|(index, line)| {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -152,6 +155,16 @@ fn check_head(head: &[u8], first_line: usize) -> Result<(), String> {
         Some((line, why)) => format!("gave a header that servers refuse, in line {line} of its text: {why}"),
         None => format!("gave no HTTP request: {error}"),
     })
+}
+
+/// A target is a path, a whole URL for a proxy, `*`, or after CONNECT a host with its port (RFC 9112 section 3.2).
+fn check_target(method: &str, target: &str) -> Result<(), String> {
+    let is_url =
+        target.split_once("://").is_some_and(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    if target.starts_with(['/', '*']) || is_url || method == "CONNECT" {
+        return Ok(());
+    }
+    Err(format!("gave the path '{}', which servers refuse: it must begin with '/'", target.escape_debug()))
 }
 
 #[cfg(test)]
@@ -211,6 +224,18 @@ mod tests {
                     assert!(refused.contains(part) || (!before.is_empty() && surplus), "{text}: {refused}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_target_that_is_no_path_is_refused() {
+        for line in ["GET 5", "GET items/5", "GET ?a=b", "PUT localhost:80/a", "GET 1://a/"] {
+            let refused = heads(&format!("{line} HTTP/1.1\r\nHost: it\r\n\r\n")).expect_err(line);
+            assert!(refused.contains(&line[4..]) && refused.contains("begin with '/'"), "{line}: {refused}");
+        }
+        for line in ["GET /5", "GET /a?b=c://d", "OPTIONS *", "GET http://it:80/a", "GET https://it", "CONNECT it:443"]
+        {
+            assert_eq!(heads(&format!("{line} HTTP/1.1\r\nHost: it\r\n\r\n")), Ok(vec![false]), "{line}");
         }
     }
 

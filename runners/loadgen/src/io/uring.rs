@@ -63,6 +63,9 @@ struct Uring {
     shown: Option<u16>,
     /// Sends of closed connections, whose bytes the kernel may still read.
     orphans: HashMap<u64, Vec<u8>>,
+    /// Sockets of closed connections that entries may name which the kernel has not got yet. They name it by its number:
+    /// the next socket must not get that, or it would be sent, or lose, what belongs to this one.
+    retired: Vec<OwnedFd>,
     /// Sends handed over since the last wait: each completes within the call, and is no reason to wake.
     fresh_sends: u32,
 }
@@ -75,8 +78,16 @@ pub(super) fn open(connections: usize) -> io::Result<Box<dyn Io>> {
     let buffers = ProvidedBuffers::register(&ring)?;
     let mut slots = Vec::new();
     slots.resize_with(connections, Slot::default);
-    let mut uring =
-        Uring { ring, buffers, slots, completions: Vec::new(), shown: None, orphans: HashMap::new(), fresh_sends: 0 };
+    let mut uring = Uring {
+        ring,
+        buffers,
+        slots,
+        completions: Vec::new(),
+        shown: None,
+        orphans: HashMap::new(),
+        retired: Vec::new(),
+        fresh_sends: 0,
+    };
     // An old kernel refuses a moment as time-out here and not in the middle of a run.
     uring.enter(0, 0)?;
     Ok(Box::new(uring))
@@ -91,7 +102,8 @@ impl Uring {
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
             // SAFETY: whatever an entry points to lives until its completion: receives use the ring's own buffers, sends
-            // a slot's `sending` or an orphan, and polls point to nothing. Descriptors are the slots' own.
+            // a slot's `sending` or an orphan, and polls point to nothing. Descriptors are the slots' own or
+            // those of retired sockets.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
@@ -185,6 +197,9 @@ impl Io for Uring {
         // The ring holds the socket as long as an operation does; this ends them all. It fails for a socket that the
         // peer has closed, where nothing is left to end.
         let _ = shutdown(&socket, Shutdown::Both);
+        if !self.ring.submission().is_empty() {
+            self.retired.push(socket);
+        }
     }
 
     fn wait(&mut self, until_ns: u64) -> io::Result<usize> {
@@ -195,6 +210,9 @@ impl Io for Uring {
             self.enter(0, 0)?;
         } else {
             self.enter(fresh + 1, until_ns)?;
+        }
+        if self.ring.submission().is_empty() {
+            self.retired.clear();
         }
         let taken = self.ring.completion().map(|one| (one.user_data(), one.result(), one.flags()));
         self.completions.extend(taken);

@@ -7,6 +7,12 @@ local error, getmetatable, getinfo, xpcall = error, getmetatable, debug.getinfo,
 -- What a script prints stays in order with the report, which does not go through C's buffers.
 io.stdout:setvbuf("line")
 
+-- As in wrk, a script may look at the metatable of what it is given; these here are locked by the library that makes them.
+local unlocked = debug.getmetatable
+function _G.getmetatable(value)
+   return type(value) == "userdata" and unlocked(value) or getmetatable(value)
+end
+
 local names = {}
 
 -- Puts the headers' names into `names`, Host first as RFC 9110 section 7.2 asks for, the others in alphabetical order:

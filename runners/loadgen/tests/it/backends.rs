@@ -2,7 +2,9 @@
 
 use crate::support::{LONGER_THAN_A_RUN, OK, Server, agrees, held, run};
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::io::Write;
+use std::sync::{Arc, Mutex};
 
 /// Runs with each interface that this machine has.
 fn with_each(
@@ -95,6 +97,27 @@ fn closed_connections_are_made_again() {
     with_each(closing, "-t1 -c1 -R 200 -n 200 --timeout 10s", |run| {
         assert_eq!(run.count("/requests/completed"), 100, "{}", run.json["errors"]);
         assert_eq!((run.count("/errors/read"), run.count("/errors/parse")), (50, 50));
+    });
+}
+
+#[test]
+fn a_request_goes_to_no_connection_but_its_own() {
+    // The last response of a connection and its end arrive together: what is sent in between must not reach the next
+    // connection, whose server would answer twice.
+    let served = Arc::new(Mutex::new(HashMap::new()));
+    let closing = move |stream: &mut std::net::TcpStream, _: &crate::support::Seen| {
+        let mut served = served.lock().unwrap();
+        let count = served.entry(stream.peer_addr().ok()).or_insert(0);
+        *count += 1;
+        let last = *count == 3;
+        if last {
+            served.remove(&stream.peer_addr().ok());
+        }
+        stream.write_all(OK).is_ok() && !last
+    };
+    with_each(closing, "-t1 -c16 -n 15000", |run| {
+        assert_eq!(run.count("/errors/parse"), 0, "{}", run.json["errors"]);
+        assert_eq!(run.count("/errors/timeout"), 0, "{}", run.json["errors"]);
     });
 }
 

@@ -94,14 +94,13 @@ fn with_a_shared_queue_a_connection_is_made_for_each_request_that_finds_none() {
     agrees(|| {
         let run = run(&format!("-t1 -c8 -R 100 -n 100 --queue shared --timeout 10s {}", server.url("/")));
         run.assert_nothing_vanished();
-        // A request can meet the server's close on the way, mostly on a busy machine.
         let failed = run.count("/requests/failed");
-        assert!(failed <= 3, "{}", run.json);
         assert_eq!(run.count("/requests/completed"), 100 - failed);
         assert_eq!(run.code, Some(if failed == 0 { 0 } else { 4 }));
-        assert!((50..=101).contains(&run.count("/reconnects")), "{}", run.json["reconnects"]);
-        let p50_us = run.number("/latency_us/response/p50");
-        held(p50_us < 20_000.0, format!("{p50_us} us"))
+        let (reconnects, p50_us) = (run.count("/reconnects"), run.number("/latency_us/response/p50"));
+        // A request can meet the server's close on the way, mostly on a busy machine.
+        let kept = failed <= 3 && (50..=101).contains(&reconnects) && p50_us < 20_000.0;
+        held(kept, format!("{failed} failed, {reconnects} reconnects, p50 {p50_us} us"))
     });
 }
 

@@ -74,6 +74,30 @@ fn wrk_s_own_set_up_can_be_built_on() {
 }
 
 #[test]
+fn the_metatables_of_what_a_script_is_given_can_be_looked_at() {
+    // `typeof` of lua-users.org's wiki reads a field of the metatable, whatever it is of.
+    let server = Server::ok();
+    let text = "local function kind(value) local meta = getmetatable(value) return meta and meta._NAME or type(value) end\n\
+        function setup(thread) print(kind(thread), kind(thread.addr)) end\n\
+        function done(summary, latency, requests) print(kind(summary), kind(latency), kind(requests)) end\n\
+        assert(getmetatable(setmetatable({}, { __metatable = 'locked' })) == 'locked' and getmetatable(1) == nil)\n";
+    let run = with_script(text, "-t1 -c1 -n1 URL", &server);
+    assert_done(&run);
+    for line in ["userdata\tuserdata\n", "table\tuserdata\tuserdata\n"] {
+        assert!(run.stdout.contains(line), "'{line}' is missing in {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_path_that_wrk_refuses_is_refused() {
+    let server = Server::ok();
+    let run = with_script("function request() return wrk.format(nil, 'items') end\n", "-t1 -c1 -n1 URL", &server);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("'items'") && run.stderr.contains("begin with '/'"), "{}", run.stderr);
+    assert_eq!(server.lines(), Vec::<String>::new());
+}
+
+#[test]
 fn an_init_of_wrk_itself_may_be_replaced() {
     let server = Server::ok();
     let text = "local plain = wrk.init\nwrk.init = function(args) wrk.path = '/' .. args[1] plain(args) end\n";
