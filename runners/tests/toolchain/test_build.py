@@ -12,6 +12,7 @@ import pytest
 
 from runners.errors import ToolError
 from runners.scripts import with_progress
+from runners.tests import waiting
 from runners.toolchain import build
 from runners.toolchain.build import MEASURING_ROOMS, lab_source_hash, source_hash
 from runners.toolchain.tools import PACKAGE, SERVER_JAVA, TRUEPACE_VARIABLE
@@ -85,7 +86,9 @@ CARGO = """#!/bin/bash
 if [ "$1" = --version ]; then exit; fi
 cd target
 echo begun >> calls
-: > truepace; sleep 1; echo ended >> calls
+: > truepace
+until [ -e go ]; do sleep 0.02; done
+echo ended >> calls
 """
 BUILDS = """
 import sys
@@ -107,16 +110,20 @@ def test_labs_that_build_at_once_build_one_after_the_other_and_only_what_is_want
     (tools / "cargo").write_text(CARGO)
     (tools / "cargo").chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if name != TRUEPACE_VARIABLE}
-    labs = [
-        subprocess.Popen(
-            [sys.executable, "-c", BUILDS, str(crate), *(["--force"] if forced else [])],
-            env={**kept, "PATH": f"{tools}:/usr/bin:/bin"}, stdout=subprocess.PIPE, text=True,
-        )
-        for _ in range(3)
-    ]  # fmt: skip
-    said = [each.communicate(timeout=300)[0] for each in labs]
-    assert [each.returncode for each in labs] == [0, 0, 0], said
-    assert sum("waiting for another lab" in each for each in said) >= 1
+    outputs = [tmp_path / f"lab{number}.txt" for number in range(3)]
+    labs = []
+    for output in outputs:
+        with output.open("w") as stdout:
+            labs.append(
+                subprocess.Popen(
+                    [sys.executable, "-uc", BUILDS, str(crate), *(["--force"] if forced else [])],
+                    env={**kept, "PATH": f"{tools}:/usr/bin:/bin"},
+                    stdout=stdout,
+                )
+            )
+    assert waiting.until(lambda: sum("waiting for another lab" in output.read_text() for output in outputs) == 2)
+    (crate / "target" / "go").touch()
+    assert [lab.wait(timeout=300) for lab in labs] == [0, 0, 0], [output.read_text() for output in outputs]
     assert (crate / "target" / "calls").read_text() == "begun\nended\n" * calls
 
 
