@@ -1,11 +1,7 @@
 """Decide whether percentiles may be compared as those of two servers or settings, or whether something else made one.
 
-Two things do. A measurement that never became steady (see steady_state), or that ended with JIT compilation
-unfinished, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine or a
-late generator made (see tail_attribution.made) is not that of the server.
-
-Of repeats, more than half of a side's have to be so: what disturbs fewer falls on both sides by chance, and is in the
-interval. Repeats are too short to tell whether they are steady, and their spread is in the interval too.
+A measurement that never became steady, or ended with JIT compilation unfinished, has no percentile of its own; a tail
+that the machine or a late generator made is not the server's. Of repeats more than half of a side's have to be so.
 """
 
 from __future__ import annotations

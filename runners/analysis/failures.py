@@ -1,11 +1,8 @@
 """Count the responses that failed, and estimate by how much more of one side failed than of the other.
 
-A request failed that had no response, or one with a status of 400 and above; a 404 did not where the workload asks for
-keys that are not there. What had no response when the load ended, or was never sent, says nothing of the server.
-
-The difference of two shares has the wider of two intervals: Student's over starts, for errors come in bursts, and
-Newcombe's for all requests together, which knows that no error among few requests says little (R. G. Newcombe, 1998,
-*Interval estimation for the difference between independent proportions*, Statistics in Medicine 17, method 10).
+A request failed that had no response, or an error status that its workload does not ask for. The difference of two
+shares has the wider of Student's interval over starts, for errors come in bursts, and Newcombe's of all requests
+together (R. G. Newcombe, 1998, Statistics in Medicine 17, method 10).
 """
 
 from __future__ import annotations

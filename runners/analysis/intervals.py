@@ -1,25 +1,9 @@
 """Bound a count, a difference or a percentile by its 95 % interval, each with its source and what it assumes.
 
-A percentile has that of the effective number of independent requests in a step. Requests close to each other share
-their fate: one stall holds up hundreds. Order-statistic bounds count each request as if it were alone,
-and are then far too narrow. Here the intervals of the log are joined to batches of 1, 2, 4, … intervals
-(`readers.batch_means`), the share of requests beyond the percentile is taken in each, and the variance of its mean is
-compared with what independent requests would give. The largest such ratio, the design effect, over all batch lengths
-that leave at least five batches counts: if neighbouring batches are still alike, longer ones tell, and what they add to
-those half as long is added once more for what still longer ones would (lugsail: D. Vats and J. Flegal, 2022, *Lugsail
-lag windows for estimating time-average covariance matrices*, Biometrika 109).
-
-The effective sample is the number of requests over that effect. A value lies within the bounds of a percentile unless
-the exact binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on
-that share, exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation
-with a complex survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the
-percentile: the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at
-it. A side is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an
-effective number of requests is none, so the bounds come from the regularised incomplete beta function that it uses
-itself.
-
-What it assumes: what happens in the run happens in others too, and dependence is short against a fifth of it. One run
-can't tell of an event that it did not see.
+A percentile counts what is independent (docs/0011-effective-samples.md): the share of requests beyond a value is taken
+in batches of time, its variance over that of independent requests is the design effect, and a value lies within the
+bounds unless exact binomial (Clopper-Pearson) bounds for the effective number exclude it. Dependence beyond a fifth of
+the run is not seen. scipy's `binomtest` takes whole trials only; an effective number of requests is none.
 """
 
 from __future__ import annotations

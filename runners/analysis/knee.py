@@ -1,23 +1,9 @@
 """Find the knee, the highest rate that meets an objective, by short rate steps, and confirm it by longer ones.
 
-The knee lies where the curve of log(p99 / limit) crosses zero. A search that asks only whether a load met its objective
-throws away by how much. Here every step tells how far its p99 lies from the limit, and the steps are short and in
-random order, so that a burst of stalls spoils one of many and a drift of the machine falls on all rates alike. Between
-steps the server rests at a low rate, so that the queue of one does not reach the next. The steps of a ladder, longer
-and fewer, are taken by the same curve.
-
-The model of that curve is described in knee_curve.
-
-**Evidence.** No estimate stands where the steps outside of its interval mostly contradict it.
-
-**Longer steps.** What a server achieves for half a second it may not sustain for ten: a flush, a collection or a queue
-takes longer to show. So the knee of short steps is an upper bound of the one that is quoted: that one lies at it, or
-below it by an exponential deviate (DROP), each with the same probability. Steps that last as long as is asked (see
-Objective.sustained_s), just below and just above, then decide: each says by its outcome on which side of its rate the
-knee lies, as a Student's t deviate. A closed loop cuts the posterior: over as many connections no load achieves more
-than one that sends whenever it has a response. The knee is the highest rate that a long step met; where there is none
-it is *not confirmed*, and no higher than any rate that met. A side of which only the form of these laws tells is not
-known.
+The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). The knee of short steps is
+an upper bound: that of longer ones lies at it, or below it by an exponential deviate (DROP), each with the same
+probability. A longer step says on which side of its rate the knee lies, as a Student's t deviate; a closed loop over as
+many connections cuts what lies above it.
 """
 
 from __future__ import annotations

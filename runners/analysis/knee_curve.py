@@ -1,29 +1,10 @@
 """The posterior of a knee by rate steps of one server: where the curve of log(p99 / limit) crosses zero.
 
-**Model.** With x the logarithm of the rate and y that of p99 / limit (of the percentile that is furthest from its
-limit, or of the shortfall of the achieved rate where that is further), y = g(x) + noise. The curve rises from a floor
--l below the knee k through zero at k to a ceiling above it, both exponentially over a width w:
-g = -l (1 - exp((x - k) / w)) below, h (1 - exp((k - x) / w)) above, as a queue's response time does near saturation.
-The server of one step is a little faster or slower than the mean one: k differs from step to step by a normal
-deviate of unknown size, integrated out by Gauss-Hermite quadrature. Noise is Student's t with 4 degrees of freedom (K.
-Lange, R. Little and J. Taylor, 1989, *Robust statistical modeling using the t distribution*, JASA 84), and a share of
-the steps, unknown too, lies anywhere above the curve: a stall of the machine makes a step slower and never faster.
-
-**Starts.** Two starts of one server differ more than two steps do. Where the steps are of several starts, the knee of
-each start lies around the mean one by a normal deviate of unknown size, integrated out too; several servers of one
-search share that size, so that what tells of it is pooled over all of them. With one start the interval is that of this
-process alone, and a ratio is no ground for a verdict.
-
-**Disturbances.** A step in which the machine stalled or the generator was late is known between two bounds: what was
-read, and that without the stalls and without the longest lateness since the server was idle (see
-rate_steps). It enters as the probability that the excess lies between the two (interval censoring;
-J. Klein and M. Moeschberger, 2003, *Survival Analysis*, section 3.5). To leave out disturbed steps instead leaves too
-few where the machine stalls often. A step whose bounds lie on both sides of zero is undecided, and a knee above which
-all is undecided by lateness is known from below only.
-
-All parameters have a posterior on a grid (k fine, the others coarse); the knee is the median of that of k, its
-interval the central 98 %, which covers the truth in at least 95 of 100 simulated searches (bursts as measured, see the
-tests). scipy's curve_fit was looked at: it has no share of spoilt steps and takes the intervals for normal.
+With x the logarithm of the rate, y = log(p99 / limit) is -l (1 - exp((x - k) / w)) below the knee k and
+h (1 - exp((k - x) / w)) above it, with noise of Student's t with 4 degrees of freedom (K. Lange and others, 1989, JASA
+84); a share of the steps lies anywhere above. k differs from step to step and from start to start by normal deviates,
+integrated out; disturbed steps are interval-censored. All parameters have a posterior on a grid; the knee is the median
+of k, its interval the central 98 % (docs/method.md).
 """
 
 from __future__ import annotations

@@ -1,22 +1,9 @@
 """Find stretches of time in which responses were slow, and the events on the same clock that can have delayed them.
 
-A slice stands out when its p99 exceeds the median of all slices' p99 by five robust standard deviations (the median
-absolute deviation times 1.4826; F. R. Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median: the threshold
-comes from the step's own quiet time. Slices with fewer than a hundred responses are widened until their p99 is one.
-
-A response that took v and came in a slice was due up to v before it, so a spike reaches from the earliest due time
-of its slow responses to the end of the slice in which the last of them came. That is the stall and the draining of the
-queue behind it: response times count from the intended start, so after a stall they fall in a straight line to the
-usual, and all of them belong to the stall. Stretches that touch are one spike. scipy's `find_peaks` was looked at: it
-finds the highest samples of a curve, and knows no response that was due before it came.
-
-The *excess* is what slow responses took above the threshold, summed up: it weighs a response by how late it was.
-
-An event of a cause has a stretch of time and a capacity, the longest delay that it can have made: the whole of its
-length for what stops the JVM or blocks a request, the CPU time that it took for what shares a core with the server. How
-long the serving threads and the generator waited in the kernel's run queues divides their delays among the machine (see
-machine_stalls), other processes and the server itself: others can have delayed them by no more than they waited, and
-what is left of the server's wait after its background threads is what its serving threads cost each other.
+A slice is slow when its p99 lies above the median of all by five robust standard deviations (F. R. Hampel, 1974,
+J. Am. Stat. Assoc. 69) and by half of it. A spike reaches from when its slow responses were due to when the last one
+came; stretches that touch are one. The excess of slow responses is what they took above that threshold, summed up. An
+event has the longest delay that it can have made as its capacity (docs/0010-tail-attribution.md).
 """
 
 from __future__ import annotations

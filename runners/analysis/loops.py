@@ -1,13 +1,7 @@
 """Closed loops as experiment 02 measures them: their rates, and how the kernel and the script explain them.
 
-In closed loop a connection sends its next request when the last one has its response. So its rate is one over its
-latency, and its latency is that of a server which is never asked for more than it gives: no latency under load.
-
-The arithmetic of the wait. A server that writes head and body of a response apart has the second write held back by
-Nagle's algorithm (J. Nagle, 1984, RFC 896) until the first is acknowledged. The client has nothing to send before it
-has the body, so it acknowledges when its delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN, include/net/tcp.h,
-HZ/25). Linux timers are rounded up to the next tick of 1/HZ (kernel/time/timer.c), and a closed loop sets each one just
-after a tick, at which the one before ended: the wait is 40 ms and one whole tick.
+A server that writes head and body apart has the second write held back by Nagle's algorithm (RFC 896) until the
+client's delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN), rounded up to the next tick of 1/HZ, set after one.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
 """Compare outputs that load tools wrote: what of them may be compared, and how far the files carry it.
 
-**What may be compared.** Loads of one setting: operation, kind of loop, what the latency is counted from, offered
-rate, connections, threads, duration and tool. A closed loop is never compared with an open one, nor service time with
-response time; the rest may differ where the user says so. A latency is compared where the rate was achieved and met few
-errors, a percentile where both print it and enough samples lie beyond it; a mean or a maximum stands for none.
-
-**The interval.** Nobody says in which order the files were made, so runs are independent here: the ratio's interval is
-Welch's (see quantities.welch), the 5 % shared by the figures of a load (Bonferroni), widened by the digits that the
-tool prints. One run of a side has no such interval. Then that of sampling alone is given, by
-order statistics (H. David and H. Nagaraja, 2003, *Order Statistics*, section 7.1), where the output holds its
-distribution; it knows nothing of the next run, and the verdict stays open.
+Loads of one setting are compared; a closed loop never with an open one, nor service time with response time. Runs are
+taken for independent: the interval is Welch's (see quantities.welch), widened by the digits that the tool prints. One
+run of a side has that of sampling alone, by order statistics, and no verdict.
 """
 
 from __future__ import annotations

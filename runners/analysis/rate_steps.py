@@ -1,12 +1,8 @@
 """Judge rate steps by an objective: each rate of a ladder, and each short step of a search.
 
-A late generator and a stall of the machine make a step slower and never faster. So a disturbed step is known between
-two bounds, what was read and the least that would have been read without the disturbance (see
-requests_log.least_response_us). What meets the objective although it was disturbed has met it, what misses it without
-the disturbance has missed it, and between the two nothing is decided.
-
-In a load of many seconds the machine stalls somewhere. Such a load is judged by its percentiles outside of the stalls
-(see machine_stalls), as long as they leave half of its time.
+A disturbed step is known between what was read and the least that would have been read without the disturbance, for a
+late generator or a stall makes it slower and never faster. A load of many seconds is judged outside of the machine's
+stalls, as long as they leave half of its time.
 """
 
 from __future__ import annotations

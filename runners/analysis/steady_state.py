@@ -1,25 +1,10 @@
 """Decide from which second on a step is steady, and where a history of figures changed its level.
 
-A step is cut into stretches of like seconds wherever its median latency, its rate of responses or the work of the JIT
-compiler changes its level: the change points that minimise the squared error plus a penalty for each (optimal
-partitioning: B. Jackson and others, 2005, *An algorithm for optimal partitioning of data on an interval*, IEEE Signal
-Processing Letters 12; a penalty of 3 log n variances a change is that of the modified BIC of N. Zhang and D. Siegmund,
-2007, Biometrics 63). The noise that a change must exceed is taken from the differences of neighbouring seconds, so
-that a level's own drift does not hide it.
-
-It is steady from the first second after which every stretch is like the second half of the step: within the noise, or
-within 2 %, for a smaller shift changes no conclusion (after E. Barrett and others, 2017, *Virtual machine warmup blows
-hot and cold*, OOPSLA). A spike of two seconds, or of a tenth of all, is no end of steadiness but a matter of the
-tail. If fewer than half of the seconds would remain, or what remains still has a trend (H. B. Mann, 1945,
-Econometrica 13) of more than 2 %, it never became steady, which is a legal answer.
-
-A history has one figure a run, in the order of the runs: latencies and rates, so a change is a ratio. Binary
-segmentation (ruptures) splits it where the ranks of the runs on both sides are furthest apart: ranks, because one odd
-run is no change of level. A split counts when shuffled runs rarely have any split as good: a permutation test on the
-best of all splits, as in e-divisive (D. S. Matteson, N. A. James, 2014, JASA 109), so that having looked everywhere is
-paid for. Then both sides are searched in the same way. It takes runs as exchangeable: a machine that drifts slowly
-gives several small steps where there is a slope. scipy's `permutation_test` was looked at: it takes two samples that
-are given, and here each shuffled history is split anew where that is best.
+A step is cut into stretches at its change points (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc.
+Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady once every stretch is like its second
+half, within the noise or 2 %, without a trend (E. Barrett and others, 2017, OOPSLA; H. B. Mann, 1945, Econometrica 13).
+A history is split where the ranks of both sides differ most, if shuffled runs rarely split as well (D. S. Matteson, N.
+A. James, 2014, JASA 109); a machine that drifts slowly gives several small steps where there is a slope.
 """
 
 from __future__ import annotations

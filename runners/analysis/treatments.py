@@ -1,17 +1,9 @@
-"""Compare treatments that shared one schedule, request by request, over several fresh starts of each.
+"""Compare treatments that shared one schedule, request by request, over several fresh starts of each (docs/method.md).
 
-Every start is a randomised complete block: all treatments run in it at the same time, so what is slow in its seconds
-is slow for all of them. The logarithm of a percentile (or of CPU time per request) is modelled as start + treatment +
-residual; the effect of a treatment is the mean over starts of its difference from the baseline (R. A. Fisher, 1935,
-*The Design of Experiments*, chapter 4). Two starts of one JVM differ more than two requests do, so the residual between
-starts is the unit of variance. It is pooled over all treatments, and never below what the blocks of requests within a
-start give: the grouped jackknife (`readers.batch_means`) keeps the stalls of the machine whole.
-
-Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, *A multiple comparison
-procedure for comparing several treatments with a control*, JASA 50). `scipy.stats.dunnett` itself does not serve: it
-takes independent groups and has no blocks. With one start the interval is that of these processes alone, and there is
-no verdict on the treatments. A control, a second fresh process of the baseline, is measured as one more treatment: it
-adds to the residual, has no part in the error rate of the others, and differs from it only by chance.
+The logarithm of a quantity is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*, ch. 4).
+The residual is pooled over all treatments, and never below what blocks of requests within a start give (grouped
+jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, JASA 50;
+`scipy.stats.dunnett` has no blocks). A control, the baseline's second process, has no part in it.
 """
 
 from __future__ import annotations

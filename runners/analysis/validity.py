@@ -1,24 +1,9 @@
 """Decide what may be quoted of a load, aspect by aspect, and what speaks against the rest.
 
-**Failed responses are no successes.** The generator's log keeps the times of all responses together, so those that
-failed can't be taken out of it. A refusal is often quick and cheap. So where more than `MOST_FAILED` of the requests
-failed, neither latency nor throughput nor CPU time nor a profile stands: the errors are the result.
-
-**A shortfall has a cause**, the first of those that hold: the server died; what it sends is no HTTP/1.1; connections
-failed; responses came too late; responses were refused; the machine was busy with something else; the generator was at
-its limit; and only then the server is saturated. In saturation a response time is the length of the queue, which grows
-with the length of the run.
-
-**A generator that sends late** spoils what is counted from the intended start, as far up as its lateness reaches: it
-tells up to which percentile it kept up. Rates, CPU time, shares of a profile and counts are what they are. Above that
-percentile a response time is an upper bound of what a generator on time would have read: a response time counts from
-the intended start, so lateness is in it, and where requests are served in the order in which they come, one that comes
-later gets no earlier response. It ends at the later of its arrival and the end of the one before it, plus its service
-(D. Lindley, 1952, *The theory of queues with a single server*, Mathematical Proceedings of the Cambridge Philosophical
-Society 48).
-
-The rate steps of a sweep and the servers that share a schedule are judged apart: a load of several is not refused for
-what one of them failed.
+Where more than `MOST_FAILED` of the requests failed, only the errors stand. A shortfall has the first cause that holds,
+in the order of `Cause`. A late generator spoils what is counted from the intended start, up to where its lateness
+reaches: a response time above is an upper bound of what one on time would have read, where requests are served in order
+(D. Lindley, 1952, Math. Proc. Cambridge Phil. Soc. 48). Rate steps and servers of a shared schedule are judged apart.
 """
 
 from __future__ import annotations

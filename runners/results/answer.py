@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 if TYPE_CHECKING:
     from runners.analysis.intervals import Bounded
@@ -207,6 +208,19 @@ class Answer:
 Answering = Callable[["Results"], Answer | None]
 
 
+Arguments = ParamSpec("Arguments")
+
+
+def answering(answer: Callable[Concatenate[Results, Arguments], Answer | None]) -> Callable[Arguments, Answering]:
+    """Let a function be called with all arguments but the results, and return what answers by these."""
+
+    @wraps(answer)
+    def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answering:
+        return lambda results: answer(results, *args, **kwargs)
+
+    return asked
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question and the function that answers it."""
@@ -251,13 +265,10 @@ def _answered(asked: Asked, results: Results) -> Answered:
     return Answered(asked.question, answer or nothing, measured=answer is not None)
 
 
-def either(*answers: Answering) -> Answering:
+@answering
+def either(results: Results, *answers: Answering) -> Answer | None:
     """Return the first of several answers that a run can give."""
-
-    def answer(results: Results) -> Answer | None:
-        return next((given for answering in answers if (given := answering(results)) is not None), None)
-
-    return answer
+    return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 
 def as_json(value: Any) -> Any:

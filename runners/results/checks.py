@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from runners.analysis import counts, facts, instrument, intervals
 from runners.analysis.comparison import Comparison
@@ -23,9 +22,7 @@ from runners.readers.run import Run, Step
 from runners.results import profiles
 from runners.results.answer import Measure, Unit, as_json
 from runners.results.generators import began_together
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 #: So much longer a request may take after one target than after another, before that is said.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts, loops
 from runners.analysis.loops import CURVES, ERRORS, RATES, Loop
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 #: The wait and its cure, apart by one flag alone.
 FLAG_PAIR = ("after", "nodelay")

@@ -1,9 +1,7 @@
 """A cluster: on which node a key lies, which requests a node passes on, how long its threads wait for its lock.
 
-The node of a key is computed for many ids at once as the server computes it for one. Murmur3 is A. Appleby's
-MurmurHash3_x86_32 (public domain, 2010); a node's weight for a key is that of the key, seeded with that of the node's
-address (rendezvous hashing, see WeightedPlacement.java). The old hash adds a number that the address makes to one that
-the key makes, so hardly any key changes the order of the nodes.
+The node of a key is computed for many ids at once, as WeightedPlacement.java does for one: by rendezvous hashing with
+MurmurHash3_x86_32 (A. Appleby, 2010, public domain), or by the old hash, in which hardly any key changes the order.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +23,19 @@ from runners.design.objective import CPU
 from runners.design.session import LOCK
 from runners.readers.run import Run, Step
 from runners.results import profiles
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, verdict_of
+from runners.results.answer import (
+    Answer,
+    Basis,
+    Measure,
+    Needed,
+    Unit,
+    Verdict,
+    all_parts,
+    answering,
+    verdict_of,
+)
 from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 KEYS_ANCHOR = "keys"
 
@@ -256,21 +262,18 @@ def spreads(results: Results) -> Answer | None:
 PASSED_ON = 1 - 1 / NODES
 
 
-def price_of_passing(blocks: Mapping[str, str]) -> Answering:
+@answering
+def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
     """Answer: does a request that is passed on to another node cost more CPU time than one that is not?
 
     `blocks` maps blocks of one node against three to what they are called in the answer.
     """
-
-    def answer(results: Results) -> Answer | None:
-        answers = [
-            given
-            for comparison in results.comparisons
-            if comparison.name in blocks and (given := _price(comparison, blocks[comparison.name])) is not None
-        ]
-        return together(answers, all_parts) if answers else None
-
-    return answer
+    answers = [
+        given
+        for comparison in results.comparisons
+        if comparison.name in blocks and (given := _price(comparison, blocks[comparison.name])) is not None
+    ]
+    return together(answers, all_parts) if answers else None
 
 
 def _price(comparison: Comparison, method: str) -> Answer | None:
@@ -304,54 +307,48 @@ def _client_share(event: str, step: Step, share: Bounded) -> Measure:
     return Measure.of(label, share, Unit.SHARE)
 
 
-def passing_weighs_more(block: str, than: str) -> Answering:
+@answering
+def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
     """Answer: does passing on take a larger share of the CPU time of the first block's requests than of the second's?
 
     The share is what three nodes cost more than one: clients, sockets and hand-over, on both nodes of a request.
     """
-
-    def answer(results: Results) -> Answer | None:
-        by_name = {comparison.name: comparison for comparison in results.comparisons}
-        compared = [by_name[name] for name in (block, than) if name in by_name]
-        rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
-        if len(rows) < 2:
-            return None
-        shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
-        more = difference(*shares)
-        evidence = tuple(
-            Measure.of(f"passing on in the CPU time of {comparison.workload.upper()}", share, Unit.SHARE)
-            for comparison, share in zip(compared, shares, strict=True)
-        )
-        steps = tuple(name for comparison in compared for name in comparison.steps)
-        basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
-        return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
-
-    return answer
+    by_name = {comparison.name: comparison for comparison in results.comparisons}
+    compared = [by_name[name] for name in (block, than) if name in by_name]
+    rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
+    if len(rows) < 2:
+        return None
+    shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
+    more = difference(*shares)
+    evidence = tuple(
+        Measure.of(f"passing on in the CPU time of {comparison.workload.upper()}", share, Unit.SHARE)
+        for comparison, share in zip(compared, shares, strict=True)
+    )
+    steps = tuple(name for comparison in compared for name in comparison.steps)
+    basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
+    return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
 
 #: By how much shares of two workloads may differ and be called alike.
 ALIKE = 0.1
 
 
-def alike(*workloads: str) -> Answering:
+@answering
+def alike(results: Results, *workloads: str) -> Answer | None:
     """Answer: are the clients' shares of allocations and of waits for locks alike in two workloads?"""
-
-    def answer(results: Results) -> Answer | None:
-        evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
-        for event in (profiles.ALLOC, LOCK):
-            if seen := _of_clients(results, event, workloads):
-                apart = difference(seen[0][1], seen[1][1])
-                within = max(apart.high, -apart.low) < ALIKE
-                beyond = apart.low > ALIKE or apart.high < -ALIKE
-                verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
-                evidence += [_client_share(event, *part) for part in seen]
-                steps += [step.name for step, _ in seen]
-        if not verdicts:
-            return None
-        verdict = all_parts(verdicts)
-        return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), Needed.SAMPLES, steps=tuple(steps))
-
-    return answer
+    evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
+    for event in (profiles.ALLOC, LOCK):
+        if seen := _of_clients(results, event, workloads):
+            apart = difference(seen[0][1], seen[1][1])
+            within = max(apart.high, -apart.low) < ALIKE
+            beyond = apart.low > ALIKE or apart.high < -ALIKE
+            verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
+            evidence += [_client_share(event, *part) for part in seen]
+            steps += [step.name for step, _ in seen]
+    if not verdicts:
+        return None
+    verdict = all_parts(verdicts)
+    return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), Needed.SAMPLES, steps=tuple(steps))
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.comparison import Alone, Comparison, Form
@@ -13,10 +12,20 @@ from runners.analysis.interleaved import alone
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import Quantity, Reason, Row
 from runners.design.objective import CPU
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, any_part, either
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.answer import (
+    Answer,
+    Answering,
+    Basis,
+    Measure,
+    Needed,
+    Unit,
+    Verdict,
+    all_parts,
+    answering,
+    any_part,
+    either,
+)
+from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
 MEDIAN = "p50_us"
@@ -56,27 +65,25 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, rate_rps, medians)
 
 
+@answering
 def differs(
+    results: Results,
     blocks: Sequence[str],
     treatment: str,
     quantity: str,
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
-) -> Answering:
+) -> Answer | None:
     """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?
 
     `loads_alone`: setting and workload of the loads alone of the baseline and of the treatment, where they have others.
     """
-
-    def answer(results: Results) -> Answer | None:
-        for comparison in results.comparisons:
-            row = comparison.row(quantity, treatment) if comparison.name in blocks else None
-            if row is not None:
-                loads = [facts.clean(results.run, *side) for side in loads_alone]
-                return answer_of(comparison, row, yes, medians=alone(*loads) if loads else None)
-        return None
-
-    return answer
+    for comparison in results.comparisons:
+        row = comparison.row(quantity, treatment) if comparison.name in blocks else None
+        if row is not None:
+            loads = [facts.clean(results.run, *side) for side in loads_alone]
+            return answer_of(comparison, row, yes, medians=alone(*loads) if loads else None)
+    return None
 
 
 def answer_of(
@@ -99,20 +106,22 @@ def answer_of(
     return Answer(verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name))
 
 
+@answering
 def _by_blocks(
-    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction], combined: Combined
-) -> Answering:
+    results: Results,
+    blocks: Mapping[str, str],
+    treatment: str,
+    quantity: str,
+    yes: Sequence[Direction],
+    combined: Combined,
+) -> Answer | None:
     """Answer whether a treatment differs in these blocks, each of which is a part of the question."""
-
-    def answer(results: Results) -> Answer | None:
-        answers = [
-            answer_of(comparison, row, yes, blocks[comparison.name])
-            for comparison in results.comparisons
-            if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
-        ]
-        return together(answers, combined) if answers else None
-
-    return answer
+    answers = [
+        answer_of(comparison, row, yes, blocks[comparison.name])
+        for comparison in results.comparisons
+        if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
+    ]
+    return together(answers, combined) if answers else None
 
 
 def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
@@ -133,26 +142,23 @@ def differs_in_all(
     return _by_blocks(blocks, treatment, quantity, yes, all_parts)
 
 
+@answering
 def any_differs(
-    blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
-) -> Answering:
+    results: Results, blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
+) -> Answer | None:
     """Answer: does any treatment of these blocks differ from its baseline in a quantity, in one of these ways?
 
     `blocks` maps the names of blocks to what they are called in the answer; `also` names quantities shown besides.
     """
-
-    def answer(results: Results) -> Answer | None:
-        answers = []
-        for comparison in results.comparisons:
-            for row in comparison.rows_of(quantity) if comparison.name in blocks else ():
-                label = blocks[comparison.name]
-                others = (comparison.row(name, row.treatment) for name in also)
-                more = (difference_of(comparison, other, label) for other in others if other)
-                given = answer_of(comparison, row, yes, label)
-                answers.append(replace(given, evidence=(*given.evidence, *more)))
-        return together(answers, any_part) if answers else None
-
-    return answer
+    answers = []
+    for comparison in results.comparisons:
+        for row in comparison.rows_of(quantity) if comparison.name in blocks else ():
+            label = blocks[comparison.name]
+            others = (comparison.row(name, row.treatment) for name in also)
+            more = (difference_of(comparison, other, label) for other in others if other)
+            given = answer_of(comparison, row, yes, label)
+            answers.append(replace(given, evidence=(*given.evidence, *more)))
+    return together(answers, any_part) if answers else None
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
@@ -166,14 +172,11 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
     )  # fmt: skip
 
 
-def treatments_differ(quantity: Quantity) -> Answering:
+@answering
+def treatments_differ(results: Results, quantity: Quantity) -> Answer | None:
     """Answer: do the two treatments of the first comparison differ in a quantity?"""
-
-    def answer(results: Results) -> Answer | None:
-        rows = ((comparison, comparison.row(quantity.name)) for comparison in results.comparisons)
-        return next((answer_of(comparison, row) for comparison, row in rows if row is not None), None)
-
-    return answer
+    rows = ((comparison, comparison.row(quantity.name)) for comparison in results.comparisons)
+    return next((answer_of(comparison, row) for comparison, row in rows if row is not None), None)
 
 
 def raises(quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answering:

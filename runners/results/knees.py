@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
@@ -12,12 +11,20 @@ from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
 from runners.readers.run import Step
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, verdict_of
+from runners.results.answer import (
+    Answer,
+    Basis,
+    Measure,
+    Needed,
+    Unit,
+    Verdict,
+    all_parts,
+    answering,
+    verdict_of,
+)
 from runners.results.ladders import between, knees_anchor, overloaded, queue_length
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 #: By how much a closed loop may reach less than it could, as the machine varies.
 SPREAD = 0.1
@@ -35,31 +42,28 @@ class KneeRatio:
     change: Bounded | None
 
 
-def knees_apart(workload: str, of: str, against: str) -> Answering:
+@answering
+def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
     """Answer: is the maximum throughput under the objective of one treatment higher than that of another?"""
-
-    def answer(results: Results) -> Answer | None:
-        first, second = (results.searched(workload, name) for name in (of, against))
-        if first is None or second is None or first.knee is None or second.knee is None:
-            return None
-        names = facts.engine_name(first.steps[0].subject), facts.engine_name(second.steps[0].subject)
-        knees = first.knee, second.knee
-        steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
-        starts = min(first.starts, second.starts)
-        apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
-        change = apart.less(1) if apart is not None else None
-        late = any(knee.late for knee in knees)
-        verdict, needed, count = Verdict.INCONCLUSIVE, Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH, 0
-        if starts < FEWEST_STARTS:
-            needed, count = Needed.STARTS, FEWEST_STARTS
-        elif change is not None:
-            verdict = verdict_of(change.low, change.high)
-        evidence = (KneeRatio(workload, names, knees, change),)
-        return Answer(
-            verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
-        )  # fmt: skip
-
-    return answer
+    first, second = (results.searched(workload, name) for name in (of, against))
+    if first is None or second is None or first.knee is None or second.knee is None:
+        return None
+    names = facts.engine_name(first.steps[0].subject), facts.engine_name(second.steps[0].subject)
+    knees = first.knee, second.knee
+    steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
+    starts = min(first.starts, second.starts)
+    apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
+    change = apart.less(1) if apart is not None else None
+    late = any(knee.late for knee in knees)
+    verdict, needed, count = Verdict.INCONCLUSIVE, Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH, 0
+    if starts < FEWEST_STARTS:
+        needed, count = Needed.STARTS, FEWEST_STARTS
+    elif change is not None:
+        verdict = verdict_of(change.low, change.high)
+    evidence = (KneeRatio(workload, names, knees, change),)
+    return Answer(
+        verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

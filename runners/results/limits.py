@@ -1,9 +1,7 @@
-"""Judge comparisons by limits of change, and one load by limits of its own.
+"""Judge comparisons by limits of change, and one load by limits of its own, by the whole 95 % interval.
 
-A limit fails where the whole 95 % interval of the change lies beyond it, and passes where the whole interval lies
-within it. The control is judged too: where a second process of the baseline breaks a limit, or where there are too few
-starts, nothing is known of the treatment. More failed responses than the baseline's break a limit that nobody has to
-name.
+Where a second process of the baseline breaks a limit, or there are too few starts, nothing is known of the treatment.
+More failed responses than the baseline's break a limit that nobody has to name.
 """
 
 from __future__ import annotations

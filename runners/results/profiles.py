@@ -1,12 +1,7 @@
 """Profiles: the share of the work of each category, and the frames that changed between two profiles.
 
-Each frame's shares are compared by a normal test whose variances know how the shares vary over time (see
-readers/stacks.py). Hundreds of frames are asked at once, so the false discovery rate is controlled at 5 % (Y. Benjamini
-and Y. Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B 57; it holds under the positive
-dependence that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, Ann. Stat. 29). Frames that always stand
-together in a stack have the same shares and are one test, called by the name of the deepest.
-
-Shares of two profiles always add up to one, so what grows makes the rest shrink.
+Hundreds of frames are tested at once, so the false discovery rate is controlled (Y. Benjamini and Y. Hochberg, 1995, J.
+Royal Stat. Soc. B 57). Frames that always stand together are one test. Shares of two profiles always add up to one.
 """
 
 from __future__ import annotations
@@ -14,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from scipy.stats import false_discovery_control, norm
 
@@ -23,10 +17,8 @@ from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.results import Results
 
 PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own share is given with every other
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
@@ -191,15 +183,14 @@ def http_allocates_most(workloads: Sequence[str], subject: str) -> Answering:
     return _of_profiles(workloads, subject, effect)
 
 
-def _of_profiles(workloads: Sequence[str], subject: str, effect: Callable[[Step], Effect | None]) -> Answering:
+@answering
+def _of_profiles(
+    results: Results, workloads: Sequence[str], subject: str, effect: Callable[[Step], Effect | None]
+) -> Answer | None:
     """Answer whether an effect lies above zero in the profiles of all these workloads."""
-
-    def answer(results: Results) -> Answer | None:
-        profiles = [facts.profiled(results.run, subject, workload) for workload in workloads]
-        usable = [step for step in profiles if step is not None and facts.usable_profile(step)]
-        return _judged(usable, effect, CPU_FIGURE)
-
-    return answer
+    profiles = [facts.profiled(results.run, subject, workload) for workload in workloads]
+    usable = [step for step in profiles if step is not None and facts.usable_profile(step)]
+    return _judged(usable, effect, CPU_FIGURE)
 
 
 def _judged(steps: Sequence[Step], effect: Callable[[Step], Effect | None], figure: str | None) -> Answer | None:
@@ -212,7 +203,8 @@ def _judged(steps: Sequence[Step], effect: Callable[[Step], Effect | None], figu
     return Answer(verdict, evidence, Basis.PROFILES, len(effects), Needed.SAMPLES, steps=names, figure=figure)
 
 
-def store_owns_the_waiting(workloads: Sequence[str], subject: str) -> Answering:
+@answering
+def store_owns_the_waiting(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
     """Answer: is more than half of the time waited for locks the wait for those of the store?"""
 
     def effect(step: Step) -> Effect | None:
@@ -222,12 +214,9 @@ def store_owns_the_waiting(workloads: Sequence[str], subject: str) -> Answering:
         measure = Measure.of(f"waits for the store in {step.workload.upper()}", store, Unit.SHARE)
         return store.less(MOST), measure.against(Measure.of("for the pool", pool, Unit.SHARE))
 
-    def answer(results: Results) -> Answer | None:
-        locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
-        last = {step.workload: step for step in locks if step.workload in workloads}
-        return _judged(tuple(last.values()), effect, None)
-
-    return answer
+    locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
+    last = {step.workload: step for step in locks if step.workload in workloads}
+    return _judged(tuple(last.values()), effect, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from runners.analysis.intervals import Bounded
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import REFERENCE_STORE
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Answering, Basis, Measure, Unit, Verdict
+from runners.results.answer import Answer, Basis, Measure, Unit, Verdict, answering
 from runners.results.ladders import SearchedKnee, between, knees
 
 if TYPE_CHECKING:
@@ -113,20 +113,19 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
     return None if apart is None else apart.less(1)
 
 
-def less(label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str) -> Answering:
+@answering
+def less(
+    results: Results, label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
+) -> Answer | None:
     """Answer: is a value of one store, counted once, lower than that of another?"""
-
-    def answer(results: Results) -> Answer | None:
-        by_name = {store.subject: store for store in results.stores}
-        if of not in by_name or against not in by_name:
-            return None
-        here, there = by_name[of], by_name[against]
-        own, other = value(here), value(there)
-        if not (math.isfinite(own) and math.isfinite(other)):
-            return None
-        measure = Measure(f"{here.name}, {label}", own, unit).against(Measure(there.name, other, unit))
-        verdict = Verdict.YES if own < other else Verdict.NO
-        steps = (here.fill.name, there.fill.name)
-        return Answer(verdict, (measure,), Basis.FILLS, 1, steps=steps, figure=figure)
-
-    return answer
+    by_name = {store.subject: store for store in results.stores}
+    if of not in by_name or against not in by_name:
+        return None
+    here, there = by_name[of], by_name[against]
+    own, other = value(here), value(there)
+    if not (math.isfinite(own) and math.isfinite(other)):
+        return None
+    measure = Measure(f"{here.name}, {label}", own, unit).against(Measure(there.name, other, unit))
+    verdict = Verdict.YES if own < other else Verdict.NO
+    steps = (here.fill.name, there.fill.name)
+    return Answer(verdict, (measure,), Basis.FILLS, 1, steps=steps, figure=figure)

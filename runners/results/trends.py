@@ -15,7 +15,7 @@ from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, cha
 from runners.design.load import SENTINEL
 from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -167,21 +167,19 @@ def trends_of(run: Run) -> list[Trend] | None:
     return trends(run.frames["measurements"], run.frames["runs"], asked.split(","))
 
 
-def trends_change(*, sentinel: bool) -> Answering:
+@answering
+def trends_change(results: Results, *, sentinel: bool) -> Answer | None:
     """Answer: did trends change their level: those of the machine's sentinel, or those of the servers?"""
 
     def wanted(trend: Trend) -> bool:
         return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
 
-    def answer(results: Results) -> Answer | None:
-        series = [trend for trend in results.trends or () if wanted(trend)]
-        if not series:
-            return None
-        looked = [trend for trend in series if not trend.why_not]
-        changed = [trend for trend in looked if trend.changes]
-        evidence = (Measure("trends that changed level", len(changed), Unit.COUNT).out_of(len(looked)),)
-        runs = max(len(trend.frame) for trend in series)
-        verdict = Verdict.YES if changed else Verdict.NO if looked else Verdict.INCONCLUSIVE
-        return Answer(verdict, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE)
-
-    return answer
+    series = [trend for trend in results.trends or () if wanted(trend)]
+    if not series:
+        return None
+    looked = [trend for trend in series if not trend.why_not]
+    changed = [trend for trend in looked if trend.changes]
+    evidence = (Measure("trends that changed level", len(changed), Unit.COUNT).out_of(len(looked)),)
+    runs = max(len(trend.frame) for trend in series)
+    verdict = Verdict.YES if changed else Verdict.NO if looked else Verdict.INCONCLUSIVE
+    return Answer(verdict, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE)
