@@ -29,9 +29,7 @@ def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
 
 
 def marked(row: Row, *sides: Side) -> Row:
-    """Return a row of repeats, refused where something else made its difference: of a percentile the machine or the
-    generator, of CPU time JIT compilation that was unfinished in most of a side's.
-    """
+    """Return a row of repeats, refused where the machine, the generator or JIT compilation made its difference."""
     if row.quantity.name == CPU:
         cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
         return dataclasses.replace(row, refused=tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold))

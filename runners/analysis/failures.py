@@ -60,10 +60,9 @@ def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
 
 
 def more(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
-    """Estimate by how much more of the requests to a treatment failed than of those to the baseline, as a share of 1.
+    """Estimate by how much more of the requests to a treatment failed, as a share of 1; NaN where a side has none.
 
-    Each side has the counts of its starts, or runs; `paired`: in the same order, and what disturbs a start disturbs
-    both sides. NaN where no request ended on a side.
+    A side has the counts of its starts, or runs; `paired`: in the same order, and disturbed alike.
     """
     if paired:
         pairs = [pair for pair in zip(treatment, baseline, strict=True) if all(ended for ended, _ in pair)]

@@ -154,10 +154,7 @@ def resolution_of(floor: Step | None) -> Resolution | None:
 
 
 def largest_difference_us(variance: float, count: int) -> float:
-    """Bound by how much two measurements differ in 95 of 100 cases, by their variance as `count` values tell it.
-
-    It is a prediction interval, which scipy has not; that of statsmodels (`get_prediction`) is of a regression.
-    """
+    """Bound by how much two measurements differ in 95 of 100 cases, by the variance of `count` values."""
     return student_reach(2 * variance, count - 1)
 
 
@@ -178,10 +175,10 @@ LONG_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """One freeze, in seconds from the start of the recorded window; `length_s` is its part within the window.
+    """One freeze, in seconds from the start of the recorded window, of which `length_s` is within it.
 
-    `longest_s`: how long the first request due in it waits, or has waited when the generator ends; `at_end`: the
-    window ended while it lasted.
+    `longest_s`: how long its first request waits, at most until the load ends; `at_end`: it lasted longer than the
+    load.
     """
 
     at_s: float
@@ -310,10 +307,7 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile of a load is no headline and not compared: nobody knows how much is the server's.
-
-    A closed loop has no rate, so no floor is asked for; a load on a server that does nothing is one.
-    """
+    """Return whether a percentile may be the instrument's: within its floor, or without one at its rate."""
     steps = tuple(steps)
     if _within_instrument(steps, load, level):
         return True
@@ -322,10 +316,7 @@ def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile of a load is not compared with another's.
-
-    What an instrument adds to a median is in both medians and cancels, so a floor that is not known does no harm.
-    """
+    """Return whether a percentile is not compared with another's. What an instrument adds to two medians cancels."""
     return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 
 

@@ -225,9 +225,7 @@ def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return the change of a percentile from the server that does nothing to each treatment; empty where nothing
-    tells.
-    """
+    """Return the change of a percentile from the server that does nothing to each treatment, if any."""
     if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -235,11 +233,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused where its percentile is the instrument's on both sides, or may be.
-
-    One side that does not lie above a server that does nothing may take less than it reads, so the difference is the
-    least that there can be. What an instrument adds to a median is on both sides and cancels.
-    """
+    """Return the row, refused where the higher side lies within the floor, so that the difference may be anything."""
     if row.quantity.name not in (*LEVELS, UNDISTURBED) or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -290,11 +284,7 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return every quantity of one start, by its name; NaN of treatments that were not in it.
-
-    The lateness of a generator is in the response times of all targets alike and would hide a difference, so only
-    percentiles that it did not reach are taken; service times don't hold it. `alone`: rates of closed loops.
-    """
+    """Return every quantity of one start; response times only where the generator's lateness did not reach them."""
     requests, targets = step.frames["requests"], step.frames["targets"]
     on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]

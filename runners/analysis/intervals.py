@@ -76,10 +76,7 @@ class Direction(StrEnum):
 
 
 def direction(change: Bounded, margin: float = 0.0) -> Direction:
-    """Return the direction of a difference, by its interval; it is inconclusive where a bound is not known.
-
-    `margin`, in the unit of the difference: the smallest one that would matter.
-    """
+    """Return the direction of a difference by its interval; `margin`: the smallest difference that would matter."""
     if not change.bounded:
         return Direction.INCONCLUSIVE
     if -margin <= change.low and change.high <= margin:
@@ -88,11 +85,9 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b with an interval recovered from those of a and b, which must come from separate measurements.
+    """Return a - b, of separate measurements, by the method of variance estimates recovery; NaN if not known.
 
-    The method of variance estimates recovery: G. Zou and A. Donner, 2008, *Construction of confidence limits about
-    effect measures*, Statistics in Medicine 27. It needs no normality, only good limits of each part. A side that
-    needs a limit that is not known is NaN. scipy's intervals of a difference need the samples; here there are limits.
+    G. Zou and A. Donner, 2008, *Construction of confidence limits about effect measures*, Statistics in Medicine 27.
     """
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)
@@ -101,11 +96,7 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
 
 
 def student_reach(variance: float, freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return half the width of Student's interval, by a variance that is known with `freedom` degrees of freedom.
-
-    scipy's `ttest_1samp(...).confidence_interval()` was looked at: it is of the mean of independent values alone. Here
-    the variance may be that of dependent seconds, of a difference, or of the next value.
-    """
+    """Return half the width of Student's interval, by a variance that is known with `freedom` degrees of freedom."""
     return float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
 
 
@@ -175,9 +166,10 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return by how much the variance of a share exceeds that of independent requests; 1 or more.
+    """Return by how much the variance of a share exceeds that of independent requests, 1 or more; NaN if too few.
 
-    `over` of `totals` requests in each stretch of time, in order.
+    `over` of `totals` requests in each stretch of time. Extrapolated to longer batches by the lugsail (D. Vats and J.
+    Flegal, 2022, Biometrika 109).
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -202,7 +194,7 @@ def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return the 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
+    """Return the 95 % bounds of a percentile in microseconds by inverted tests; NaN on a side without one."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     return _low(blocks, level), _high(blocks, level)
@@ -225,8 +217,7 @@ def _low(blocks: Blocks, level: float) -> float:
 def _high(blocks: Blocks, level: float) -> float:
     """Return the lowest value that has fewer beyond it than it could have.
 
-    On the way there the requests beyond are halved again and again, and never count for more than those before did:
-    the last of a stall look as if they came alone.
+    The requests beyond never count for more than those before did: the last of a stall look as if they came alone.
     """
     expected, last = 1 - level, len(blocks.values_us) - 1
     effective_of_all = math.inf

@@ -63,12 +63,10 @@ class Limit(StrEnum):
 class Knee:
     """The knee with its 95 % interval; a side that is not known is NaN. `precise`: as narrow as was asked.
 
-    `late`: it lies above `low_rps`, and how far is not known, since the generator was late wherever more was missed.
-    `ceiling_rps`: from which rate on nothing else was seen; infinite where the generator was late in none.
-    `confirmed_by`: the step that met the objective at `rps` for as long as is asked; `refuted_by`: the longer one at
-    the lowest rate that missed; empty without one. `closed_loop_rps`: what a closed loop over the same connections
-    reached, infinite where none was measured. `repeated_rps`: its rate where a longer step missed below the interval of
-    the short ones; NaN without one.
+    `late`: how far above `low_rps` it lies is not known, since the generator was late wherever more was missed;
+    `ceiling_rps`: from which rate on it was. `confirmed_by`, `refuted_by`: the longer steps that met at `rps`, and that
+    missed at the lowest rate. `closed_loop_rps`: infinite where none was measured. `repeated_rps`: its rate where a
+    longer step missed below the interval of the short ones.
     """
 
     kind: Kind
@@ -117,9 +115,7 @@ class Knee:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The aim of a search: the objective, the width of the interval as a share, the rates of interest, and the length
-    of a step that confirms a knee; 0 for the objective's own.
-    """
+    """What a search is after: an objective, a precision, the rates of interest, and the length that confirms."""
 
     objective: Objective
     precision: float = math.inf
@@ -135,10 +131,7 @@ class Aim:
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Search:
-    """The steps of a search on one server, and the other loads that bound its knee.
-
-    `other_steps`: longer steps of other blocks on the same server over as many connections.
-    """
+    """Short steps of one server, and what bounds their knee: longer steps of other blocks, and a closed loop."""
 
     aim: Aim
     steps: tuple[RateStep, ...]
@@ -273,10 +266,8 @@ def _name(step: RateStep | None) -> str:
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
     """Choose the rate of the next longer step; None where no further step would say more.
 
-    The first goes just below the knee; after one that missed the next lies lower, until one meets. Then one goes just
-    above, unless a closed loop bounds the knee already. The rates after them halve the interval. `tried`: rates and
-    outcomes of the steps before, in their order; one that the machine disturbed is repeated once, and where that is
-    disturbed too, or the generator was late, it counts as missed.
+    Below the knee, lower until one meets, then one just above, then the interval is halved. `tried`: rates and outcomes
+    of the steps before; a disturbed one is repeated once, and then counts as missed.
     """
     aim, rates = search.aim, [rps for rps, _ in tried]
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
@@ -328,10 +319,7 @@ def estimate(
     precision: float = math.inf,
     limits_rps: tuple[float, float] = (0.0, math.inf),
 ) -> Knee:
-    """Estimate the knee from the steps of one server, and which of its sides are known.
-
-    `limits_rps`: the lowest and the highest rate of interest.
-    """
+    """Estimate the knee from the steps of one server; `limits_rps`: the lowest and the highest rate of interest."""
     nan = math.nan
     judged = [(step.rps, step.outcome(objective)) for step in steps]
     met, missed, late = (
@@ -379,12 +367,10 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all rates so far.
+    """Choose the rates of the next batch within these bounds: over where the knee may lie, or beyond all so far.
 
-    Where the latest start met up to beyond the middle of where the knee may lie, or missed down to below it, the starts
-    before it were unlike it: the next rates lie beyond, up to those of a first batch after a closed loop of
-    `closed_loop_rps`. None lies outside of `low_rps` and `high_rps`. A step that missed with a late generator tells
-    where to look, though not whether it was the server.
+    Where the latest start met, or missed, all that it was offered, those before were unlike it: the next rates lie
+    beyond.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)

@@ -48,11 +48,7 @@ DRAWS = 400  # quantiles of each knee that make a ratio
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The posterior of the knee: `places` are logarithms of rates.
-
-    `joint` has a row for each spread of the knees of starts (SPREADS; one row where there was one start) and a column a
-    place: the probabilities of both together.
-    """
+    """The posterior of the knee: `places` are logarithms of rates; `joint` has a row for each spread of SPREADS."""
 
     places: Floats
     joint: Floats
@@ -76,10 +72,7 @@ class Curve:
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
     def with_drop(self, drop: float, lowest_rps: float) -> Curve:
-        """Return the posterior of what lies at the knee, or below it by an exponential deviate of the logarithm.
-
-        `drop` is the mean of that, and either has the same probability. The places reach down to `lowest_rps`.
-        """
+        """Return the posterior of what lies at the knee, or as likely below it by an exponential deviate."""
         apart = self.places[1] - self.places[0]
         places = np.arange(self.places[-1], min(self.places[0], math.log(lowest_rps)), -apart)  # from the highest on
         at_it = np.array([np.interp(places, self.places, row, left=0.0, right=0.0) for row in self.joint])
@@ -135,10 +128,7 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
-    """Return the log likelihoods of the mean knee from those of each start's own knee, a deviate around it.
-
-    Rows, starts, places to rows, places. What lies beyond the first or the last place counts as lying there.
-    """
+    """Return log likelihoods of the mean knee (rows, places) from those of each start's knee (rows, starts, places)."""
     edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
     kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)
     most = likelihoods.max(axis=2, keepdims=True)
@@ -162,10 +152,7 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
-    """Return the likelihood of an excess that no stall spoilt: a density, or the probability that it lies in between.
-
-    `expected` has steps along its second axis. Beyond FURTHEST no end is known.
-    """
+    """Return the likelihood of an excess that no stall spoilt: a density, or the probability of its bounds."""
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
     if not exact.all():
@@ -189,10 +176,7 @@ def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floa
 
 
 def student_below(values: Floats) -> Floats:
-    """Return the probability that Student's t with 4 degrees of freedom lies below each value.
-
-    Source: Abramowitz and Stegun, 1964, *Handbook of Mathematical Functions*, 26.7.4.
-    """
+    """Return the distribution function of Student's t (Abramowitz and Stegun, 1964, 26.7.4) at FREEDOM."""
     with np.errstate(invalid="ignore"):
         cosine2 = 1 / (1 + values * values / FREEDOM)
         below = 0.5 + np.sign(values) * np.sqrt(1 - cosine2) * (1 + cosine2 / 2) / 2
@@ -211,11 +195,7 @@ def student(values: Floats) -> Floats:
 
 
 def ratio(of: Curve, against: Curve) -> Bounded:
-    """Compute the ratio of two knees with its interval: all pairs of quantiles of their posteriors.
-
-    Where the slices of both lie in random order among each other, a drift of the machine is in both and out of the
-    ratio; the interval takes them for independent, which makes it too wide rather than too narrow.
-    """
+    """Compute the ratio of two knees with its interval, by all pairs of quantiles: they are taken for independent."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     logs = [np.interp(shares, np.cumsum(knee.weights), knee.places) for knee in (of, against)]
     low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])

@@ -246,11 +246,7 @@ def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, f
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return how long threads waited for a core in each sample, by cause; empty where threads are not known by name.
-
-    Columns `t_s`, `length_s`, `behind_others_ms` (of serving and sending threads, at most what other processes ran) and
-    `behind_its_own_ms` (of serving threads, what neither these nor the server's background threads can explain).
-    """
+    """Return how long threads waited for a core in each sample, behind other processes and behind the server's own."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -265,10 +261,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 def _active(
     rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
 ) -> list[tuple[float, float, float]]:
-    """Return samples with at least that share of a core, neighbours joined; time within `but` is another cause's.
-
-    `capacity` is the column of the longest delay that a sample can have made.
-    """
+    """Return samples with at least that share of a core, neighbours joined; time within `but` is another cause's."""
     stretches: list[tuple[float, float, float]] = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length

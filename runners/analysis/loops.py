@@ -116,11 +116,7 @@ def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
 
 
 def absent(requests: int, threads: int, drawn: int, held: int) -> int:
-    """Return how many of the requests ask for a key that is not held.
-
-    Each thread of an unseeded script draws the same numbers of 1..`drawn` from the same start, one a request; the
-    requests are shared out evenly. Keys 1..`held` are there.
-    """
+    """Return how many requests ask for a key above `held`, where each thread draws the same numbers of 1..`drawn`."""
     shares = [(requests + thread) // threads for thread in range(threads)]
     return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 

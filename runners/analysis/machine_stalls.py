@@ -103,11 +103,7 @@ def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float =
 def outside(
     requests: pd.DataFrame, stalls: pd.DataFrame, utilisation: float = MOST_UTILISATION
 ) -> tuple[pd.DataFrame, float]:
-    """Keep the requests of a log (see readers.requests_log) whose responses came in blocks that no window touches.
-
-    Return their rows and the share of time left out, which all targets of the log have in common. A request without a
-    response stays or goes by its intended start.
-    """
+    """Keep the requests whose responses came outside of the stalls' blocks, and return the share of time left out."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)

@@ -37,10 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """`steady` is None when there are too few seconds to tell; `from_s` is None unless steady.
-
-    `drift` is the share of the median by which the Theil-Sen line moves over all seconds.
-    """
+    """`steady` is None when there are too few seconds to tell; `drift`: the share by which the Theil-Sen line moves."""
 
     steady: bool | None
     from_s: float | None
@@ -152,10 +149,7 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The level changed before the run at `index`: from one median to another by `ratio` (95 % interval).
-
-    `p_value` is how rarely a shuffled history shows as much.
-    """
+    """The level changed before the run at `index`, by `ratio` (95 % interval); chance does so with `p_value`."""
 
     index: int
     before: float
@@ -169,8 +163,7 @@ class Change:
 def changes(values: Sequence[float] | Floats, level: float = CHANGE_LEVEL) -> list[Change]:
     """Return the change points of a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
 
-    Where nothing changed, a share of `level` of all series has some all the same: who looks at several divides it by
-    their number. The same values give the same result.
+    Where nothing changed, a share of `level` of all series has some all the same.
     """
     logs = np.log(np.asarray(values, dtype=float))
     if not np.isfinite(logs).all():
@@ -197,10 +190,9 @@ def changes(values: Sequence[float] | Floats, level: float = CHANGE_LEVEL) -> li
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return where a further figure lies with 95 % if nothing changed; None with fewer than `FEWEST_RUNS` figures.
+    """Return where a further figure lies with 95 % if nothing changed, on logarithms; None with too few.
 
-    The prediction interval of the normal distribution, on logarithms (G. J. Hahn, 1969, J. of Quality Technology 1).
-    scipy has none; that of statsmodels (`get_prediction`) is of a regression.
+    G. J. Hahn, 1969, *Factors for calculating two-sided prediction intervals*, J. of Quality Technology 1.
     """
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
@@ -276,9 +268,7 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the range in which a next sentinel is expected, from those before it (oldest first) since the last
-    change.
-    """
+    """Return the range of a next sentinel from those before it (oldest first) since the last change."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 

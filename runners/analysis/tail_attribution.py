@@ -47,11 +47,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One cause and what it explains.
-
-    `share`: the part of the whole excess (chance taken off, 95 % bounds from resampled spikes where there are enough);
-    `chance`: the part that shifted events would be credited with; `named`: whether it is believed.
-    """
+    """One cause, its share of the excess (chance taken off), and whether it is believed."""
 
     cause: Cause
     share: Bounded
@@ -207,12 +203,9 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float = P99) -> dict[str, float] | None:
-    """Return the machine's causes that made a percentile (0..1), each with its share of the tail, the largest first.
+    """Return the machine's causes of a percentile (0..1) with their shares of the tail, or None.
 
-    None where it was not the machine, or nothing tells.
-
-    A percentile of one measurement is the machine's when it lies above what is usual there (the threshold of latency
-    spikes) and causes outside of the server and its store are credited with at least half of the excess.
+    It was the machine's where it lies above the threshold of spikes, and they explain half of the excess.
     """
     value = facts.quoted(step, level)
     slow = latency_spikes.find(step.frames["slices"]) if value is not None else None

@@ -41,8 +41,7 @@ class Aspect(enum.Enum):
 class Cause(enum.Enum):
     """The reasons why a load may not be quoted, in the order in which they are tested.
 
-    `HELD_UP`: it fell short although at least half of its seconds kept the rate. `LATE` is no shortfall: the load had
-    its responses, but requests were sent too late.
+    `HELD_UP`: it fell short, but half of its seconds kept the rate. `LATE`: it got its responses to late requests.
     """
 
     UNREADABLE = "unreadable"
@@ -202,10 +201,7 @@ NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
 def judged(step: Step) -> StepRecord:
-    """Return the record of a new step with what speaks against it, in words; `cause` decides by its numbers.
-
-    A saturated step is valid as a statement about rate, not about latency.
-    """
+    """Return the record of a new step with what speaks against it, in words; `cause` decides by its numbers."""
     reasons, saturated = step.record.invalid_reasons, False
     if not number(step, "completed") > 0:
         reasons = (*reasons, "no response was recorded")

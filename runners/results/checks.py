@@ -72,11 +72,7 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `ok` is None where the run does not tell.
-
-    `steps`: those that failed it. `measures`: the values that decided it, the worst first. `place`: the block or the
-    server that it is of, where there are several.
-    """
+    """One check. `ok` is None where the run does not tell; `steps` failed it; `measures` decided it."""
 
     about: About
     ok: bool | None

@@ -42,9 +42,9 @@ KEYS_ANCHOR = "keys"
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """One setting over all its steps: requests that the loaded node served itself and passed on, and the calls' time.
+    """One setting over all its steps: requests that the loaded node served and passed on, and the calls' time.
 
-    `expected` is the share of ids that lie on other nodes, by the hash; NaN for a hash that is not computed here.
+    `expected` is the share of ids that lie on other nodes; NaN for a hash that is not computed here.
     """
 
     name: str
@@ -264,10 +264,7 @@ PASSED_ON = 1 - 1 / NODES
 
 @answering
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
-    """Answer: does a request that is passed on to another node cost more CPU time than one that is not?
-
-    `blocks` maps blocks of one node against three to what they are called in the answer.
-    """
+    """Answer: does a request that is passed on cost more CPU time? `blocks`: what each is called."""
     answers = [
         given
         for comparison in results.comparisons
@@ -309,10 +306,7 @@ def _client_share(event: str, step: Step, share: Bounded) -> Measure:
 
 @answering
 def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
-    """Answer: does passing on take a larger share of the CPU time of the first block's requests than of the second's?
-
-    The share is what three nodes cost more than one: clients, sockets and hand-over, on both nodes of a request.
-    """
+    """Answer: does passing on take a larger share of the CPU time of one block's requests than of another's?"""
     by_name = {comparison.name: comparison for comparison in results.comparisons}
     compared = [by_name[name] for name in (block, than) if name in by_name]
     rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
@@ -352,10 +346,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
-    """Answer: do threads wait for the lock around the client?
-
-    Inconclusive where a load did not keep its rate while it was profiled: what waits beyond the knee is a queue.
-    """
+    """Answer: do threads wait for the lock around the client? Inconclusive beyond the knee, where waits are a queue."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:

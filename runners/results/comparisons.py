@@ -42,10 +42,8 @@ def figure_of(name: str) -> str:
 class Difference:
     """A treatment against its baseline in one quantity. `label`: the load or part of the question that it is of.
 
-    `margin`: the relative change that would matter. `all_threads`: the CPU time of all threads, where it does not come
-    out as that of the threads that respond. `cpu`: the CPU time per request, which leads where the generator limited a
-    rate. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: the medians of one load of each side
-    alone, at their own rate.
+    `all_threads`: the CPU time of all threads, where it contradicts; `cpu`: the CPU time per request, where the
+    generator limited a rate. `rate_rps`: NaN in closed loop. `alone`: the medians of one load of each side alone.
     """
 
     row: Row
@@ -76,7 +74,7 @@ def differs(
 ) -> Answer | None:
     """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?
 
-    `loads_alone`: setting and workload of the loads alone of the baseline and of the treatment, where they have others.
+    `loads_alone`: setting and workload of other loads alone, of the baseline and of the treatment.
     """
     for comparison in results.comparisons:
         row = comparison.row(quantity, treatment) if comparison.name in blocks else None
@@ -125,20 +123,14 @@ def _by_blocks(
 
 
 def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
-    """Answer: does a treatment differ from the baseline in p50, in any of these blocks? No only by all of them.
-
-    `blocks` maps the names of blocks to what they are called in the answer.
-    """
+    """Answer: does a treatment differ in p50, in any of these blocks? No only by all of them."""
     return _by_blocks(blocks, treatment, MEDIAN, DIFFERS, any_part)
 
 
 def differs_in_all(
     blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
 ) -> Answering:
-    """Answer: does a treatment differ from its baseline in a quantity, in one of these ways, in each of these blocks?
-
-    `blocks` maps the names of blocks to what they are called in the answer.
-    """
+    """Answer: does a treatment differ in a quantity, in one of these ways, in each of these blocks?"""
     return _by_blocks(blocks, treatment, quantity, yes, all_parts)
 
 
@@ -146,10 +138,7 @@ def differs_in_all(
 def any_differs(
     results: Results, blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
 ) -> Answer | None:
-    """Answer: does any treatment of these blocks differ from its baseline in a quantity, in one of these ways?
-
-    `blocks` maps the names of blocks to what they are called in the answer; `also` names quantities shown besides.
-    """
+    """Answer: does any treatment of these blocks differ in a quantity, in one of these ways? `also`: others to show."""
     answers = []
     for comparison in results.comparisons:
         for row in comparison.rows_of(quantity) if comparison.name in blocks else ():

@@ -40,10 +40,7 @@ class Conclusion:
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
-    """Answer the questions of a run with the published outputs, named as in data/published (`report-1/put`).
-
-    Any run can be given: interrupted, with failed or missing steps, or made with another generator.
-    """
+    """Answer the questions of any run, even an interrupted one, with the published outputs by name (`report-1/put`)."""
     results = Results(run, published)
     answers = sorted(answered(questions, results), key=lambda given: not given.measured)
     return Conclusion(results, tuple(answers), checks(results))

@@ -49,11 +49,7 @@ class Outage:
         return facts.per_second(self.step)
 
     def part(self, which: str) -> pd.DataFrame:
-        """Select whole seconds: `before` the death, `without` the node, `after` its return, or all `between`.
-
-        Seconds `between` hold those in which the node died and in which it was back but not yet used again; in a share
-        of failures they would count responses of a whole cluster.
-        """
+        """Select whole seconds: `before` the death, `without` the node, `after` its return, or `between`."""
         rows = self.seconds
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S

@@ -23,10 +23,7 @@ WHOLE = 0.05
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: does a generator add to the median of the simplest client, in interleaved rounds?
-
-    Yes where it does at one rate at least, no where it does at none.
-    """
+    """Answer: does a generator add to the median of the simplest client, at any rate, in interleaved rounds?"""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
@@ -107,10 +104,7 @@ LATE_US = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The host of a generator during a load: its round trip to the servers, the share of segments that TCP sent again,
-    by how much its clock was off, and the share of the time that its cores stalled; None where the load's figures are
-    right without it.
-    """
+    """The host of a generator during a load: network, clock and stalls; None where figures are right without."""
 
     step: Step
     host: str

@@ -68,10 +68,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest published rate of a ladder that is not beyond the published knee, and the rates reached here.
-
-    `knee` is None where a closed loop of as many connections does not even reach it.
-    """
+    """The highest published rate of a ladder not beyond the published knee; no `knee` if no closed loop reaches it."""
 
     workload: str
     published_rps: float
@@ -127,8 +124,6 @@ def longer_queue(results: Results) -> Answer | None:
 
 
 def _filled(step: Step) -> bool:
-    """Return whether a pool's queue was filled: its rate was missed, or requests were refused, on more connections than
-    it has places, each of which waits with one request at a time.
-    """
+    """Return whether a pool's queue was filled: more was offered than it took, on more connections than places."""
     overload = points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
     return overload and (step.record.connections or 0) > queue_length(step)

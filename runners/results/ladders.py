@@ -31,10 +31,7 @@ KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The rate that rate steps are shares of: the knee of a search, a bound of it, or the rate of a closed loop.
-
-    `knee`: the knee or its bounds. `estimated`: whether the search itself took it for found.
-    """
+    """The rate that rate steps are shares of: a knee, a bound of it (not `estimated`), or the rate of a closed loop."""
 
     rps: float
     what: str
@@ -46,8 +43,8 @@ class Base:
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `other_steps`: of a search, the loads of other blocks on the same server at one rate over as many connections.
-    `closed_loop`: the closed loop over as many connections that reached most; None where none was measured.
+    Of a search, `other_steps` are loads of other blocks, and `closed_loop` the one that reached most, on as many
+    connections.
     """
 
     name: str
@@ -145,11 +142,7 @@ def searched_together(first: Ladder, second: Ladder) -> bool:
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two knees with its interval, from the posteriors of both; None where one was not searched.
-
-    The spread of starts is that of all servers of their search. A knee of which one side only is known leaves the ratio
-    open on one side: infinite above, or zero below.
-    """
+    """Return the ratio of two knees with its interval, open where a knee is a bound; None if one was not searched."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -174,11 +167,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return the ladders of a run, in order.
-
-    A search is bounded by the whole run: by closed loops over as many connections, and by the rates that other blocks
-    offered. Rate steps at shares of a knee are given the knee of its search.
-    """
+    """Return the ladders of a run, in order, each bounded by the run's other loads, or on the knee of its search."""
     by_name = facts.grouped(
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )

@@ -29,9 +29,8 @@ _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 class Judgement:
     """A limit, its outcome in a comparison, and the change with its interval, from so many `starts`, or runs.
 
-    `control`: the change of the baseline's second process, where it breaks the limit too. `refused`: why nothing is
-    known of the change. `starts_needed` and `minutes_needed`: in all, until the limit is decided, by the variance of
-    these starts; None where it is, or where nothing tells.
+    `control`: the change of the baseline's second process, where it breaks the limit too. `starts_needed` and
+    `minutes_needed`: in all, until the limit is decided; None where it is, or where nothing tells.
     """
 
     comparison: Comparison
@@ -54,10 +53,7 @@ class Judgement:
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
-    """Judge the first treatment by each limit, where it does worst of several comparisons.
-
-    The limit on errors that nobody has to name stands first where it failed, unless there is another.
-    """
+    """Judge the first treatment by each limit, where it does worst, after a failed one on errors if none was given."""
     judged = []
     for limit in (NO_MORE_ERRORS, *limits):
         of_all = [_judged(comparison, limit) for comparison in comparisons]

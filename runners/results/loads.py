@@ -28,10 +28,7 @@ MEDIAN = 0.5
 
 @answering
 def medians_apart(results: Results, workloads: Sequence[str], first: str, second: str) -> Answer | None:
-    """Answer: does the second server's median differ from the first's at the same rate?
-
-    Never a no: one run of each shows no variability from start to start, so a difference within it is inconclusive.
-    """
+    """Answer: does the second server's median differ from the first's at one rate? Never no: one run has no spread."""
     measures, verdicts, steps = [], [], []
     for workload in workloads:
         pair = [facts.clean(results.run, subject, workload) for subject in (first, second)]

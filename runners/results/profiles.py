@@ -128,11 +128,7 @@ def _depths(step: Step, event: str) -> dict[str, int]:
 
 
 def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) -> Change:
-    """Test whether a frame's shares differ, each a value with its variance, by the normal distribution.
-
-    scipy's `ttest_ind_from_stats` was looked at: it takes the spread and the count of independent samples, but samples
-    of one second are alike, and their variances are those of the shares themselves.
-    """
+    """Test whether a frame's shares differ, each a value with its variance, by the normal distribution."""
     value, error = after[0] - before[0], math.sqrt(before[1] + after[1])
     p = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
     reach = float(norm.ppf(0.975)) * error
@@ -221,10 +217,7 @@ def store_owns_the_waiting(results: Results, workloads: Sequence[str], subject: 
 
 @dataclass(frozen=True, slots=True)
 class ChangeWithRate:
-    """The changes of the categories' shares from the lowest to the highest profiled rate of a ladder.
-
-    `most`: the largest change that the interval of any category leaves room for, the profiler's own share aside.
-    """
+    """The changes of the categories' shares from the lowest to the highest profiled rate; `most`: at most."""
 
     subject: str
     workload: str
@@ -266,10 +259,7 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
 
 
 def changes_with_rate(results: Results) -> Answer | None:
-    """Answer: does the work of a request change with the rate, the profiler's own share aside?
-
-    No where the intervals leave no category room for a change that matters.
-    """
+    """Answer: does the work of a request change with the rate? No where the intervals leave no room for a change."""
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     pairs = dict.fromkeys((step.workload, step.subject) for step in first_steps)
     of_pairs = (change_with_rate(profiled_rate_steps(results.run, *pair), facts.CPU) for pair in pairs)

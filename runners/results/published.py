@@ -123,9 +123,7 @@ def median_measure(label: str, step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: are the published medians of a ladder those of the server? No, where they stay above a tick of the
-    generator's timer while the rate grows.
-    """
+    """Answer: are the published medians the server's? No, where they stay above a timer's tick while the rate grows."""
     published_us = sorted(
         median_us
         for _, output in outputs_named(names)
@@ -148,11 +146,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: do the published errors say that the server failed? Not where they agree with a number of absent keys.
-
-    So many equally likely draws hit one absent key of KEYS as often as a binomial variable says; no other number of
-    absent keys may agree.
-    """
+    """Answer: do the published errors say that the server failed? Not where one number of absent keys explains them."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None

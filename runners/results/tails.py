@@ -17,10 +17,7 @@ CHANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The causes that explain a tail, largest first, each with its share of the slow responses' time above usual.
-
-    `unexplained`: the share without a named cause; `slow`: how many responses were slow, above `threshold_us`.
-    """
+    """The causes of a tail, largest first, with their shares; how many responses were slow, above `threshold_us`."""
 
     causes: tuple[tuple[str, Bounded], ...]
     unexplained: float
@@ -36,10 +33,9 @@ def explained(seen: Attribution) -> Explained:
 
 @answering
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
-    """Answer: does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?
+    """Answer: does a cause explain the tail of a load, beyond chance, by a share whose interval lies above zero?
 
-    No where it explains less than MARGIN: where nothing is credited to it, or where the whole interval lies below.
-    Inconclusive of a load without events of the cause, and of one whose tail is not known by time.
+    No where it explains less than MARGIN; inconclusive without events of the cause, or where the tail is not known.
     """
     step = next((step for step in results.steps if step.name == step_name), None)
     if step is None:
