@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from runners.analysis.instrument import kept_up_below
@@ -112,20 +113,13 @@ def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Differs]:
+    def at(value: Any, part: str) -> Any:
+        return value.get(part) if isinstance(value, Mapping) else None
+
+    documents: tuple[Any, Any] = (a, b)
     for field in fields:
-        left, right = _at(a, field), _at(b, field)
-        if left is not None and right is not None and not _same(left, right):
+        left, right = (reduce(at, field.split("."), document) for document in documents)
+        numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
+        same = abs(left - right) < 1e-6 if numbers else left == right
+        if left is not None and right is not None and not same:
             yield Differs(field, left, right)
-
-
-def _same(left: object, right: object) -> bool:
-    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-        return abs(left - right) < 1e-6
-    return left == right
-
-
-def _at(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value

@@ -199,8 +199,8 @@ class Search:
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
         bounded = words.known(short.high_rps)
         known = replace(
-            short, closed_loop_rps=self.closed_loop_rps, confirmed_by=_name(self.confirming),
-            refuted_by=_name(refuting),
+            short, closed_loop_rps=self.closed_loop_rps,
+            confirmed_by=self.confirming.name if self.confirming else "", refuted_by=refuting.name if refuting else "",
             repeated_rps=refuting.rps if refuting and refuting.rps < short.low_rps else math.nan,
             limit=Limit.GENERATOR if short.late else Limit.SHORT_STEPS if bounded else Limit.NOTHING,
         )  # fmt: skip
@@ -257,10 +257,6 @@ class Search:
                 side = (below.places - math.log(step.rps)) / jitter
             weights = weights * student_below(side)
         return Curve(below.places, weights / weights.sum())
-
-
-def _name(step: RateStep | None) -> str:
-    return "" if step is None else step.name
 
 
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:

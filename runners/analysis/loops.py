@@ -81,11 +81,6 @@ class Loop:
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 
     @property
-    def server_cores(self) -> float:
-        """The cores that the server kept busy, on average."""
-        return facts.server_cores(self.step)
-
-    @property
     def absent_by_script(self) -> float:
         """The number of requests that the script makes for keys that the store lacks; NaN where it has all."""
         drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys

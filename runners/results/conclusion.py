@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.results.answer import Answered, Asked, answered
+from runners.results.answer import Answered, Asked, answered, as_json
 from runners.results.checks import Check, checks
 from runners.results.results import Results
 
@@ -35,7 +35,7 @@ class Conclusion:
         return {
             "title": self.title,
             "answers": [answer.as_json() for answer in self.answers],
-            "checks": [check.as_json() for check in self.checks],
+            "checks": [as_json(check) for check in self.checks],
         }
 
 

@@ -7,7 +7,7 @@ Royal Stat. Soc. B 57). Frames that always stand together are one test. Shares o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scipy.stats import false_discovery_control, norm
@@ -17,7 +17,7 @@ from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
 from runners.results.results import Results
 
 PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own share is given with every other
@@ -34,7 +34,8 @@ CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
 #: By how much a share exceeds what the question asks, and the share as a number of the answer.
-Effect = tuple[Bounded, Measure]
+#: A share that a question asks about: its label, event and categories, and label and categories of one told beside it.
+Asked = tuple[str, str, Sequence[str], str, Sequence[str]]
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
@@ -103,6 +104,11 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
     return {name: value for name, value in shares.items() if not name.startswith("[")}
 
 
+def _discoveries(p_values: list[float]) -> list[bool]:
+    """Return which hypotheses are rejected with a false discovery rate of at most RATE."""
+    return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
+
+
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
     """Return every frame with a share worth a look, the largest change first; `beyond`: chance does not make it."""
     a, b = frame_shares(first, event), frame_shares(second, event)
@@ -135,84 +141,59 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
     return Change(name, before[0], after[0], Bounded(value, value - reach, value + reach), p)
 
 
-def _discoveries(p_values: list[float]) -> list[bool]:
-    """Return which hypotheses are rejected with a false discovery rate of at most RATE."""
-    return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
-
-
-def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
+@answering
+def store_is_most(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
     """Answer: is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
-
-    def effect(step: Step) -> Effect | None:
-        store = together(step, STORE)
-        if store is None:
-            return None
-        return store.less(MOST), Measure.of(f"the store's share in {step.workload.upper()}", store, Unit.SHARE)
-
-    return _of_profiles(workloads, subject, effect)
-
-
-def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
-    """Answer: do reads and writes of sockets take more CPU time than the store's own work?"""
-
-    def effect(step: Step) -> Effect | None:
-        sockets, store = together(step, SOCKETS), together(step, STORE)
-        if sockets is None or store is None:
-            return None
-        above = Bounded(sockets.value - store.value, sockets.low - store.high, sockets.high - store.low)
-        measure = Measure.of(f"sockets' share in {step.workload.upper()}", sockets, Unit.SHARE)
-        return above, measure.against(Measure.of("the store's", store, Unit.SHARE))
-
-    return _of_profiles(workloads, subject, effect)
-
-
-def http_allocates_most(workloads: Sequence[str], subject: str) -> Answering:
-    """Answer: do parsing, handling and responding allocate more than half of the bytes?"""
-
-    def effect(step: Step) -> Effect | None:
-        http, response = together(step, HTTP, ALLOC), share(step, ALLOC, "response")
-        if http is None or response is None:
-            return None
-        measure = Measure.of(f"allocated for {step.workload.upper()} by HTTP", http, Unit.SHARE)
-        return http.less(MOST), measure.against(Measure.of("by the response alone", response, Unit.SHARE))
-
-    return _of_profiles(workloads, subject, effect)
+    return _more(_cpu_profiles(results, workloads, subject), ("the store's share in {}", facts.CPU, STORE, "", ()))
 
 
 @answering
-def _of_profiles(
-    results: Results, workloads: Sequence[str], subject: str, effect: Callable[[Step], Effect | None]
+def sockets_over_store(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
+    """Answer: do reads and writes of sockets take more CPU time than the store's own work?"""
+    asked = ("sockets' share in {}", facts.CPU, SOCKETS, "the store's", STORE)
+    return _more(_cpu_profiles(results, workloads, subject), asked, than_half=False)
+
+
+@answering
+def http_allocates_most(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
+    """Answer: do parsing, handling and responding allocate more than half of the bytes?"""
+    asked = ("allocated for {} by HTTP", ALLOC, HTTP, "by the response alone", ("response",))
+    return _more(_cpu_profiles(results, workloads, subject), asked)
+
+
+def _cpu_profiles(results: Results, workloads: Sequence[str], subject: str) -> list[Step]:
+    profiles = (facts.profiled(results.run, subject, workload) for workload in workloads)
+    return [step for step in profiles if step is not None and facts.usable_profile(step)]
+
+
+def _more(
+    steps: Sequence[Step], asked: Asked, *, than_half: bool = True, figure: str | None = CPU_FIGURE
 ) -> Answer | None:
-    """Answer whether an effect lies above zero in the profiles of all these workloads."""
-    profiles = [facts.profiled(results.run, subject, workload) for workload in workloads]
-    usable = [step for step in profiles if step is not None and facts.usable_profile(step)]
-    return _judged(usable, effect, CPU_FIGURE)
-
-
-def _judged(steps: Sequence[Step], effect: Callable[[Step], Effect | None], figure: str | None) -> Answer | None:
-    """Answer whether an effect lies above zero in each of these profiles; None without any."""
-    effects = [(step, seen) for step in steps if (seen := effect(step)) is not None]
-    if not effects:
+    """Answer whether a share is more than half, or than the other share, in each of these profiles; None without."""
+    label, event, categories, other_label, others = asked
+    above, evidence, names = list[Bounded](), list[Measure](), list[str]()
+    for step in steps:
+        part, other = together(step, categories, event), together(step, others, event)
+        if part is None or (others and other is None):
+            continue
+        measure = Measure.of(label.format(step.workload.upper()), part, Unit.SHARE)
+        evidence.append(measure.against(Measure.of(other_label, other, Unit.SHARE)) if other else measure)
+        limit = Bounded(MOST, MOST, MOST) if than_half or other is None else other
+        above.append(Bounded(part.value - limit.value, part.low - limit.high, part.high - limit.low))
+        names.append(step.name)
+    if not above:
         return None
-    verdict = verdict_of(min(above.low for _, (above, _) in effects), max(above.high for _, (above, _) in effects))
-    evidence, names = tuple(measure for _, (_, measure) in effects), tuple(step.name for step, _ in effects)
-    return Answer(verdict, evidence, Basis.PROFILES, len(effects), Needed.SAMPLES, steps=names, figure=figure)
+    verdict, count = verdict_of(min(share.low for share in above), max(share.high for share in above)), len(above)
+    return Answer(verdict, tuple(evidence), Basis.PROFILES, count, Needed.SAMPLES, steps=tuple(names), figure=figure)
 
 
 @answering
 def store_owns_the_waiting(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
     """Answer: is more than half of the time waited for locks the wait for those of the store?"""
-
-    def effect(step: Step) -> Effect | None:
-        store, pool = share(step, LOCK, "storage"), share(step, LOCK, "hand-over")
-        if store is None or pool is None:
-            return None
-        measure = Measure.of(f"waits for the store in {step.workload.upper()}", store, Unit.SHARE)
-        return store.less(MOST), measure.against(Measure.of("for the pool", pool, Unit.SHARE))
-
     locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
     last = {step.workload: step for step in locks if step.workload in workloads}
-    return _judged(tuple(last.values()), effect, None)
+    asked = ("waits for the store in {}", LOCK, ("storage",), "for the pool", ("hand-over",))
+    return _more(tuple(last.values()), asked, figure=None)
 
 
 @dataclass(frozen=True, slots=True)
