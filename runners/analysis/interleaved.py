@@ -160,18 +160,23 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
         for index, name in enumerate(compared):
             values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
-    background, failed = _background(list(used.values())), _failed(list(shared.values()), compared)
+    background = _background(list(used.values()))
+    responses = [failures.of_targets(step, compared) for step in shared.values()]
+    failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
     failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
-    limited = _limited(values) if late and form == Form.SLICES else frozenset()
     cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in values.items() if quantity == CPU}
     responding_known = any(quantity == ALL_CPU for quantity, _ in values)
 
     def marked(row: Row) -> Row:
         if row.quantity.name == CPU and responding_known:
             row = replace(row, quantity=RESPONDING_CPU)
-        warm = _refuse_cold(_within_generator(row, limited), background, cpu_us)
+        if late and form == Form.SLICES:
+            row = _within_generator(row, values)
+        warm = _refuse_cold(row, background, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
+    shifts = [carry_over(step.frames["requests"]) for step in used.values()]
+    carriers = dict.fromkeys(name for shift in shifts for name in shift)
     rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
@@ -181,23 +186,19 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
         control=tuple(map(marked, control)), reference=reference, above=above, cpu_groups=about.cpu_groups,
         without_stalls=float(np.mean(without_stalls)) if without_stalls else math.nan,
-        carried_over=_carried_over(list(used.values())),
+        carried_over={name: float(np.mean([shift[name] for shift in shifts if name in shift])) for name in carriers},
         utilisation=max((_utilisation(step, reached_alone[number]) for number, step in used.items()), default=math.nan),
         between_starts=between_starts, values=values, start_s=_start_s(steps), slice_s=about.slice_s,
     )  # fmt: skip
 
 
-def _limited(values: Mapping[tuple[str, str], Sequence[float]]) -> frozenset[str]:
-    """Return the sides whose closed-loop rate a generator at its limit made: those about as fast as the fastest."""
-    rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
-    return frozenset(name for name, rps in rates_rps.items() if rps >= AT_LIMIT * max(rates_rps.values()))
-
-
-def _within_generator(row: Row, limited: frozenset[str]) -> Row:
-    """Return the row; of a rate with the sides that it is a lower bound of."""
-    bounds = limited & {row.baseline, row.treatment}
-    if row.quantity.name != THROUGHPUT or not bounds:
+def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
+    """Return a row of closed loops with the sides that a generator at its limit made: those about as fast as any."""
+    if row.quantity.name != THROUGHPUT:
         return row
+    rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
+    least_rps = AT_LIMIT * max(rates_rps.values())
+    bounds = frozenset(name for name in (row.baseline, row.treatment) if rates_rps.get(name, 0.0) >= least_rps)
     refused = (Refusal(Reason.GENERATOR_LIMITED),) if len(bounds) == 2 else row.refused
     return replace(row, at_least=bounds, refused=refused)
 
@@ -269,12 +270,6 @@ def _in_slices(step: Step) -> bool:
     return step.record.offered_rps is None
 
 
-def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[Counts, ...]]:
-    """Return the responses of each treatment, by start."""
-    starts = [failures.of_targets(step, names) for step in shared]
-    return {name: tuple(start.get(name, (0, 0)) for start in starts) for name in names}
-
-
 def _start_s(steps: Sequence[Step]) -> float:
     """Return the median time from the first load of a start to the end of its last one; NaN without any."""
     ends: dict[int, list[int]] = defaultdict(list)
@@ -332,14 +327,6 @@ def _row(
         QUANTITIES[quantity], base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high,
         effect.direction, base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,
     )  # fmt: skip
-
-
-def _carried_over(steps: Sequence[Step]) -> dict[str, float]:
-    shifts_by_name: dict[str, list[float]] = defaultdict(list)
-    for step in steps:
-        for name, shift in carry_over(step.frames["requests"]).items():
-            shifts_by_name[name].append(shift)
-    return {name: float(np.mean(shifts)) for name, shifts in shifts_by_name.items()}
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:

@@ -17,7 +17,6 @@ import numpy as np
 
 from runners import words
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form
-from runners.analysis.failures import Counts
 from runners.analysis.quantities import ALPHA, Quantity, Row, welch
 from runners.audit.rule import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
@@ -92,19 +91,21 @@ def _differ(name: str, a: float | str, b: float | str | None) -> bool:
     return abs(a - b) > SAME.get(name, 0.0) * max(a, b)
 
 
-def _equal(a: Setting, b: Setting) -> bool:
-    return not differing(a, b) and all((a[name] is None) == (b[name] is None) for name in a)
-
-
 def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
     """Group the outputs by their setting: the repeats of each load."""
-    loads: list[list[Output]] = []
+    loads: list[tuple[Setting, list[Output]]] = []
     for output in outputs:
-        alike = (load for load in loads if _equal(setting_of(load[0]), setting_of(output)))
+        own = setting_of(output)
+        unknown = [name for name, value in own.items() if value is None]
+        alike = (
+            load
+            for setting, load in loads
+            if not differing(setting, own) and unknown == [name for name, value in setting.items() if value is None]
+        )
         if (load := next(alike, None)) is None:
-            loads.append(load := [])
+            loads.append((own, load := []))
         load.append(output)
-    return [tuple(load) for load in loads]
+    return [tuple(load) for _, load in loads]
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
@@ -145,33 +146,26 @@ def _both(a: Setting, b: Setting, name: str) -> str:
 
 
 def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Comparison:
-    refused: list[tuple[str, str]] = []
-    names: list[str] = []
-    if why := _rate_refused(a, b):
-        refused.append(("rate", why))
-    else:
-        names.append("rate")
-    levels = sorted({level for output in (*a, *b) for level, _ in output.report.latencies.rows})
+    figures: dict[str, float | None] = {"rate": None}
+    why_not = {"rate": _rate_refused(a, b)}
     if why := next((why for output in (*a, *b) if (why := _latency_refused(output))), None):
-        refused.append(("latency", why))
+        why_not["latency"] = why
     elif "tool" not in apart or _latency_of(a[0]):
-        for level in levels:
-            if why := _level_refused(level, a, b):
-                refused.append((words.level(level), why))
-            else:
-                names.append(words.level(level))
-    by_name = {words.level(level): level for level in levels}
-    alpha = ALPHA / max(1, len(names))
-    rows = tuple(_row(name, by_name.get(name), a, b, alpha) for name in names)
+        levels = sorted({level for output in (*a, *b) for level, _ in output.report.latencies.rows})
+        figures |= {words.level(level): level for level in levels}
+        why_not |= {words.level(level): _level_refused(level, a, b) for level in levels}
+    kept = {name: level for name, level in figures.items() if not why_not[name]}
+    rows = tuple(_row(name, level, a, b, ALPHA / len(kept)) for name, level in kept.items())
+    failed = {
+        side: tuple(
+            (output.report.requests or 0, output.report.errors if output.report.requests else 0) for output in outputs
+        )
+        for side, outputs in (("A", a), ("B", b))
+    }
     return Comparison(
-        name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows,
-        failed={side: tuple(map(_counts, outputs)) for side, outputs in (("A", a), ("B", b))},
-        refused=tuple(refused), notes=tuple(_notes(a, b, apart)),
+        name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows, failed=failed,
+        refused=tuple((name, why) for name, why in why_not.items() if why), notes=tuple(_notes(a, b, apart)),
     )  # fmt: skip
-
-
-def _counts(output: Output) -> Counts:
-    return output.report.requests or 0, output.report.errors if output.report.requests else 0
 
 
 def _errors(output: Output) -> str | None:

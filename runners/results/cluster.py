@@ -164,11 +164,16 @@ Bytes = npt.NDArray[np.uint8]
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
     """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, by the order of addresses."""
-    nodes = tuple(sorted(topology))
+    nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
-        weights = _rendezvous(keys, nodes) if hashing == RENDEZVOUS else _objects_hash(keys, nodes)
-        counts += np.bincount(weights.argmax(axis=0), minlength=len(nodes))  # of equal weights the first counts
+        if hashing == RENDEZVOUS:
+            weights = [murmur3(keys, int(murmur3(node, 0)[0])) for node in nodes]
+        else:  # Objects.hash adds a number that the address makes to one that the key makes
+            own, parts = text_hash(keys), [_FACTOR * (_FACTOR + int(text_hash(node)[0])) for node in nodes]
+            weights = [own + np.uint32(part % 2**32) for part in parts]
+        owners = np.stack(weights).view(np.int32).argmax(axis=0)  # of equal weights the first counts
+        counts += np.bincount(owners, minlength=len(nodes))
     return tuple(float(count) / ids for count in counts)
 
 
@@ -184,21 +189,6 @@ def _texts(ids: int) -> tuple[Bytes, ...]:
             texts.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
         digits, first = digits + 1, 10**digits
     return tuple(texts)
-
-
-def _rendezvous(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
-    seeds = [murmur3(_text(node), 0)[0] for node in nodes]
-    return np.stack([murmur3(keys, int(seed)).view(np.int32) for seed in seeds])
-
-
-def _objects_hash(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
-    own = text_hash(keys)
-    parts = [_FACTOR * (_FACTOR + int(text_hash(_text(node))[0])) for node in nodes]
-    return np.stack([(own + np.uint32(part % 2**32)).view(np.int32) for part in parts])
-
-
-def _text(text: str) -> Bytes:
-    return np.frombuffer(text.encode(), dtype=np.uint8)[None, :]
 
 
 def text_hash(keys: Bytes) -> Words:
@@ -299,11 +289,6 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
     return shares_of if len(shares_of) == len(workloads) else []
 
 
-def _client_share(event: str, step: Step, share: Bounded) -> Measure:
-    label = f"clients between nodes in {step.workload.upper()}, {profiles.EVENT_NAMES[event]}"
-    return Measure.of(label, share, Unit.SHARE)
-
-
 @answering
 def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
     """Answer: does passing on take a larger share of the CPU time of one block's requests than of another's?"""
@@ -337,7 +322,8 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             within = max(apart.high, -apart.low) < ALIKE
             beyond = apart.low > ALIKE or apart.high < -ALIKE
             verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
-            evidence += [_client_share(event, *part) for part in seen]
+            label = f"clients between nodes in {{}}, {profiles.EVENT_NAMES[event]}"
+            evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
             steps += [step.name for step, _ in seen]
     if not verdicts:
         return None

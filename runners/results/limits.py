@@ -167,15 +167,11 @@ def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
 
 def _by_latency(step: Step, limit: LoadLimit, most_us: float) -> LoadJudgement:
     """Judge a percentile; an upper bound of it can only pass, a lower bound only fail."""
-    value, at_most = facts.quoted(step, limit.level), facts.at_most(step, limit.level)
-    if value is None and at_most is None:
+    value = facts.quoted(step, limit.level)
+    known = value or facts.at_most(step, limit.level)
+    if known is None:
         return LoadJudgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan))
-    known = value or at_most
-    assert known is not None
     low, high = (known.low, known.high) if known.bounded else (known.value, known.value)
-    outcome = Outcome.INCONCLUSIVE
-    if low > most_us and value is not None:
-        outcome = Outcome.FAILED
-    elif high <= most_us and not known.at_least:
-        outcome = Outcome.PASSED
+    failed, passed = low > most_us and value is not None, high <= most_us and not known.at_least
+    outcome = Outcome.FAILED if failed else Outcome.PASSED if passed else Outcome.INCONCLUSIVE
     return LoadJudgement(limit, outcome, known)

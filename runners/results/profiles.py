@@ -66,10 +66,14 @@ def own_share(step: Step, event: str = facts.CPU) -> float:
 
 def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
     """Return the categories whose shares in two profiles differ by more than their intervals, the largest first."""
+    apart = [(name, a, b) for name, a, b in _in_both(first, second, event) if a.apart_from(b)]
+    return sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0]))
+
+
+def _in_both(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
     categories = map(str, facts.shares_of(first, event)["category"])
     pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
-    apart = [(name, a, b) for name, a, b in pairs if a and b and a.apart_from(b)]
-    return sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0]))
+    return [(name, a, b) for name, a, b in pairs if a and b]
 
 
 RATE = 0.05
@@ -226,15 +230,12 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
     if len(with_event) < 2:
         return None
     low, high = with_event[0], with_event[-1]
-    most = 0.0
-    for category in map(str, facts.shares_of(low, event)["category"]):
-        before, after = share(low, event, category), share(high, event, category)
-        if before and after and category != PROFILER:
-            change = difference(after, before)
-            most = max(most, change.high, -change.low)
+    pairs = [row for row in _in_both(low, high, event) if row[0] != PROFILER]
+    changes = [difference(after, before) for _, before, after in pairs]
+    most = max((end for change in changes for end in (change.high, -change.low)), default=0.0)
     changed = tuple(row for row in moved(low, high, event) if row[0] != PROFILER)
     return ChangeWithRate(
-        low.subject, low.workload, facts.offered_rps(low), facts.offered_rps(high), changed, most,
+        low.subject, low.workload, facts.offered_rps(low), facts.offered_rps(high), changed, max(most, 0.0),
         (low.name, high.name),
     )  # fmt: skip
 
