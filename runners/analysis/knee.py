@@ -265,7 +265,7 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     Below the knee, lower until one meets, then one just above, then the interval is halved. `tried`: rates and outcomes
     of the steps before; a disturbed one is repeated once, and then counts as missed.
     """
-    aim, rates = search.aim, [rps for rps, _ in tried]
+    aim, rates, short = search.aim, [rps for rps, _ in tried], search.estimate
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
         return rates[-1]
     met = {rps for rps, outcome in tried if outcome == StepOutcome.MET}
@@ -274,23 +274,22 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     top_rps = min([*missed, search.reached_rps, aim.high_rps])
     met_rps = max((step.rps for step in search.met if step.rps < top_rps), default=math.nan)
     if not words.known(met_rps):
-        first_rps = min(_just_below(search.estimate, search.closed_loop_rps), BELOW_CLOSED * top_rps)
-        rps = _lower(search, missed) * min(missed) if missed else first_rps
+        rps = min(_just_below(short, search.closed_loop_rps), BELOW_CLOSED * top_rps)
+        if missed:  # the further the lowest one missed, the lower
+            refuting, least_rps = search.refuting, min(missed)
+            far = (
+                refuting is not None and refuting.rps == least_rps and refuting.bounds(aim.objective)[0] > math.log(FAR)
+            )
+            rps = (MUCH_LOWER if far else LOWER ** len(missed)) * least_rps
         return _rounded(rps) if aim.low_rps <= rps < math.inf else None
-    if search.estimate.late or top_rps in lost:
+    if short.late or top_rps in lost:
         return None  # what lies above is not known
-    if not missed and (above_rps := _just_above(search.estimate, met_rps)) < top_rps:
-        return _rounded(above_rps)
+    if not missed:
+        above_rps = min(short.high_rps, JUST_ABOVE * short.rps) if short.kind == Kind.FOUND else math.nan
+        if (above_rps := above_rps if above_rps > met_rps else JUST_ABOVE * met_rps) < top_rps:
+            return _rounded(above_rps)
     known = top_rps / met_rps - 1 <= max(NARROW, min(aim.precision, 1.0))
     return None if known or search.knee.kind == Kind.ABOVE else _rounded(math.sqrt(met_rps * top_rps))
-
-
-def _lower(search: Search, missed: set[float]) -> float:
-    """Return at which share of the lowest rate that missed the next step lies: lower, the further it missed."""
-    refuting, objective = search.refuting, search.aim.objective
-    if refuting is not None and refuting.rps == min(missed) and refuting.bounds(objective)[0] > math.log(FAR):
-        return MUCH_LOWER
-    return LOWER ** len(missed)
 
 
 def _just_below(short: Knee, closed_loop_rps: float) -> float:
@@ -298,11 +297,6 @@ def _just_below(short: Knee, closed_loop_rps: float) -> float:
         return max(short.low_rps, JUST_BELOW * short.rps)
     sides = (short.low_rps, LOWER * short.high_rps, closed_loop_rps / 2)
     return next((rps for rps in sides if words.known(rps)), math.inf)
-
-
-def _just_above(short: Knee, met_rps: float) -> float:
-    above_rps = min(short.high_rps, JUST_ABOVE * short.rps) if short.kind == Kind.FOUND else math.nan
-    return above_rps if above_rps > met_rps else JUST_ABOVE * met_rps
 
 
 def _rounded(rps: float) -> float:

@@ -26,33 +26,26 @@ WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One closed loop without a profiler."""
+    """One closed loop without a profiler. `published`: the output that it repeats."""
 
     step: Step
+    stage: str
+    title: str
+    name: str
+    connections: int
+    published: str | None
+    rate_rps: float
+    completed: float
+    non_2xx: float
 
-    @property
-    def stage(self) -> str:
-        return self.step.record.loop.stage or self.step.subject
-
-    @property
-    def title(self) -> str:
-        return self.step.record.loop.stage_title or self.stage
-
-    @property
-    def name(self) -> str:
-        return self.step.workload
-
-    @property
-    def connections(self) -> int:
-        return self.step.record.connections or 1
-
-    @property
-    def published(self) -> str | None:
-        return self.step.record.loop.published or None
-
-    @property
-    def rate_rps(self) -> float:
-        return facts.achieved_rps(self.step)
+    @classmethod
+    def of(cls, step: Step) -> Loop:
+        about, (completed, non_2xx) = step.record.loop, (facts.number(step, name) for name in ("completed", "non_2xx"))
+        stage, connections = about.stage or step.subject, step.record.connections or 1
+        return cls(
+            step, stage, about.stage_title or stage, step.workload, connections, about.published or None,
+            facts.achieved_rps(step), completed, non_2xx,
+        )  # fmt: skip
 
     def at(self, level: float) -> Bounded | None:
         return facts.quoted(self.step, level)
@@ -66,14 +59,6 @@ class Loop:
     def waits(self) -> bool:
         """Whether half of its responses waited for the delayed acknowledgement."""
         return self.median_us >= WAITS_FROM_US
-
-    @property
-    def completed(self) -> float:
-        return facts.number(self.step, "completed")
-
-    @property
-    def non_2xx(self) -> float:
-        return facts.number(self.step, "non_2xx")
 
     def a_request(self, counter: str) -> float:
         """Return by how much a counter of the kernel, of the whole machine, rose a request; NaN if not counted."""
@@ -91,7 +76,7 @@ class Loop:
 
 def of_run(run: Run) -> list[Loop]:
     """Return the loops without a profiler whose figures may be quoted, in the order in which they were measured."""
-    return [Loop(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
+    return [Loop.of(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:

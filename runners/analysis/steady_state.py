@@ -66,9 +66,8 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> list[t
     if np.isfinite(rate).all() and (rate > 0).all():
         signals.append((np.log(rate), DRIFT))
     activity = step.frames.get("activity")
-    if activity is not None and (activity["kind"] == "jit").any():
-        rows = activity[activity["kind"] == "jit"]
-        edges = np.append(times, times[-1] + 1)
+    if activity is not None and (jit := activity["kind"] == "jit").any():
+        edges, rows = np.append(times, times[-1] + 1), activity[jit]
         busy, _ = np.histogram(rows["t_s"], bins=edges, weights=rows["busy_ms"] / 1000)
         signals.append((busy.astype(float), JIT_BUSY_SHARE))
     return signals

@@ -119,7 +119,8 @@ def _shortfall(step: Step) -> Cause:
     seconds = per_second(step)["completed"]
     if len(seconds) > 1 and float(seconds.median()) >= LEAST_ACHIEVED * offered_rps(step):
         return Cause.HELD_UP
-    return Cause.GENERATOR if _generator_busy(step) else Cause.SATURATION
+    cores_s = number(step, "elapsed_s") * (step.record.threads or 1)
+    return Cause.GENERATOR if number(step, "generator_cpu_s") >= GENERATOR_BUSY * cores_s else Cause.SATURATION
 
 
 def fell_short(step: Step) -> bool:
@@ -142,11 +143,6 @@ def kept_up_to(step: Step) -> float:
 def busy_elsewhere(step: Step) -> bool:
     """Return whether other processes, or other guests of the host, had much of the processor during a load."""
     return counts.foreign_cores(step) > FOREIGN_LIMIT_CORES or counts.steal_share(step) > STEAL_LIMIT
-
-
-def _generator_busy(step: Step) -> bool:
-    cores_s = number(step, "elapsed_s") * (step.record.threads or 1)
-    return number(step, "generator_cpu_s") >= GENERATOR_BUSY * cores_s
 
 
 def withheld(step: Step) -> frozenset[Aspect]:

@@ -10,7 +10,6 @@ from runners.analysis.knee import Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
-from runners.readers.run import Step
 from runners.results.answer import (
     Answer,
     Basis,
@@ -105,11 +104,19 @@ def published_rates(results: Results) -> Answer | None:
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled tell."""
+    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled tell.
+
+    A queue was filled if its rate was missed, or requests were refused, on more connections than it has places.
+    """
     pools = sorted(overloaded(results.run), key=queue_length)
     if len(pools) < 2:
         return None
-    filled = [step for step in pools if _filled(step)]
+    filled = [
+        step
+        for step in pools
+        if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
+        and (step.record.connections or 0) > queue_length(step)
+    ]
     shares = [refused_share(step) for step in filled]
     evidence = tuple(
         Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
@@ -121,9 +128,3 @@ def longer_queue(results: Results) -> Answer | None:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
     verdict = Verdict.YES if shares[-1] < shares[0] - REFUSED_MARGIN else Verdict.NO
     return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)
-
-
-def _filled(step: Step) -> bool:
-    """Return whether a pool's queue was filled: more was offered than it took, on more connections than places."""
-    overload = points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
-    return overload and (step.record.connections or 0) > queue_length(step)

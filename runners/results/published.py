@@ -45,19 +45,18 @@ def taken_at_rps(output: Output) -> float | None:
     return float(ran) if isinstance(ran, (int, float)) else output.offered_rps
 
 
-def latencies_us(output: Output) -> list[float]:
-    """Return the mean, median and p99 of an output, as far as it has them, in microseconds."""
+def longest_us(output: Output) -> float:
+    """Return the longest of mean, median and p99 of an output, in microseconds; 0 where it has none."""
     report = output.report
     values = [report.latency.mean if report.latency else None, report.latencies.at(0.5), report.latencies.at(0.99)]
-    return [value for value in values if value is not None]
+    return max((value for value in values if value is not None), default=0.0)
 
 
 def keeps_its_rate(output: Output) -> bool:
     """Return whether an output achieved its rate, as far as it tells, without latencies that only a queue has."""
     offered, achieved = output.offered_rps, output.report.requests_per_s
-    if offered and achieved and achieved < facts.LEAST_ACHIEVED * offered:
-        return False
-    return max(latencies_us(output), default=0.0) <= QUEUE_US
+    short = offered and achieved and achieved < facts.LEAST_ACHIEVED * offered
+    return not short and longest_us(output) <= QUEUE_US
 
 
 @answering
@@ -106,10 +105,10 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 def _without_tick(results: Results, workload: str) -> Step | None:
     """Return the first load here whose spectrum is not that of a timer, or None."""
     for step in results.run.find(workload=workload, profiled=False):
-        line = instrument.timer_fit(step.frames["spectrum"])
-        quoted = facts.quoted(step, 0.5) is not None
-        if quoted and facts.tool(step) == "truepace" and line is not None and not line.is_millisecond_timer:
-            return step
+        if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None:
+            line = instrument.timer_fit(step.frames["spectrum"])
+            if line is not None and not line.is_millisecond_timer:
+                return step
     return None
 
 
@@ -211,21 +210,19 @@ def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer |
     return Answer(Verdict.NO, (measure,), Basis.OUTPUTS, len(shares), steps=tuple(shares))
 
 
-def _of_ladders(results: Results) -> Iterator[tuple[str, Output]]:
-    """Yield the published outputs of all ladders, with their names."""
-    yield from outputs_named(list(dict.fromkeys(name for ladder in results.ladders for name in ladder.published)))
+def _of_ladders(results: Results) -> list[tuple[str, Output]]:
+    return list(outputs_named(list(dict.fromkeys(name for ladder in results.ladders for name in ladder.published))))
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
     """Answer: are the latencies published at the highest rates response times? No, where only a queue is that long."""
-    outputs = list(_of_ladders(results))
+    outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
         return None
-    longest_us = max(max(latencies_us(output), default=0.0) for output in queues.values())
     measures = (
         Measure("rates beyond the knee", len(queues), Unit.COUNT).out_of(len(outputs)),
-        Measure("longest published mean, median or p99", longest_us, Unit.LATENCY_US),
+        Measure("longest published mean, median or p99", max(map(longest_us, queues.values())), Unit.LATENCY_US),
     )
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(queues), steps=tuple(queues))
 
