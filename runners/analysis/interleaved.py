@@ -17,33 +17,13 @@ from operator import attrgetter
 import numpy as np
 
 from runners import words
-from runners.analysis import facts, failures, machine_stalls
+from runners.analysis import facts, failures, machine_stalls, quantities, treatments
 from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
 from runners.analysis.failures import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import (
-    ALL_CPU,
-    BACKGROUND_CPU,
-    COUNTED,
-    DISK,
-    MEMORY,
-    QUANTITIES,
-    RESPONDING_CPU,
-    Reason,
-    Refusal,
-    Row,
-)
-from runners.analysis.treatments import (
-    Effect,
-    Start,
-    carry_over,
-    compare,
-    start_from,
-    start_of,
-    usable,
-    without_spill_over,
-)
+from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
+from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, usable
 from runners.analysis.validity import kept_up_to
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
@@ -147,7 +127,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         if solo:
             base_value = math.exp(float(np.mean([start.logs[0] for start in solo])))
             of_solo = compare(solo, *against, most_starts)
-            effects = without_spill_over(effects, of_solo)
+            effects = treatments.without_spill_over(effects, of_solo)
             spilt = of_solo.effects
         over = _above(whole, names, about, quantity)
         above |= {(quantity, name): change for name, change in over.items()}
@@ -175,7 +155,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         warm = _refuse_cold(row, background, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
-    shifts = [carry_over(step.frames["requests"]) for step in used.values()]
+    shifts = [treatments.carry_over(step.frames["requests"]) for step in used.values()]
     carriers = dict.fromkeys(name for shift in shifts for name in shift)
     rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
@@ -261,9 +241,9 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
     return [start_from(by_start[number], names) for number in starts] if whole else []
 
 
-def _cut(start: Start, treatments: int) -> Start:
+def _cut(start: Start, count: int) -> Start:
     """Return a start without the server that does nothing, which is the last."""
-    return Start(start.logs[:treatments], start.left_out[:, :treatments])
+    return Start(start.logs[:count], start.left_out[:, :count])
 
 
 def _in_slices(step: Step) -> bool:
@@ -307,10 +287,10 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         CPU: per_request(lambda target: target.cpu_s and target.cpu_s - (target.background_cpu_s or 0.0), 1e6),
         BACKGROUND_CPU: per_request(lambda target: target.background_cpu_s, 1e6),
         ALL_CPU: per_request(lambda target: None if target.background_cpu_s is None else target.cpu_s, 1e6),
-        **{quantity: per_request(attrgetter(quantity)) for quantity in COUNTED},
+        **{quantity: per_request(attrgetter(quantity)) for quantity in quantities.COUNTED},
         THROUGHPUT: alone,
-        MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
-        DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
+        quantities.MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
+        quantities.DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
     }
     for quantity, values in values_of.items():
         if present and all(values.get(name, 0.0) > 0 for name in present):

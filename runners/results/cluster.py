@@ -16,24 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.analysis import facts
-from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Bounded, Direction, difference
 from runners.design.cluster import CHANGES, NEW, NODES, OLD, PUBLISHED_KEYS
 from runners.design.objective import CPU
 from runners.design.session import LOCK
 from runners.readers.run import Run, Step
 from runners.results import profiles
-from runners.results.answer import (
-    Answer,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    all_parts,
-    answering,
-    verdict_of,
-)
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
 from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
 from runners.results.results import Results
 
@@ -255,26 +244,20 @@ PASSED_ON = 1 - 1 / NODES
 @answering
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
     """Answer: does a request that is passed on cost more CPU time? `blocks`: what each is called."""
-    answers = [
-        given
-        for comparison in results.comparisons
-        if comparison.name in blocks and (given := _price(comparison, blocks[comparison.name])) is not None
-    ]
+    answers = []
+    for comparison in results.comparisons:
+        row = comparison.row(CPU, NEW) if comparison.name in blocks else None
+        if row is None:
+            continue
+        method, own_us = blocks[comparison.name], row.baseline_value
+        low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
+        price = Measure(f"CPU time that passing a {method} on adds", value_us, Unit.LATENCY_US, low_us, high_us)
+        evidence: list[object] = [price.against(Measure("all of a request on one node", own_us, Unit.LATENCY_US))]
+        if (median := comparison.row(MEDIAN, NEW)) is not None:
+            evidence.append(difference_of(comparison, median, method))
+        given = answer_of(comparison, row, (Direction.HIGHER,))
+        answers.append(replace(given, evidence=tuple(evidence)))
     return together(answers, all_parts) if answers else None
-
-
-def _price(comparison: Comparison, method: str) -> Answer | None:
-    """Return the answer for one block: what three nodes cost more, on each request that is passed on."""
-    row = comparison.row(CPU, NEW)
-    if row is None:
-        return None
-    given, own_us = answer_of(comparison, row, (Direction.HIGHER,)), row.baseline_value
-    low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-    price = Measure(f"CPU time that passing a {method} on adds", value_us, Unit.LATENCY_US, low_us, high_us)
-    evidence = [price.against(Measure("all of a request on one node", own_us, Unit.LATENCY_US))]
-    median = comparison.row(MEDIAN, NEW)
-    medians = [difference_of(comparison, median, method)] if median is not None else []
-    return replace(given, evidence=(*evidence, *medians))
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:

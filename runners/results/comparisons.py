@@ -12,19 +12,7 @@ from runners.analysis.interleaved import alone
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import Quantity, Reason, Row
 from runners.design.objective import CPU
-from runners.results.answer import (
-    Answer,
-    Answering,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    all_parts,
-    answering,
-    any_part,
-    either,
-)
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, any_part, either
 from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
@@ -104,7 +92,6 @@ def answer_of(
     return Answer(verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name))
 
 
-@answering
 def _by_blocks(
     results: Results,
     blocks: Mapping[str, str],
@@ -122,16 +109,22 @@ def _by_blocks(
     return together(answers, combined) if answers else None
 
 
-def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
+@answering
+def median_differs(results: Results, blocks: Mapping[str, str], treatment: str) -> Answer | None:
     """Answer: does a treatment differ in p50, in any of these blocks? No only by all of them."""
-    return _by_blocks(blocks, treatment, MEDIAN, DIFFERS, any_part)
+    return _by_blocks(results, blocks, treatment, MEDIAN, DIFFERS, any_part)
 
 
+@answering
 def differs_in_all(
-    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
-) -> Answering:
+    results: Results,
+    blocks: Mapping[str, str],
+    treatment: str,
+    quantity: str,
+    yes: Sequence[Direction] = (Direction.HIGHER,),
+) -> Answer | None:
     """Answer: does a treatment differ in a quantity, in one of these ways, in each of these blocks?"""
-    return _by_blocks(blocks, treatment, quantity, yes, all_parts)
+    return _by_blocks(results, blocks, treatment, quantity, yes, all_parts)
 
 
 @answering
@@ -168,9 +161,10 @@ def treatments_differ(results: Results, quantity: Quantity) -> Answer | None:
     return next((answer_of(comparison, row) for comparison, row in rows if row is not None), None)
 
 
-def raises(quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answering:
+@answering
+def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
     """Answer: does a setting raise a quantity, in the factorial design or alone? Both as block and treatment."""
-    return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))
+    return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
 @dataclass(frozen=True, slots=True)

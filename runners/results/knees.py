@@ -10,17 +10,7 @@ from runners.analysis.knee import Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
-from runners.results.answer import (
-    Answer,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    all_parts,
-    answering,
-    verdict_of,
-)
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
 from runners.results.ladders import between, knees_anchor, overloaded, queue_length
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results

@@ -73,12 +73,21 @@ def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_p
 
 
 def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
-    change, control, starts, refused = _of_errors(comparison) if limit.quantity == ERRORS else _of(comparison, limit)
+    change, starts, refused, of_errors = Bounded(math.nan), 0, tuple[Refusal, ...](), limit.quantity == ERRORS
+    if of_errors:
+        treatment, known = next(iter(comparison.treatments), ""), (comparison.baseline, *comparison.treatments)
+        change, starts = comparison.more_errors(treatment), min(comparison.repeats)
+        control = next((comparison.more_errors(name) for name in comparison.failed if name not in known), None)
+    else:
+        controls = (row.relative for row in comparison.control if row.quantity.name == limit.quantity)
+        control = next(controls, None)
+        if (row := comparison.row(limit.quantity)) is not None:
+            change, starts, refused = row.relative, row.starts, row.refused
     outcome = outcome_of(limit, change)
-    certain = limit.quantity == ERRORS and outcome == Outcome.FAILED  # a response that failed did
     unknown = Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts)
     if refused or not math.isfinite(change.value):
         return replace(unknown, refused=refused)
+    certain = of_errors and outcome == Outcome.FAILED  # a response that failed did
     if starts < comparison.fewest and not certain:
         return _open(unknown, comparison.fewest)
     if control is not None and outcome_of(limit, control) == Outcome.FAILED:
@@ -93,25 +102,6 @@ def _open(judgement: Judgement, needed: int | None) -> Judgement:
     start_s = judgement.comparison.start_s
     minutes = needed * start_s / 60 if needed and math.isfinite(start_s) else None
     return replace(judgement, starts_needed=needed, minutes_needed=minutes)
-
-
-#: The change, that of the baseline's second process, the number of starts, and why nothing is known of it.
-_Seen = tuple[Bounded, Bounded | None, int, tuple[Refusal, ...]]
-
-
-def _of_errors(comparison: Comparison) -> _Seen:
-    treatment = next(iter(comparison.treatments), "")
-    second = next((name for name in comparison.failed if name not in (comparison.baseline, *comparison.treatments)), "")
-    control = comparison.more_errors(second) if second else None
-    return comparison.more_errors(treatment), control, min(comparison.repeats), ()
-
-
-def _of(comparison: Comparison, limit: ChangeLimit) -> _Seen:
-    row = comparison.row(limit.quantity)
-    if row is None:
-        return Bounded(math.nan), None, 0, ()
-    control = next((other.relative for other in comparison.control if other.quantity.name == limit.quantity), None)
-    return row.relative, control, row.starts, row.refused
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:

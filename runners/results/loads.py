@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
 from runners.analysis.instrument import UNIT_US, incomparable
-from runners.analysis.intervals import Bounded, difference
-from runners.results.answer import (
-    Answer,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    all_parts,
-    answering,
-    any_part,
-)
+from runners.analysis.intervals import difference
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, any_part
 from runners.results.comparisons import together
 from runners.results.results import Results
 
@@ -38,8 +27,9 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
         own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", values[1], Unit.LATENCY_US)
         measures.append(own.against(Measure(facts.engine_name(first), values[0].value, Unit.LATENCY_US)))
         compared = not any(incomparable(results.steps, step, MEDIAN) for step in pair if step is not None)
-        change = difference(values[1], values[0]) if compared else Bounded(math.nan)
-        verdicts.append(Verdict.YES if apart(change) else Verdict.INCONCLUSIVE)
+        change = difference(values[1], values[0])
+        apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
+        verdicts.append(Verdict.YES if apart else Verdict.INCONCLUSIVE)
         steps += [step.name for step in pair if step is not None]
     if not measures:
         return None
@@ -47,11 +37,6 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
     return Answer(
         verdict, tuple(measures), Basis.LOADS, len(steps), Needed.INTERLEAVED, steps=tuple(steps), figure=figure
     )  # fmt: skip
-
-
-def apart(change: Bounded) -> bool:
-    """Return whether a change of latency lies beyond zero by at least the unit in which latencies are kept."""
-    return change.low >= UNIT_US or change.high <= -UNIT_US
 
 
 def servers_apart(results: Results) -> Answer | None:
