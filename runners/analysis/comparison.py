@@ -167,7 +167,12 @@ class Comparison:
     def costs(self, treatment: str) -> list[Row]:
         """Return what a treatment is worse in besides the primary quantity, by more than a trifle."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
-        return [row for row in rows if row.decided and not row.better and _matters(row)]
+        worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
+        return [
+            row
+            for row in worse
+            if row.quantity.unit != "count" or abs(row.treatment_value - row.baseline_value) >= LEAST_COUNT
+        ]
 
     def contradicting(self, row: Row) -> Row | None:
         """Return the row of all threads where it does not decide as this one of the threads that respond."""
@@ -205,12 +210,6 @@ class Comparison:
             name: {"ended": sum(ended for ended, _ in counts), "failed": sum(failed for _, failed in counts)}
             for name, counts in self.failed.items()
         }
-
-
-def _matters(row: Row) -> bool:
-    """Return whether a difference is more than a trifle: relative, and per request where it is of a count."""
-    more = abs(row.treatment_value - row.baseline_value)
-    return abs(row.ratio - 1) >= LEAST_COST and (row.quantity.unit != "count" or more >= LEAST_COUNT)
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:

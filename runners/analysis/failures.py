@@ -45,12 +45,8 @@ def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
 
 def share(counts: Sequence[Counts]) -> float:
     """Return the share of all requests that failed; 0 without any."""
-    ended, failed = _total(counts)
-    return failed / ended if ended else 0.0
-
-
-def _total(counts: Sequence[Counts]) -> Counts:
-    return sum(ended for ended, _ in counts), sum(failed for _, failed in counts)
+    ended = sum(requests for requests, _ in counts)
+    return sum(failed for _, failed in counts) / ended if ended else 0.0
 
 
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
@@ -70,15 +66,11 @@ def more(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: boo
     sides = [[counts for counts in side if counts[0]] for side in (treatment, baseline)]
     if not all(sides):
         return Bounded(math.nan)
-    pooled = difference(*map(_proportion, sides))
+    wholes = [(share(side), sum(ended for ended, _ in side)) for side in sides]
+    pooled = difference(*(Bounded(whole, *wilson(whole, ended)) for whole, ended in wholes))
     shares = [np.array([failed / ended for ended, failed in side]) for side in sides]
     if (fewest := min(map(len, shares))) < 2:
         return pooled
     apart = [shares[0] - shares[1]] if paired else shares
     reach = student_reach(sum(float(values.var(ddof=1)) / len(values) for values in apart), fewest - 1)
     return Bounded(pooled.value, min(pooled.low, pooled.value - reach), max(pooled.high, pooled.value + reach))
-
-
-def _proportion(counts: Sequence[Counts]) -> Bounded:
-    ended, failed = _total(counts)
-    return Bounded(failed / ended, *wilson(failed / ended, ended))

@@ -82,13 +82,14 @@ def setting_of(output: Output) -> Setting:
 
 def differing(a: Setting, b: Setting) -> list[str]:
     """Name the settings that are known of both and differ."""
-    return [name for name, value in a.items() if value is not None and _differ(name, value, b[name])]
 
+    def differ(name: str, own: float | str, other: float | str) -> bool:
+        if isinstance(own, str) or isinstance(other, str):
+            return own != other
+        return abs(own - other) > SAME.get(name, 0.0) * max(own, other)
 
-def _differ(name: str, a: float | str, b: float | str | None) -> bool:
-    if isinstance(a, str) or isinstance(b, str) or b is None:
-        return b is not None and a != b
-    return abs(a - b) > SAME.get(name, 0.0) * max(a, b)
+    known = ((name, own, b[name]) for name, own in a.items())
+    return [name for name, own, other in known if own is not None and other is not None and differ(name, own, other)]
 
 
 def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
@@ -194,16 +195,12 @@ def _latency_refused(output: Output) -> str | None:
     if fell_short(output):
         reached = f"{words.rate(achieved_rps(output))} of {words.rate(output.offered_rps)}"
         return f"{output.place}: {reached} was achieved, so its latency is not that of its rate"
-    averaged = next((text for text in _captions(output) if _AVERAGED.search(text)), None)
+    above = [line.text for line in output.text_above if line.text.strip()]
+    captions = [output.label, *output.headings[-1:], *above[-1:]]
+    averaged = next((text for text in captions if _AVERAGED.search(text)), None)
     if averaged is not None:
         return f"{output.place}: {averaged.strip()!r}: an average of percentiles is no percentile"
     return _errors(output)
-
-
-def _captions(output: Output) -> list[str]:
-    """Return the texts that stand directly at an output: its label, its heading, the line above it."""
-    above = [line.text for line in output.text_above if line.text.strip()]
-    return [output.label, *output.headings[-1:], *above[-1:]]
 
 
 def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
@@ -232,20 +229,16 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
     left, right = (np.array([_value(output, level) for output in side]) for side in (a, b))
     digits = max(_digit(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
     row = welch(quantity, ("A", "B"), np.log(left), np.log(right), alpha, 0.0, 2 * digits)
-    if len(a) == len(b) == 1 and level is not None and (bounds := _sampling(level, a[0], b[0], alpha)):
-        return replace(row, low=1 + bounds[0], high=1 + bounds[1], sampled=True)
+    if len(a) == len(b) == 1 and level is not None:
+        first, second = (_order_statistics(level, output, alpha) for output in (a[0], b[0]))
+        if first and second:
+            return replace(row, low=second[0] / first[1], high=second[1] / first[0], sampled=True)
     return row
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
     """Return half of the last printed digit, as a share of the value."""
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
-
-
-def _sampling(level: float, a: Output, b: Output, alpha: float) -> tuple[float, float] | None:
-    """Bound a ratio by the order statistics of both distributions; None where one is not printed."""
-    first, second = (_order_statistics(level, output, alpha) for output in (a, b))
-    return (second[0] / first[1] - 1, second[1] / first[0] - 1) if first and second else None
 
 
 def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float, float] | None:
