@@ -76,9 +76,8 @@ def generator_costs(results: Results) -> Answer | None:
     if ours is None or plain is None:
         return None
     measure = Measure.of(OURS, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
-    verdict = Verdict.INCONCLUSIVE
-    if ours.apart_from(plain):
-        verdict = Verdict.YES if ours.value < plain.value else Verdict.NO
+    decided = Verdict.YES if ours.value < plain.value else Verdict.NO
+    verdict = decided if ours.apart_from(plain) else Verdict.INCONCLUSIVE
     steps = tuple(step.name for step in point[OURS].good)
     evidence = (AtRate(measure, top.rate_rps, top.connections),)
     return Answer(verdict, evidence, Basis.ROUNDS, len(steps), Needed.ROUNDS, steps=steps, figure=CPU)
