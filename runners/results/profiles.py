@@ -232,10 +232,10 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
     low, high = with_event[0], with_event[-1]
     pairs = [row for row in _in_both(low, high, event) if row[0] != PROFILER]
     changes = [difference(after, before) for _, before, after in pairs]
-    most = max((end for change in changes for end in (change.high, -change.low)), default=0.0)
+    most = max([0.0, *(end for change in changes for end in (change.high, -change.low))])
     changed = tuple(row for row in moved(low, high, event) if row[0] != PROFILER)
     return ChangeWithRate(
-        low.subject, low.workload, facts.offered_rps(low), facts.offered_rps(high), changed, max(most, 0.0),
+        low.subject, low.workload, facts.offered_rps(low), facts.offered_rps(high), changed, most,
         (low.name, high.name),
     )  # fmt: skip
 
