@@ -1,11 +1,7 @@
 """Decide whether percentiles may be compared as those of two servers or settings, or whether something else made one.
 
-Two things do. A measurement that never became steady (see steady_state), or that ended with JIT compilation
-unfinished, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine or a
-late generator made (see tail_attribution.made) is not that of the server.
-
-Of repeats, more than half of a side's have to be so: what disturbs fewer falls on both sides by chance, and is in the
-interval. Repeats are too short to tell whether they are steady, and their spread is in the interval too.
+A measurement that never became steady, or ended with JIT compilation unfinished, has no percentile of its own; a tail
+that the machine or a late generator made is not the server's. Of repeats more than half of a side's have to be so.
 """
 
 from __future__ import annotations
@@ -13,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from runners.analysis.instrument import kept_up_below
@@ -33,9 +30,7 @@ def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
 
 
 def marked(row: Row, *sides: Side) -> Row:
-    """Return a row of repeats, refused where something else made its difference: of a percentile the machine or the
-    generator, of CPU time JIT compilation that was unfinished in most of a side's.
-    """
+    """Return a row of repeats, refused where the machine, the generator or JIT compilation made its difference."""
     if row.quantity.name == CPU:
         cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
         return dataclasses.replace(row, refused=tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold))
@@ -118,20 +113,13 @@ def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Differs]:
+    def at(value: Any, part: str) -> Any:
+        return value.get(part) if isinstance(value, Mapping) else None
+
+    documents: tuple[Any, Any] = (a, b)
     for field in fields:
-        left, right = _at(a, field), _at(b, field)
-        if left is not None and right is not None and not _same(left, right):
+        left, right = (reduce(at, field.split("."), document) for document in documents)
+        numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
+        same = abs(left - right) < 1e-6 if numbers else left == right
+        if left is not None and right is not None and not same:
             yield Differs(field, left, right)
-
-
-def _same(left: object, right: object) -> bool:
-    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-        return abs(left - right) < 1e-6
-    return left == right
-
-
-def _at(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value

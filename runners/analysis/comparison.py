@@ -56,19 +56,16 @@ class Alone:
 class Comparison:
     """Treatments against a baseline: a row a quantity and treatment, and what must be known with them.
 
-    `name`: of the block, or of the load; `label`: its load, where a run compares under several. `margin`: the relative
-    change that would matter. `failed`: by side, the responses of each start or run, left out ones too. `refused`:
-    quantities that are not compared, and why. `notes`: what the data does not show. `rate_rps`: what each side was
-    offered, NaN in closed loop. `alone`: by treatment, loads of the same run that are not interleaved.
+    `label`: its load, where a run compares under several. `margin`: the relative change that would matter. `failed`: by
+    side, the responses of each start or run. `refused`: quantities that are not compared, and why. `rate_rps`: what
+    each side was offered, NaN in closed loop. `alone`: by treatment, loads of the same run that are not interleaved.
 
-    Of interleaved trials: `control`, the baseline's second process against its first, a row a quantity. `reference`:
-    the values of the server that does nothing; `above`: by quantity and side, the change from it. `late`: starts in
-    which the generator was; `left_out`: those that could not be used, and why. `without_stalls`: the share of time that
-    the percentile without the machine's stalls leaves out. `carried_over`: by how much a request takes longer or
-    shorter after each side. `between_starts`: the share of the primary quantity's variance that lies between starts,
-    not between requests. `values`: by quantity and side, control included, the value in each start, NaN where it was in
-    none. `start_s`: what one start takes; `slice_s`: how long one server was loaded before another, 0 where it is not
-    known.
+    Of interleaved trials: `control`, the baseline's second process against its first. `reference`: the values of the
+    server that does nothing; `above`: by quantity and side, the change from it. `late`: starts in which the generator
+    was. `without_stalls`: the share of time that the percentile without the machine's stalls leaves out.
+    `carried_over`: by how much a request takes longer after each side. `between_starts`: the share of the primary
+    quantity's variance that lies between starts. `values`: by quantity and side, control included, the value in each
+    start, NaN where it was in none.
     """
 
     name: str
@@ -170,12 +167,15 @@ class Comparison:
     def costs(self, treatment: str) -> list[Row]:
         """Return what a treatment is worse in besides the primary quantity, by more than a trifle."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
-        return [row for row in rows if row.decided and not row.better and _matters(row)]
+        worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
+        return [
+            row
+            for row in worse
+            if row.quantity.unit != "count" or abs(row.treatment_value - row.baseline_value) >= LEAST_COUNT
+        ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the row of all threads where it does not decide as this one of the threads that respond; None
-        elsewhere.
-        """
+        """Return the row of all threads where it does not decide as this one of the threads that respond."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
@@ -210,12 +210,6 @@ class Comparison:
             name: {"ended": sum(ended for ended, _ in counts), "failed": sum(failed for _, failed in counts)}
             for name, counts in self.failed.items()
         }
-
-
-def _matters(row: Row) -> bool:
-    """Return whether a difference is more than a trifle: relative, and per request where it is of a count."""
-    more = abs(row.treatment_value - row.baseline_value)
-    return abs(row.ratio - 1) >= LEAST_COST and (row.quantity.unit != "count" or more >= LEAST_COUNT)
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:

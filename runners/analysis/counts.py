@@ -46,9 +46,7 @@ def achieved_rps(step: Step) -> float:
 
 
 def achieved_share(step: Step) -> float:
-    """Return the achieved over the offered rate, which leaves out what wrk2 did not offer while it connected; NaN in
-    closed loop.
-    """
+    """Return the achieved over the offered rate, less what wrk2 can't offer while it connects; NaN in closed loop."""
     offered = offered_rps(step)
     return achieved_rps(step) / (offered * (1 - _connecting_share(step))) if offered else math.nan
 
@@ -75,11 +73,7 @@ def per_second(step: Step) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Requests of a load that ended, and those of them that failed, by how.
-
-    `protocol`: the response could not be read; `connection`: it was not made, or broke; `timed_out`: there was no
-    response in time; `refused`: its status is 400 or above, and the workload does not ask for it.
-    """
+    """Requests of a load that ended, and those that failed: unreadable, not connected, too late or refused."""
 
     requests: float
     protocol: float = 0.0

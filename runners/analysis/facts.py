@@ -65,10 +65,7 @@ def at_most(step: Step, level: float) -> Bounded | None:
 
 
 def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return a percentile (0..1) in microseconds with its bounds; None if it was not recorded.
-
-    Bounds of response times count neighbouring requests as dependent (see `effective`), where the log allows.
-    """
+    """Return a percentile (0..1) in microseconds, bounded by its effective sample; None if it was not recorded."""
     row = _percentile(step, level, kind)
     if row is None:
         return None
@@ -77,10 +74,9 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """Return an upper bound of a percentile in microseconds, whenever the requests without a response had got one.
+    """Return an upper bound of a percentile in microseconds, whatever the requests without a response; NaN if unknown.
 
-    The percentile itself where they do not matter; NaN where nothing tells. Between its lower bound and this nothing
-    more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
+    C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
     """
     row = _percentile(step, level, RESPONSE)
     return math.nan if row is None else float(row["most_us" if _at_least(row) else "value_us"])
@@ -173,10 +169,7 @@ SHOWN_LEVELS = (0.5, 0.99)
 
 
 def line(step: Step) -> str:
-    """Return rates, percentiles with their intervals, samples and errors. What may not be quoted is not; why, is.
-
-    Errors lead where too many requests failed.
-    """
+    """Return rates, percentiles, samples and errors of a load in words, and why what is missing may not be quoted."""
     name = title(step) + (" profiled" if step.profiled else "")
     seen = cause(step)
     if seen in FAILED:
@@ -207,11 +200,7 @@ _WRITES = ("put", FILL)
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the slowest closed loop of writes that this store took, its fills included, in writes per second.
-
-    A store that took none yet is expected to fill as another setting of its engine last did. None when neither is
-    known.
-    """
+    """Return the slowest closed loop of writes that a store took, else the last fill of its engine, or None."""
     own: list[float] = []
     alike: float | None = None
     for step in steps:
@@ -231,10 +220,7 @@ FEWEST_SAMPLES = 30  # of a profile that is shown
 
 
 def usable_profile(step: Step) -> bool:
-    """Return whether a profile is evidence: of a load that kept its rate, late or not, or of a closed loop.
-
-    A load that fell short shows the work of another rate than the one that it stands under.
-    """
+    """Return whether a profile is of the rate that it stands under: of a load that kept it, or a closed loop."""
     return not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
 
 

@@ -1,11 +1,8 @@
 """Count the responses that failed, and estimate by how much more of one side failed than of the other.
 
-A request failed that had no response, or one with a status of 400 and above; a 404 did not where the workload asks for
-keys that are not there. What had no response when the load ended, or was never sent, says nothing of the server.
-
-The difference of two shares has the wider of two intervals: Student's over starts, for errors come in bursts, and
-Newcombe's for all requests together, which knows that no error among few requests says little (R. G. Newcombe, 1998,
-*Interval estimation for the difference between independent proportions*, Statistics in Medicine 17, method 10).
+A request failed that had no response, or an error status that its workload does not ask for. The difference of two
+shares has the wider of Student's interval over starts, for errors come in bursts, and Newcombe's of all requests
+together (R. G. Newcombe, 1998, Statistics in Medicine 17, method 10).
 """
 
 from __future__ import annotations
@@ -48,12 +45,8 @@ def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
 
 def share(counts: Sequence[Counts]) -> float:
     """Return the share of all requests that failed; 0 without any."""
-    ended, failed = _total(counts)
-    return failed / ended if ended else 0.0
-
-
-def _total(counts: Sequence[Counts]) -> Counts:
-    return sum(ended for ended, _ in counts), sum(failed for _, failed in counts)
+    ended = sum(requests for requests, _ in counts)
+    return sum(failed for _, failed in counts) / ended if ended else 0.0
 
 
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
@@ -63,10 +56,9 @@ def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
 
 
 def more(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
-    """Estimate by how much more of the requests to a treatment failed than of those to the baseline, as a share of 1.
+    """Estimate by how much more of the requests to a treatment failed, as a share of 1; NaN where a side has none.
 
-    Each side has the counts of its starts, or runs; `paired`: in the same order, and what disturbs a start disturbs
-    both sides. NaN where no request ended on a side.
+    A side has the counts of its starts, or runs; `paired`: in the same order, and disturbed alike.
     """
     if paired:
         pairs = [pair for pair in zip(treatment, baseline, strict=True) if all(ended for ended, _ in pair)]
@@ -74,15 +66,11 @@ def more(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: boo
     sides = [[counts for counts in side if counts[0]] for side in (treatment, baseline)]
     if not all(sides):
         return Bounded(math.nan)
-    pooled = difference(*map(_proportion, sides))
+    wholes = [(share(side), sum(ended for ended, _ in side)) for side in sides]
+    pooled = difference(*(Bounded(whole, *wilson(whole, ended)) for whole, ended in wholes))
     shares = [np.array([failed / ended for ended, failed in side]) for side in sides]
     if (fewest := min(map(len, shares))) < 2:
         return pooled
     apart = [shares[0] - shares[1]] if paired else shares
     reach = student_reach(sum(float(values.var(ddof=1)) / len(values) for values in apart), fewest - 1)
     return Bounded(pooled.value, min(pooled.low, pooled.value - reach), max(pooled.high, pooled.value + reach))
-
-
-def _proportion(counts: Sequence[Counts]) -> Bounded:
-    ended, failed = _total(counts)
-    return Bounded(failed / ended, *wilson(failed / ended, ended))

@@ -1,30 +1,8 @@
-"""Estimate what the instrument resolves, adds and sees: floors of several generators, and a server that stalled.
+"""Estimate what the instrument resolves, adds and sees: floors of generators, and a server that was frozen.
 
-**Resolution.** Two measurements of the same thing differ. With independent repeats of one load whose percentile has the
-standard deviation s, two single loads differ by less than t(0.975, n - 1) * sqrt(2) * s in 95 of 100 cases (Student's
-t, for a difference of two). The repeats are the whole seconds of a floor (batch means, `readers.batch_means`), and s is
-that of a mean of so many seconds; drifts that are slower than a second don't show in it, so it is the least that can be
-claimed. Nothing is resolved below the unit in which values are kept (1 us), nor below the tick of a generator that
-wakes by one. Normality is assumed of percentiles over seconds, not of latencies.
-
-**Rounds.** The value over rounds is their median, its interval the order statistics that enclose it with 95 % (as in
-`readers.samples`, no form of distribution is assumed). That takes six rounds: with fewer, the smallest and the
-largest are given, which enclose it with 1 - 2^(1-n) only. A difference, such as what a generator adds to the simplest
-honest client, is taken within each round, so that what moves both of a pair leaves it alone.
-
-**A load's floor** is the same load against a handler that does nothing. Ladders and closed loops have none at each of
-their rates. What every run has is the fixed small load before the campaign (the sentinel): one rate on one connection.
-A percentile that lies above the floor's by no more than the instrument resolves says nothing on the server, and one
-above what the generator kept up to is partly the generator's own lateness. Without a floor at its rate nobody knows
-which part is the server's (`unresolved`). None of these is a headline and none is compared; what lies above the floor
-leads: the median, CPU time per request, throughput. Interleaved trials have the better floor, a server that does
-nothing in the same schedule (`comparison.Comparison.inside`).
-
-**A frozen server.** With requests due every 1/R seconds, those due while the server stalls for F seconds wait
-F, F - 1/R, F - 2/R …; so R * (F - x) of them wait longer than x. A freeze that lasts beyond the end of the load holds
-up what was due from its start to the end, and none of that has a response when the load ends: a generator that says so
-knows how long each has waited up to then. What the server still has to catch up after a freeze is left out: it takes
-a few of its service times a request.
+The method is in docs/0004-resolution.md. Values over rounds are their median, with the order statistics that enclose it
+with 95 % (six rounds; with fewer the smallest and largest). Of requests due every 1/R seconds, those due while a server
+is frozen for F seconds wait F, F - 1/R, …, so R * (F - x) of them wait longer than x.
 """
 
 from __future__ import annotations
@@ -176,10 +154,7 @@ def resolution_of(floor: Step | None) -> Resolution | None:
 
 
 def largest_difference_us(variance: float, count: int) -> float:
-    """Bound by how much two measurements differ in 95 of 100 cases, by their variance as `count` values tell it.
-
-    It is a prediction interval, which scipy has not; that of statsmodels (`get_prediction`) is of a regression.
-    """
+    """Bound by how much two measurements differ in 95 of 100 cases, by the variance of `count` values."""
     return student_reach(2 * variance, count - 1)
 
 
@@ -200,10 +175,10 @@ LONG_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """One freeze, in seconds from the start of the recorded window; `length_s` is its part within the window.
+    """One freeze, in seconds from the start of the recorded window, of which `length_s` is within it.
 
-    `longest_s`: how long the first request due in it waits, or has waited when the generator ends; `at_end`: the
-    window ended while it lasted.
+    `longest_s`: how long its first request waits, at most until the load ends; `at_end`: it lasted longer than the
+    load.
     """
 
     at_s: float
@@ -332,10 +307,7 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile of a load is no headline and not compared: nobody knows how much is the server's.
-
-    A closed loop has no rate, so no floor is asked for; a load on a server that does nothing is one.
-    """
+    """Return whether a percentile may be the instrument's: within its floor, or without one at its rate."""
     steps = tuple(steps)
     if _within_instrument(steps, load, level):
         return True
@@ -344,10 +316,7 @@ def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile of a load is not compared with another's.
-
-    What an instrument adds to a median is in both medians and cancels, so a floor that is not known does no harm.
-    """
+    """Return whether a percentile is not compared with another's. What an instrument adds to two medians cancels."""
     return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 
 

@@ -17,33 +17,13 @@ from operator import attrgetter
 import numpy as np
 
 from runners import words
-from runners.analysis import facts, failures, machine_stalls
+from runners.analysis import facts, failures, machine_stalls, quantities, treatments
 from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
 from runners.analysis.failures import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import (
-    ALL_CPU,
-    BACKGROUND_CPU,
-    COUNTED,
-    DISK,
-    MEMORY,
-    QUANTITIES,
-    RESPONDING_CPU,
-    Reason,
-    Refusal,
-    Row,
-)
-from runners.analysis.treatments import (
-    Effect,
-    Start,
-    carry_over,
-    compare,
-    start_from,
-    start_of,
-    usable,
-    without_spill_over,
-)
+from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
+from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, usable
 from runners.analysis.validity import kept_up_to
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
@@ -147,7 +127,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         if solo:
             base_value = math.exp(float(np.mean([start.logs[0] for start in solo])))
             of_solo = compare(solo, *against, most_starts)
-            effects = without_spill_over(effects, of_solo)
+            effects = treatments.without_spill_over(effects, of_solo)
             spilt = of_solo.effects
         over = _above(whole, names, about, quantity)
         above |= {(quantity, name): change for name, change in over.items()}
@@ -160,18 +140,23 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
         for index, name in enumerate(compared):
             values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
-    background, failed = _background(list(used.values())), _failed(list(shared.values()), compared)
+    background = _background(list(used.values()))
+    responses = [failures.of_targets(step, compared) for step in shared.values()]
+    failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
     failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
-    limited = _limited(values) if late and form == Form.SLICES else frozenset()
     cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in values.items() if quantity == CPU}
     responding_known = any(quantity == ALL_CPU for quantity, _ in values)
 
     def marked(row: Row) -> Row:
         if row.quantity.name == CPU and responding_known:
             row = replace(row, quantity=RESPONDING_CPU)
-        warm = _refuse_cold(_within_generator(row, limited), background, cpu_us)
+        if late and form == Form.SLICES:
+            row = _within_generator(row, values)
+        warm = _refuse_cold(row, background, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
+    shifts = [treatments.carry_over(step.frames["requests"]) for step in used.values()]
+    carriers = dict.fromkeys(name for shift in shifts for name in shift)
     rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
@@ -181,23 +166,19 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
         control=tuple(map(marked, control)), reference=reference, above=above, cpu_groups=about.cpu_groups,
         without_stalls=float(np.mean(without_stalls)) if without_stalls else math.nan,
-        carried_over=_carried_over(list(used.values())),
+        carried_over={name: float(np.mean([shift[name] for shift in shifts if name in shift])) for name in carriers},
         utilisation=max((_utilisation(step, reached_alone[number]) for number, step in used.items()), default=math.nan),
         between_starts=between_starts, values=values, start_s=_start_s(steps), slice_s=about.slice_s,
     )  # fmt: skip
 
 
-def _limited(values: Mapping[tuple[str, str], Sequence[float]]) -> frozenset[str]:
-    """Return the sides whose closed-loop rate a generator at its limit made: those about as fast as the fastest."""
-    rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
-    return frozenset(name for name, rps in rates_rps.items() if rps >= AT_LIMIT * max(rates_rps.values()))
-
-
-def _within_generator(row: Row, limited: frozenset[str]) -> Row:
-    """Return the row; of a rate with the sides that it is a lower bound of."""
-    bounds = limited & {row.baseline, row.treatment}
-    if row.quantity.name != THROUGHPUT or not bounds:
+def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
+    """Return a row of closed loops with the sides that a generator at its limit made: those about as fast as any."""
+    if row.quantity.name != THROUGHPUT:
         return row
+    rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
+    least_rps = AT_LIMIT * max(rates_rps.values())
+    bounds = frozenset(name for name in (row.baseline, row.treatment) if rates_rps.get(name, 0.0) >= least_rps)
     refused = (Refusal(Reason.GENERATOR_LIMITED),) if len(bounds) == 2 else row.refused
     return replace(row, at_least=bounds, refused=refused)
 
@@ -225,9 +206,7 @@ def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return the change of a percentile from the server that does nothing to each treatment; empty where nothing
-    tells.
-    """
+    """Return the change of a percentile from the server that does nothing to each treatment, if any."""
     if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -235,11 +214,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused where its percentile is the instrument's on both sides, or may be.
-
-    One side that does not lie above a server that does nothing may take less than it reads, so the difference is the
-    least that there can be. What an instrument adds to a median is on both sides and cancels.
-    """
+    """Return the row, refused where the higher side lies within the floor, so that the difference may be anything."""
     if row.quantity.name not in (*LEVELS, UNDISTURBED) or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -266,19 +241,13 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
     return [start_from(by_start[number], names) for number in starts] if whole else []
 
 
-def _cut(start: Start, treatments: int) -> Start:
+def _cut(start: Start, count: int) -> Start:
     """Return a start without the server that does nothing, which is the last."""
-    return Start(start.logs[:treatments], start.left_out[:, :treatments])
+    return Start(start.logs[:count], start.left_out[:, :count])
 
 
 def _in_slices(step: Step) -> bool:
     return step.record.offered_rps is None
-
-
-def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[Counts, ...]]:
-    """Return the responses of each treatment, by start."""
-    starts = [failures.of_targets(step, names) for step in shared]
-    return {name: tuple(start.get(name, (0, 0)) for start in starts) for name in names}
 
 
 def _start_s(steps: Sequence[Step]) -> float:
@@ -290,11 +259,7 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return every quantity of one start, by its name; NaN of treatments that were not in it.
-
-    The lateness of a generator is in the response times of all targets alike and would hide a difference, so only
-    percentiles that it did not reach are taken; service times don't hold it. `alone`: rates of closed loops.
-    """
+    """Return every quantity of one start; response times only where the generator's lateness did not reach them."""
     requests, targets = step.frames["requests"], step.frames["targets"]
     on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]
@@ -322,10 +287,10 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         CPU: per_request(lambda target: target.cpu_s and target.cpu_s - (target.background_cpu_s or 0.0), 1e6),
         BACKGROUND_CPU: per_request(lambda target: target.background_cpu_s, 1e6),
         ALL_CPU: per_request(lambda target: None if target.background_cpu_s is None else target.cpu_s, 1e6),
-        **{quantity: per_request(attrgetter(quantity)) for quantity in COUNTED},
+        **{quantity: per_request(attrgetter(quantity)) for quantity in quantities.COUNTED},
         THROUGHPUT: alone,
-        MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
-        DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
+        quantities.MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
+        quantities.DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
     }
     for quantity, values in values_of.items():
         if present and all(values.get(name, 0.0) > 0 for name in present):
@@ -342,14 +307,6 @@ def _row(
         QUANTITIES[quantity], base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high,
         effect.direction, base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,
     )  # fmt: skip
-
-
-def _carried_over(steps: Sequence[Step]) -> dict[str, float]:
-    shifts_by_name: dict[str, list[float]] = defaultdict(list)
-    for step in steps:
-        for name, shift in carry_over(step.frames["requests"]).items():
-            shifts_by_name[name].append(shift)
-    return {name: float(np.mean(shifts)) for name, shifts in shifts_by_name.items()}
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:

@@ -1,25 +1,9 @@
 """Bound a count, a difference or a percentile by its 95 % interval, each with its source and what it assumes.
 
-A percentile has that of the effective number of independent requests in a step. Requests close to each other share
-their fate: one stall holds up hundreds. Order-statistic bounds count each request as if it were alone,
-and are then far too narrow. Here the intervals of the log are joined to batches of 1, 2, 4, … intervals
-(`readers.batch_means`), the share of requests beyond the percentile is taken in each, and the variance of its mean is
-compared with what independent requests would give. The largest such ratio, the design effect, over all batch lengths
-that leave at least five batches counts: if neighbouring batches are still alike, longer ones tell, and what they add to
-those half as long is added once more for what still longer ones would (lugsail: D. Vats and J. Flegal, 2022, *Lugsail
-lag windows for estimating time-average covariance matrices*, Biometrika 109).
-
-The effective sample is the number of requests over that effect. A value lies within the bounds of a percentile unless
-the exact binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on
-that share, exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation
-with a complex survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the
-percentile: the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at
-it. A side is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an
-effective number of requests is none, so the bounds come from the regularised incomplete beta function that it uses
-itself.
-
-What it assumes: what happens in the run happens in others too, and dependence is short against a fifth of it. One run
-can't tell of an event that it did not see.
+A percentile counts what is independent (docs/0011-effective-samples.md): the share of requests beyond a value is taken
+in batches of time, its variance over that of independent requests is the design effect, and a value lies within the
+bounds unless exact binomial (Clopper-Pearson) bounds for the effective number exclude it. Dependence beyond a fifth of
+the run is not seen. scipy's `binomtest` takes whole trials only; an effective number of requests is none.
 """
 
 from __future__ import annotations
@@ -92,10 +76,7 @@ class Direction(StrEnum):
 
 
 def direction(change: Bounded, margin: float = 0.0) -> Direction:
-    """Return the direction of a difference, by its interval; it is inconclusive where a bound is not known.
-
-    `margin`, in the unit of the difference: the smallest one that would matter.
-    """
+    """Return the direction of a difference by its interval; `margin`: the smallest difference that would matter."""
     if not change.bounded:
         return Direction.INCONCLUSIVE
     if -margin <= change.low and change.high <= margin:
@@ -104,11 +85,9 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b with an interval recovered from those of a and b, which must come from separate measurements.
+    """Return a - b, of separate measurements, by the method of variance estimates recovery; NaN if not known.
 
-    The method of variance estimates recovery: G. Zou and A. Donner, 2008, *Construction of confidence limits about
-    effect measures*, Statistics in Medicine 27. It needs no normality, only good limits of each part. A side that
-    needs a limit that is not known is NaN. scipy's intervals of a difference need the samples; here there are limits.
+    G. Zou and A. Donner, 2008, *Construction of confidence limits about effect measures*, Statistics in Medicine 27.
     """
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)
@@ -117,11 +96,7 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
 
 
 def student_reach(variance: float, freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return half the width of Student's interval, by a variance that is known with `freedom` degrees of freedom.
-
-    scipy's `ttest_1samp(...).confidence_interval()` was looked at: it is of the mean of independent values alone. Here
-    the variance may be that of dependent seconds, of a difference, or of the next value.
-    """
+    """Return half the width of Student's interval, by a variance that is known with `freedom` degrees of freedom."""
     return float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
 
 
@@ -191,9 +166,10 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return by how much the variance of a share exceeds that of independent requests; 1 or more.
+    """Return by how much the variance of a share exceeds that of independent requests, 1 or more; NaN if too few.
 
-    `over` of `totals` requests in each stretch of time, in order.
+    `over` of `totals` requests in each stretch of time. Extrapolated to longer batches by the lugsail (D. Vats and J.
+    Flegal, 2022, Biometrika 109).
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -218,7 +194,7 @@ def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return the 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
+    """Return the 95 % bounds of a percentile in microseconds by inverted tests; NaN on a side without one."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     return _low(blocks, level), _high(blocks, level)
@@ -241,8 +217,7 @@ def _low(blocks: Blocks, level: float) -> float:
 def _high(blocks: Blocks, level: float) -> float:
     """Return the lowest value that has fewer beyond it than it could have.
 
-    On the way there the requests beyond are halved again and again, and never count for more than those before did:
-    the last of a stall look as if they came alone.
+    The requests beyond never count for more than those before did: the last of a stall look as if they came alone.
     """
     expected, last = 1 - level, len(blocks.values_us) - 1
     effective_of_all = math.inf

@@ -1,23 +1,9 @@
 """Find the knee, the highest rate that meets an objective, by short rate steps, and confirm it by longer ones.
 
-The knee lies where the curve of log(p99 / limit) crosses zero. A search that asks only whether a load met its objective
-throws away by how much. Here every step tells how far its p99 lies from the limit, and the steps are short and in
-random order, so that a burst of stalls spoils one of many and a drift of the machine falls on all rates alike. Between
-steps the server rests at a low rate, so that the queue of one does not reach the next. The steps of a ladder, longer
-and fewer, are taken by the same curve.
-
-The model of that curve is described in knee_curve.
-
-**Evidence.** No estimate stands where the steps outside of its interval mostly contradict it.
-
-**Longer steps.** What a server achieves for half a second it may not sustain for ten: a flush, a collection or a queue
-takes longer to show. So the knee of short steps is an upper bound of the one that is quoted: that one lies at it, or
-below it by an exponential deviate (DROP), each with the same probability. Steps that last as long as is asked (see
-Objective.sustained_s), just below and just above, then decide: each says by its outcome on which side of its rate the
-knee lies, as a Student's t deviate. A closed loop cuts the posterior: over as many connections no load achieves more
-than one that sends whenever it has a response. The knee is the highest rate that a long step met; where there is none
-it is *not confirmed*, and no higher than any rate that met. A side of which only the form of these laws tells is not
-known.
+The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). The knee of short steps is
+an upper bound: that of longer ones lies at it, or below it by an exponential deviate (DROP), each with the same
+probability. A longer step says on which side of its rate the knee lies, as a Student's t deviate; a closed loop over as
+many connections cuts what lies above it.
 """
 
 from __future__ import annotations
@@ -77,12 +63,10 @@ class Limit(StrEnum):
 class Knee:
     """The knee with its 95 % interval; a side that is not known is NaN. `precise`: as narrow as was asked.
 
-    `late`: it lies above `low_rps`, and how far is not known, since the generator was late wherever more was missed.
-    `ceiling_rps`: from which rate on nothing else was seen; infinite where the generator was late in none.
-    `confirmed_by`: the step that met the objective at `rps` for as long as is asked; `refuted_by`: the longer one at
-    the lowest rate that missed; empty without one. `closed_loop_rps`: what a closed loop over the same connections
-    reached, infinite where none was measured. `repeated_rps`: its rate where a longer step missed below the interval of
-    the short ones; NaN without one.
+    `late`: how far above `low_rps` it lies is not known, since the generator was late wherever more was missed;
+    `ceiling_rps`: from which rate on it was. `confirmed_by`, `refuted_by`: the longer steps that met at `rps`, and that
+    missed at the lowest rate. `closed_loop_rps`: infinite where none was measured. `repeated_rps`: its rate where a
+    longer step missed below the interval of the short ones.
     """
 
     kind: Kind
@@ -131,9 +115,7 @@ class Knee:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The aim of a search: the objective, the width of the interval as a share, the rates of interest, and the length
-    of a step that confirms a knee; 0 for the objective's own.
-    """
+    """What a search is after: an objective, a precision, the rates of interest, and the length that confirms."""
 
     objective: Objective
     precision: float = math.inf
@@ -149,10 +131,7 @@ class Aim:
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Search:
-    """The steps of a search on one server, and the other loads that bound its knee.
-
-    `other_steps`: longer steps of other blocks on the same server over as many connections.
-    """
+    """Short steps of one server, and what bounds their knee: longer steps of other blocks, and a closed loop."""
 
     aim: Aim
     steps: tuple[RateStep, ...]
@@ -220,8 +199,8 @@ class Search:
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
         bounded = words.known(short.high_rps)
         known = replace(
-            short, closed_loop_rps=self.closed_loop_rps, confirmed_by=_name(self.confirming),
-            refuted_by=_name(refuting),
+            short, closed_loop_rps=self.closed_loop_rps,
+            confirmed_by=self.confirming.name if self.confirming else "", refuted_by=refuting.name if refuting else "",
             repeated_rps=refuting.rps if refuting and refuting.rps < short.low_rps else math.nan,
             limit=Limit.GENERATOR if short.late else Limit.SHORT_STEPS if bounded else Limit.NOTHING,
         )  # fmt: skip
@@ -280,19 +259,13 @@ class Search:
         return Curve(below.places, weights / weights.sum())
 
 
-def _name(step: RateStep | None) -> str:
-    return "" if step is None else step.name
-
-
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
     """Choose the rate of the next longer step; None where no further step would say more.
 
-    The first goes just below the knee; after one that missed the next lies lower, until one meets. Then one goes just
-    above, unless a closed loop bounds the knee already. The rates after them halve the interval. `tried`: rates and
-    outcomes of the steps before, in their order; one that the machine disturbed is repeated once, and where that is
-    disturbed too, or the generator was late, it counts as missed.
+    Below the knee, lower until one meets, then one just above, then the interval is halved. `tried`: rates and outcomes
+    of the steps before; a disturbed one is repeated once, and then counts as missed.
     """
-    aim, rates = search.aim, [rps for rps, _ in tried]
+    aim, rates, short = search.aim, [rps for rps, _ in tried], search.estimate
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
         return rates[-1]
     met = {rps for rps, outcome in tried if outcome == StepOutcome.MET}
@@ -301,23 +274,22 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     top_rps = min([*missed, search.reached_rps, aim.high_rps])
     met_rps = max((step.rps for step in search.met if step.rps < top_rps), default=math.nan)
     if not words.known(met_rps):
-        first_rps = min(_just_below(search.estimate, search.closed_loop_rps), BELOW_CLOSED * top_rps)
-        rps = _lower(search, missed) * min(missed) if missed else first_rps
+        rps = min(_just_below(short, search.closed_loop_rps), BELOW_CLOSED * top_rps)
+        if missed:  # the further the lowest one missed, the lower
+            refuting, least_rps = search.refuting, min(missed)
+            far = (
+                refuting is not None and refuting.rps == least_rps and refuting.bounds(aim.objective)[0] > math.log(FAR)
+            )
+            rps = (MUCH_LOWER if far else LOWER ** len(missed)) * least_rps
         return _rounded(rps) if aim.low_rps <= rps < math.inf else None
-    if search.estimate.late or top_rps in lost:
+    if short.late or top_rps in lost:
         return None  # what lies above is not known
-    if not missed and (above_rps := _just_above(search.estimate, met_rps)) < top_rps:
-        return _rounded(above_rps)
+    if not missed:
+        above_rps = min(short.high_rps, JUST_ABOVE * short.rps) if short.kind == Kind.FOUND else math.nan
+        if (above_rps := above_rps if above_rps > met_rps else JUST_ABOVE * met_rps) < top_rps:
+            return _rounded(above_rps)
     known = top_rps / met_rps - 1 <= max(NARROW, min(aim.precision, 1.0))
     return None if known or search.knee.kind == Kind.ABOVE else _rounded(math.sqrt(met_rps * top_rps))
-
-
-def _lower(search: Search, missed: set[float]) -> float:
-    """Return at which share of the lowest rate that missed the next step lies: lower, the further it missed."""
-    refuting, objective = search.refuting, search.aim.objective
-    if refuting is not None and refuting.rps == min(missed) and refuting.bounds(objective)[0] > math.log(FAR):
-        return MUCH_LOWER
-    return LOWER ** len(missed)
 
 
 def _just_below(short: Knee, closed_loop_rps: float) -> float:
@@ -325,11 +297,6 @@ def _just_below(short: Knee, closed_loop_rps: float) -> float:
         return max(short.low_rps, JUST_BELOW * short.rps)
     sides = (short.low_rps, LOWER * short.high_rps, closed_loop_rps / 2)
     return next((rps for rps in sides if words.known(rps)), math.inf)
-
-
-def _just_above(short: Knee, met_rps: float) -> float:
-    above_rps = min(short.high_rps, JUST_ABOVE * short.rps) if short.kind == Kind.FOUND else math.nan
-    return above_rps if above_rps > met_rps else JUST_ABOVE * met_rps
 
 
 def _rounded(rps: float) -> float:
@@ -342,10 +309,7 @@ def estimate(
     precision: float = math.inf,
     limits_rps: tuple[float, float] = (0.0, math.inf),
 ) -> Knee:
-    """Estimate the knee from the steps of one server, and which of its sides are known.
-
-    `limits_rps`: the lowest and the highest rate of interest.
-    """
+    """Estimate the knee from the steps of one server; `limits_rps`: the lowest and the highest rate of interest."""
     nan = math.nan
     judged = [(step.rps, step.outcome(objective)) for step in steps]
     met, missed, late = (
@@ -393,12 +357,10 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all rates so far.
+    """Choose the rates of the next batch within these bounds: over where the knee may lie, or beyond all so far.
 
-    Where the latest start met up to beyond the middle of where the knee may lie, or missed down to below it, the starts
-    before it were unlike it: the next rates lie beyond, up to those of a first batch after a closed loop of
-    `closed_loop_rps`. None lies outside of `low_rps` and `high_rps`. A step that missed with a late generator tells
-    where to look, though not whether it was the server.
+    Where the latest start met, or missed, all that it was offered, those before were unlike it: the next rates lie
+    beyond.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)

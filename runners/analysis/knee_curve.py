@@ -1,29 +1,10 @@
 """The posterior of a knee by rate steps of one server: where the curve of log(p99 / limit) crosses zero.
 
-**Model.** With x the logarithm of the rate and y that of p99 / limit (of the percentile that is furthest from its
-limit, or of the shortfall of the achieved rate where that is further), y = g(x) + noise. The curve rises from a floor
--l below the knee k through zero at k to a ceiling above it, both exponentially over a width w:
-g = -l (1 - exp((x - k) / w)) below, h (1 - exp((k - x) / w)) above, as a queue's response time does near saturation.
-The server of one step is a little faster or slower than the mean one: k differs from step to step by a normal
-deviate of unknown size, integrated out by Gauss-Hermite quadrature. Noise is Student's t with 4 degrees of freedom (K.
-Lange, R. Little and J. Taylor, 1989, *Robust statistical modeling using the t distribution*, JASA 84), and a share of
-the steps, unknown too, lies anywhere above the curve: a stall of the machine makes a step slower and never faster.
-
-**Starts.** Two starts of one server differ more than two steps do. Where the steps are of several starts, the knee of
-each start lies around the mean one by a normal deviate of unknown size, integrated out too; several servers of one
-search share that size, so that what tells of it is pooled over all of them. With one start the interval is that of this
-process alone, and a ratio is no ground for a verdict.
-
-**Disturbances.** A step in which the machine stalled or the generator was late is known between two bounds: what was
-read, and that without the stalls and without the longest lateness since the server was idle (see
-rate_steps). It enters as the probability that the excess lies between the two (interval censoring;
-J. Klein and M. Moeschberger, 2003, *Survival Analysis*, section 3.5). To leave out disturbed steps instead leaves too
-few where the machine stalls often. A step whose bounds lie on both sides of zero is undecided, and a knee above which
-all is undecided by lateness is known from below only.
-
-All parameters have a posterior on a grid (k fine, the others coarse); the knee is the median of that of k, its
-interval the central 98 %, which covers the truth in at least 95 of 100 simulated searches (bursts as measured, see the
-tests). scipy's curve_fit was looked at: it has no share of spoilt steps and takes the intervals for normal.
+With x the logarithm of the rate, y = log(p99 / limit) is -l (1 - exp((x - k) / w)) below the knee k and
+h (1 - exp((k - x) / w)) above it, with noise of Student's t with 4 degrees of freedom (K. Lange and others, 1989, JASA
+84); a share of the steps lies anywhere above. k differs from step to step and from start to start by normal deviates,
+integrated out; disturbed steps are interval-censored. All parameters have a posterior on a grid; the knee is the median
+of k, its interval the central 98 % (docs/method.md).
 """
 
 from __future__ import annotations
@@ -67,11 +48,7 @@ DRAWS = 400  # quantiles of each knee that make a ratio
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The posterior of the knee: `places` are logarithms of rates.
-
-    `joint` has a row for each spread of the knees of starts (SPREADS; one row where there was one start) and a column a
-    place: the probabilities of both together.
-    """
+    """The posterior of the knee: `places` are logarithms of rates; `joint` has a row for each spread of SPREADS."""
 
     places: Floats
     joint: Floats
@@ -95,10 +72,7 @@ class Curve:
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
     def with_drop(self, drop: float, lowest_rps: float) -> Curve:
-        """Return the posterior of what lies at the knee, or below it by an exponential deviate of the logarithm.
-
-        `drop` is the mean of that, and either has the same probability. The places reach down to `lowest_rps`.
-        """
+        """Return the posterior of what lies at the knee, or as likely below it by an exponential deviate."""
         apart = self.places[1] - self.places[0]
         places = np.arange(self.places[-1], min(self.places[0], math.log(lowest_rps)), -apart)  # from the highest on
         at_it = np.array([np.interp(places, self.places, row, left=0.0, right=0.0) for row in self.joint])
@@ -154,10 +128,7 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
-    """Return the log likelihoods of the mean knee from those of each start's own knee, a deviate around it.
-
-    Rows, starts, places to rows, places. What lies beyond the first or the last place counts as lying there.
-    """
+    """Return log likelihoods of the mean knee (rows, places) from those of each start's knee (rows, starts, places)."""
     edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
     kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)
     most = likelihoods.max(axis=2, keepdims=True)
@@ -181,10 +152,7 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
-    """Return the likelihood of an excess that no stall spoilt: a density, or the probability that it lies in between.
-
-    `expected` has steps along its second axis. Beyond FURTHEST no end is known.
-    """
+    """Return the likelihood of an excess that no stall spoilt: a density, or the probability of its bounds."""
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
     if not exact.all():
@@ -208,10 +176,7 @@ def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floa
 
 
 def student_below(values: Floats) -> Floats:
-    """Return the probability that Student's t with 4 degrees of freedom lies below each value.
-
-    Source: Abramowitz and Stegun, 1964, *Handbook of Mathematical Functions*, 26.7.4.
-    """
+    """Return the distribution function of Student's t (Abramowitz and Stegun, 1964, 26.7.4) at FREEDOM."""
     with np.errstate(invalid="ignore"):
         cosine2 = 1 / (1 + values * values / FREEDOM)
         below = 0.5 + np.sign(values) * np.sqrt(1 - cosine2) * (1 + cosine2 / 2) / 2
@@ -230,11 +195,7 @@ def student(values: Floats) -> Floats:
 
 
 def ratio(of: Curve, against: Curve) -> Bounded:
-    """Compute the ratio of two knees with its interval: all pairs of quantiles of their posteriors.
-
-    Where the slices of both lie in random order among each other, a drift of the machine is in both and out of the
-    ratio; the interval takes them for independent, which makes it too wide rather than too narrow.
-    """
+    """Compute the ratio of two knees with its interval, by all pairs of quantiles: they are taken for independent."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     logs = [np.interp(shares, np.cumsum(knee.weights), knee.places) for knee in (of, against)]
     low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])

@@ -1,22 +1,9 @@
 """Find stretches of time in which responses were slow, and the events on the same clock that can have delayed them.
 
-A slice stands out when its p99 exceeds the median of all slices' p99 by five robust standard deviations (the median
-absolute deviation times 1.4826; F. R. Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median: the threshold
-comes from the step's own quiet time. Slices with fewer than a hundred responses are widened until their p99 is one.
-
-A response that took v and came in a slice was due up to v before it, so a spike reaches from the earliest due time
-of its slow responses to the end of the slice in which the last of them came. That is the stall and the draining of the
-queue behind it: response times count from the intended start, so after a stall they fall in a straight line to the
-usual, and all of them belong to the stall. Stretches that touch are one spike. scipy's `find_peaks` was looked at: it
-finds the highest samples of a curve, and knows no response that was due before it came.
-
-The *excess* is what slow responses took above the threshold, summed up: it weighs a response by how late it was.
-
-An event of a cause has a stretch of time and a capacity, the longest delay that it can have made: the whole of its
-length for what stops the JVM or blocks a request, the CPU time that it took for what shares a core with the server. How
-long the serving threads and the generator waited in the kernel's run queues divides their delays among the machine (see
-machine_stalls), other processes and the server itself: others can have delayed them by no more than they waited, and
-what is left of the server's wait after its background threads is what its serving threads cost each other.
+A slice is slow when its p99 lies above the median of all by five robust standard deviations (F. R. Hampel, 1974,
+J. Am. Stat. Assoc. 69) and by half of it. A spike reaches from when its slow responses were due to when the last one
+came; stretches that touch are one. The excess of slow responses is what they took above that threshold, summed up. An
+event has the longest delay that it can have made as its capacity (docs/0010-tail-attribution.md).
 """
 
 from __future__ import annotations
@@ -259,11 +246,7 @@ def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, f
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return how long threads waited for a core in each sample, by cause; empty where threads are not known by name.
-
-    Columns `t_s`, `length_s`, `behind_others_ms` (of serving and sending threads, at most what other processes ran) and
-    `behind_its_own_ms` (of serving threads, what neither these nor the server's background threads can explain).
-    """
+    """Return how long threads waited for a core in each sample, behind other processes and behind the server's own."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -278,10 +261,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 def _active(
     rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
 ) -> list[tuple[float, float, float]]:
-    """Return samples with at least that share of a core, neighbours joined; time within `but` is another cause's.
-
-    `capacity` is the column of the longest delay that a sample can have made.
-    """
+    """Return samples with at least that share of a core, neighbours joined; time within `but` is another cause's."""
     stretches: list[tuple[float, float, float]] = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length

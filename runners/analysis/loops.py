@@ -1,13 +1,7 @@
 """Closed loops as experiment 02 measures them: their rates, and how the kernel and the script explain them.
 
-In closed loop a connection sends its next request when the last one has its response. So its rate is one over its
-latency, and its latency is that of a server which is never asked for more than it gives: no latency under load.
-
-The arithmetic of the wait. A server that writes head and body of a response apart has the second write held back by
-Nagle's algorithm (J. Nagle, 1984, RFC 896) until the first is acknowledged. The client has nothing to send before it
-has the body, so it acknowledges when its delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN, include/net/tcp.h,
-HZ/25). Linux timers are rounded up to the next tick of 1/HZ (kernel/time/timer.c), and a closed loop sets each one just
-after a tick, at which the one before ended: the wait is 40 ms and one whole tick.
+A server that writes head and body apart has the second write held back by Nagle's algorithm (RFC 896) until the
+client's delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN), rounded up to the next tick of 1/HZ, set after one.
 """
 
 from __future__ import annotations
@@ -32,33 +26,26 @@ WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One closed loop without a profiler."""
+    """One closed loop without a profiler. `published`: the output that it repeats."""
 
     step: Step
+    stage: str
+    title: str
+    name: str
+    connections: int
+    published: str | None
+    rate_rps: float
+    completed: float
+    non_2xx: float
 
-    @property
-    def stage(self) -> str:
-        return self.step.record.loop.stage or self.step.subject
-
-    @property
-    def title(self) -> str:
-        return self.step.record.loop.stage_title or self.stage
-
-    @property
-    def name(self) -> str:
-        return self.step.workload
-
-    @property
-    def connections(self) -> int:
-        return self.step.record.connections or 1
-
-    @property
-    def published(self) -> str | None:
-        return self.step.record.loop.published or None
-
-    @property
-    def rate_rps(self) -> float:
-        return facts.achieved_rps(self.step)
+    @classmethod
+    def of(cls, step: Step) -> Loop:
+        about, (completed, non_2xx) = step.record.loop, (facts.number(step, name) for name in ("completed", "non_2xx"))
+        stage, connections = about.stage or step.subject, step.record.connections or 1
+        return cls(
+            step, stage, about.stage_title or stage, step.workload, connections, about.published or None,
+            facts.achieved_rps(step), completed, non_2xx,
+        )  # fmt: skip
 
     def at(self, level: float) -> Bounded | None:
         return facts.quoted(self.step, level)
@@ -73,23 +60,10 @@ class Loop:
         """Whether half of its responses waited for the delayed acknowledgement."""
         return self.median_us >= WAITS_FROM_US
 
-    @property
-    def completed(self) -> float:
-        return facts.number(self.step, "completed")
-
-    @property
-    def non_2xx(self) -> float:
-        return facts.number(self.step, "non_2xx")
-
     def a_request(self, counter: str) -> float:
         """Return by how much a counter of the kernel, of the whole machine, rose a request; NaN if not counted."""
         gained = self.step.record.loop.tcp
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
-
-    @property
-    def server_cores(self) -> float:
-        """The cores that the server kept busy, on average."""
-        return facts.server_cores(self.step)
 
     @property
     def absent_by_script(self) -> float:
@@ -102,7 +76,7 @@ class Loop:
 
 def of_run(run: Run) -> list[Loop]:
     """Return the loops without a profiler whose figures may be quoted, in the order in which they were measured."""
-    return [Loop(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
+    return [Loop.of(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
@@ -122,11 +96,7 @@ def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
 
 
 def absent(requests: int, threads: int, drawn: int, held: int) -> int:
-    """Return how many of the requests ask for a key that is not held.
-
-    Each thread of an unseeded script draws the same numbers of 1..`drawn` from the same start, one a request; the
-    requests are shared out evenly. Keys 1..`held` are there.
-    """
+    """Return how many requests ask for a key above `held`, where each thread draws the same numbers of 1..`drawn`."""
     shares = [(requests + thread) // threads for thread in range(threads)]
     return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 

@@ -1,26 +1,8 @@
-"""Leave out the time in which the machine stalled, by rules that can favour no target.
+"""Leave out the time in which the machine stalled, by rules that can favour no target (docs/method.md).
 
-**Windows** come from the stall witness alone (a thread of real-time priority on each core), never from latencies. The
-stalls of all cores are joined, for a response needs both the server's core and the generator's. A window begins at the
-wake-up before, when the core may already have stopped, and ends when the queue that the stall left has drained: with
-utilisation u, a stall of length L leaves u L of work, which takes u L / (1 - u) (a fluid queue: D. G. Kendall, 1951, J.
-Royal Stat. Soc. B 13; stalls that come before it has drained add to it). u is that of the busiest target, a half where
-the design of the load bounds it so, and the windows are the same for all targets.
-
-**Whole blocks** are dropped: tenths of a second, by when responses came, that a window touches. Stalls too short for
-the witness stay in. What is left gives the percentiles, shown with those of all requests; the share of time left out
-is given.
-
-**Short stalls alone stay in**, for they may be the server's: the kernel is not preempted while it frees a batch of
-pages for it, and so held up the witness by 0.10 to 0.15 ms at the end of an unmapping. The machine's come in bursts, so
-a short one next to a longer one is the machine's.
-
-**What the disk holds up stays in.** The kernel can hold a real-time thread too when it works for the server. Planted
-sleeps, spins, collections of garbage and interrupts left the witness alone, but forcing a file held it up each time
-(`make bench-power ROWS=plants`). So stalls while the disk was busy are no windows: they may be the server's.
-
-**Limits.** Percentiles have the resolution of the slices, 6 %; their bounds are order statistics and take responses for
-independent.
+Windows come from the stall witness alone, never from latencies, and are the same for all targets. A stall of length L
+at utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. G. Kendall, 1951, J. Royal Stat. Soc. B
+13). Whole tenths of a second that a window touches are dropped. Percentiles have the resolution of the slices, 6 %.
 """
 
 from __future__ import annotations
@@ -121,11 +103,7 @@ def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float =
 def outside(
     requests: pd.DataFrame, stalls: pd.DataFrame, utilisation: float = MOST_UTILISATION
 ) -> tuple[pd.DataFrame, float]:
-    """Keep the requests of a log (see readers.requests_log) whose responses came in blocks that no window touches.
-
-    Return their rows and the share of time left out, which all targets of the log have in common. A request without a
-    response stays or goes by its intended start.
-    """
+    """Keep the requests whose responses came outside of the stalls' blocks, and return the share of time left out."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)

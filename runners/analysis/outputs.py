@@ -1,15 +1,8 @@
 """Compare outputs that load tools wrote: what of them may be compared, and how far the files carry it.
 
-**What may be compared.** Loads of one setting: operation, kind of loop, what the latency is counted from, offered
-rate, connections, threads, duration and tool. A closed loop is never compared with an open one, nor service time with
-response time; the rest may differ where the user says so. A latency is compared where the rate was achieved and met few
-errors, a percentile where both print it and enough samples lie beyond it; a mean or a maximum stands for none.
-
-**The interval.** Nobody says in which order the files were made, so runs are independent here: the ratio's interval is
-Welch's (see quantities.welch), the 5 % shared by the figures of a load (Bonferroni), widened by the digits that the
-tool prints. One run of a side has no such interval. Then that of sampling alone is given, by
-order statistics (H. David and H. Nagaraja, 2003, *Order Statistics*, section 7.1), where the output holds its
-distribution; it knows nothing of the next run, and the verdict stays open.
+Loads of one setting are compared; a closed loop never with an open one, nor service time with response time. Runs are
+taken for independent: the interval is Welch's (see quantities.welch), widened by the digits that the tool prints. One
+run of a side has that of sampling alone, by order statistics, and no verdict.
 """
 
 from __future__ import annotations
@@ -24,7 +17,6 @@ import numpy as np
 
 from runners import words
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form
-from runners.analysis.failures import Counts
 from runners.analysis.quantities import ALPHA, Quantity, Row, welch
 from runners.audit.figures import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
@@ -90,28 +82,31 @@ def setting_of(output: Output) -> Setting:
 
 def differing(a: Setting, b: Setting) -> list[str]:
     """Name the settings that are known of both and differ."""
-    return [name for name, value in a.items() if value is not None and _differ(name, value, b[name])]
 
+    def differ(name: str, own: float | str, other: float | str) -> bool:
+        if isinstance(own, str) or isinstance(other, str):
+            return own != other
+        return abs(own - other) > SAME.get(name, 0.0) * max(own, other)
 
-def _differ(name: str, a: float | str, b: float | str | None) -> bool:
-    if isinstance(a, str) or isinstance(b, str) or b is None:
-        return b is not None and a != b
-    return abs(a - b) > SAME.get(name, 0.0) * max(a, b)
-
-
-def _equal(a: Setting, b: Setting) -> bool:
-    return not differing(a, b) and all((a[name] is None) == (b[name] is None) for name in a)
+    known = ((name, own, b[name]) for name, own in a.items())
+    return [name for name, own, other in known if own is not None and other is not None and differ(name, own, other)]
 
 
 def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
     """Group the outputs by their setting: the repeats of each load."""
-    loads: list[list[Output]] = []
+    loads: list[tuple[Setting, list[Output]]] = []
     for output in outputs:
-        alike = (load for load in loads if _equal(setting_of(load[0]), setting_of(output)))
+        own = setting_of(output)
+        unknown = [name for name, value in own.items() if value is None]
+        alike = (
+            load
+            for setting, load in loads
+            if not differing(setting, own) and unknown == [name for name, value in setting.items() if value is None]
+        )
         if (load := next(alike, None)) is None:
-            loads.append(load := [])
+            loads.append((own, load := []))
         load.append(output)
-    return [tuple(load) for load in loads]
+    return [tuple(load) for _, load in loads]
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
@@ -152,33 +147,26 @@ def _both(a: Setting, b: Setting, name: str) -> str:
 
 
 def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Comparison:
-    refused: list[tuple[str, str]] = []
-    names: list[str] = []
-    if why := _rate_refused(a, b):
-        refused.append(("rate", why))
-    else:
-        names.append("rate")
-    levels = sorted({level for output in (*a, *b) for level, _ in output.report.latencies.rows})
+    figures: dict[str, float | None] = {"rate": None}
+    why_not = {"rate": _rate_refused(a, b)}
     if why := next((why for output in (*a, *b) if (why := _latency_refused(output))), None):
-        refused.append(("latency", why))
+        why_not["latency"] = why
     elif "tool" not in apart or _latency_of(a[0]):
-        for level in levels:
-            if why := _level_refused(level, a, b):
-                refused.append((words.level(level), why))
-            else:
-                names.append(words.level(level))
-    by_name = {words.level(level): level for level in levels}
-    alpha = ALPHA / max(1, len(names))
-    rows = tuple(_row(name, by_name.get(name), a, b, alpha) for name in names)
+        levels = sorted({level for output in (*a, *b) for level, _ in output.report.latencies.rows})
+        figures |= {words.level(level): level for level in levels}
+        why_not |= {words.level(level): _level_refused(level, a, b) for level in levels}
+    kept = {name: level for name, level in figures.items() if not why_not[name]}
+    rows = tuple(_row(name, level, a, b, ALPHA / len(kept)) for name, level in kept.items())
+    failed = {
+        side: tuple(
+            (output.report.requests or 0, output.report.errors if output.report.requests else 0) for output in outputs
+        )
+        for side, outputs in (("A", a), ("B", b))
+    }
     return Comparison(
-        name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows,
-        failed={side: tuple(map(_counts, outputs)) for side, outputs in (("A", a), ("B", b))},
-        refused=tuple(refused), notes=tuple(_notes(a, b, apart)),
+        name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows, failed=failed,
+        refused=tuple((name, why) for name, why in why_not.items() if why), notes=tuple(_notes(a, b, apart)),
     )  # fmt: skip
-
-
-def _counts(output: Output) -> Counts:
-    return output.report.requests or 0, output.report.errors if output.report.requests else 0
 
 
 def _errors(output: Output) -> str | None:
@@ -207,16 +195,12 @@ def _latency_refused(output: Output) -> str | None:
     if fell_short(output):
         reached = f"{words.rate(achieved_rps(output))} of {words.rate(output.offered_rps)}"
         return f"{output.place}: {reached} was achieved, so its latency is not that of its rate"
-    averaged = next((text for text in _captions(output) if _AVERAGED.search(text)), None)
+    above = [line.text for line in output.text_above if line.text.strip()]
+    captions = [output.label, *output.headings[-1:], *above[-1:]]
+    averaged = next((text for text in captions if _AVERAGED.search(text)), None)
     if averaged is not None:
         return f"{output.place}: {averaged.strip()!r}: an average of percentiles is no percentile"
     return _errors(output)
-
-
-def _captions(output: Output) -> list[str]:
-    """Return the texts that stand directly at an output: its label, its heading, the line above it."""
-    above = [line.text for line in output.text_above if line.text.strip()]
-    return [output.label, *output.headings[-1:], *above[-1:]]
 
 
 def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
@@ -245,20 +229,16 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
     left, right = (np.array([_value(output, level) for output in side]) for side in (a, b))
     digits = max(_digit(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
     row = welch(quantity, ("A", "B"), np.log(left), np.log(right), alpha, 0.0, 2 * digits)
-    if len(a) == len(b) == 1 and level is not None and (bounds := _sampling(level, a[0], b[0], alpha)):
-        return replace(row, low=1 + bounds[0], high=1 + bounds[1], sampled=True)
+    if len(a) == len(b) == 1 and level is not None:
+        first, second = (_order_statistics(level, output, alpha) for output in (a[0], b[0]))
+        if first and second:
+            return replace(row, low=second[0] / first[1], high=second[1] / first[0], sampled=True)
     return row
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
     """Return half of the last printed digit, as a share of the value."""
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
-
-
-def _sampling(level: float, a: Output, b: Output, alpha: float) -> tuple[float, float] | None:
-    """Bound a ratio by the order statistics of both distributions; None where one is not printed."""
-    first, second = (_order_statistics(level, output, alpha) for output in (a, b))
-    return (second[0] / first[1] - 1, second[1] / first[0] - 1) if first and second else None
 
 
 def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float, float] | None:

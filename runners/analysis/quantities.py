@@ -30,9 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Something that is compared. `unit`: us, rps, bytes or count. Percentiles have a `level` (0..1) and the column of
-    the log of requests that they are of.
-    """
+    """Something that is compared, in us, rps, bytes or count; of percentiles the `level` (0..1) and column."""
 
     name: str
     label: str
@@ -106,10 +104,9 @@ class Reason(StrEnum):
 class Refusal:
     """One reason why a difference is not compared, and the side that it is of; empty where it is of both.
 
-    `amounts`: the percentile (0..100) up to which a late generator kept up; the seconds that were never steady; CPU
-    microseconds per request of unfinished JIT compilation, of the treatment and of the baseline; the share of responses
-    that failed; or of repeats, in how many the machine made the tail, and how many there are. `causes`: of a tail that
-    the machine made, each with its share of it, None of repeats.
+    `amounts`: the percentile (0..100) that a late generator kept up to; unsteady seconds; CPU microseconds of
+    unfinished JIT compilation; the failed share; or in how many of how many repeats the machine made the tail.
+    `causes`: of a tail that the machine made, with their shares of it.
     """
 
     reason: Reason
@@ -122,12 +119,9 @@ class Refusal:
 class Row:
     """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the direction.
 
-    The values are geometric means over so many `starts` (or runs), of the loads alone where there are any.
-    `spill_over`: ratio and direction are theirs too, as the shared schedule contradicts them. `starts_needed`: how many
-    would decide it, None where it is decided or can't be said. `refused`: why the difference is not the treatments';
-    empty where it is. `at_most`: sides whose value lies within the instrument's floor and is an upper bound,
-    `at_least`: sides that the generator could not load to their limit. `sampled`: the interval is that of the requests
-    of one load of each, and knows nothing of the next.
+    The values are geometric means over so many `starts` (or runs). `spill_over`: of the loads alone, which contradict
+    the shared schedule. `at_most`, `at_least`: sides whose value is a bound, of the instrument's floor or of the
+    generator's limit. `sampled`: the interval is that of the requests of one load, and knows nothing of the next.
     """
 
     quantity: Quantity
@@ -198,10 +192,7 @@ class Row:
 
 
 def quantities_of(step: Step) -> dict[str, float]:
-    """Return the quantities of one load by name: latencies in microseconds, NaN where not recorded or without an end.
-
-    With each latency comes an upper bound of it: requests without a response may leave it open.
-    """
+    """Return the quantities of one load by name, NaN where not known, and with each latency an upper bound of it."""
     values = {}
     for name, level in LEVELS.items():
         value, most_us = facts.at(step, level), facts.most_us(step, level)
@@ -221,10 +212,9 @@ def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
 def welch(
     quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, margin: float, blur: float
 ) -> Row:
-    """Compare two groups of independent runs, given by the logarithms of a quantity, by Welch's interval.
+    """Compare the logarithms of a quantity in two groups of independent runs by Welch's interval (1947, Biometrika 34).
 
-    B. Welch, 1947, *The generalization of "Student's" problem*, Biometrika 34. `level`: of a wrong interval; `blur`: by
-    how much the logarithms can't be distinguished at all. A group of one run has no interval.
+    `level`: of a wrong interval; `blur`: by how much logarithms can't be distinguished. One run has no interval.
     """
     change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
     if count > 1:
@@ -255,10 +245,7 @@ def signed(share: float) -> str:
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Return a relative effect with its interval: +41 % (+33 to +49).
-
-    The nearer bound alone where the effect is open above (infinite) or below (all is lost), or the interval is wide.
-    """
+    """Return a relative effect with its interval: +41 % (+33 to +49); the nearer bound where it is open or wide."""
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"

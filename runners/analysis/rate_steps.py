@@ -1,12 +1,8 @@
 """Judge rate steps by an objective: each rate of a ladder, and each short step of a search.
 
-A late generator and a stall of the machine make a step slower and never faster. So a disturbed step is known between
-two bounds, what was read and the least that would have been read without the disturbance (see
-requests_log.least_response_us). What meets the objective although it was disturbed has met it, what misses it without
-the disturbance has missed it, and between the two nothing is decided.
-
-In a load of many seconds the machine stalls somewhere. Such a load is judged by its percentiles outside of the stalls
-(see machine_stalls), as long as they leave half of its time.
+A disturbed step is known between what was read and the least that would have been read without the disturbance, for a
+late generator or a stall makes it slower and never faster. A load of many seconds is judged outside of the machine's
+stalls, as long as they leave half of its time.
 """
 
 from __future__ import annotations
@@ -60,11 +56,10 @@ class Missed:
 class RateStep:
     """One rate step: offered rate, percentiles by level (infinite where not known), achieved and lost shares of it.
 
-    `stalled`: share of its time in which the stall witness saw a core stall. `start`: the number of the fresh start of
-    its server. `length_s`: infinite where it is not known. `least_us`, `achieved_most`: where the generator was late,
-    the bounds of what one on time would have read; None where it was on time. `calm_us`: the
-    percentiles outside of the machine's stalls, by which the step is judged where they were worked out; they are right
-    for a server that is busy for no larger share of the time than `busy`. `name`: the load that it is of.
+    `stalled`: share of its time in which a core stalled. `start`: the number of the fresh start of its server.
+    `least_us`, `achieved_most`: what a late generator would have read on time at best; None where it was. `calm_us`:
+    the percentiles outside of the machine's stalls, right for a server that is busy for no larger share of the time
+    than `busy`.
     """
 
     rps: float
@@ -94,10 +89,7 @@ class RateStep:
 
     @property
     def undisturbed(self) -> RateStep:
-        """The least that would have been read without lateness on a machine that never stalls.
-
-        Where requests are served in order, a core that stalls for so long delays each of them by that at most.
-        """
+        """The least without lateness or stalls, which delay a request by no more than their own length."""
         least = self.on_time
         if not self.stalled:
             return least
@@ -137,9 +129,7 @@ class RateStep:
         return (*parts, *([Missed(ERRORS, self.lost)] if self.lost > objective.errors else []))
 
     def excess(self, objective: Objective) -> float:
-        """Return how far it lies from its objective, by the part that is furthest: log(p99 / limit), or what is
-        missing.
-        """
+        """Return how far it lies from its objective by the part that is furthest, log(p99 / limit)."""
         if self.lost > objective.errors:
             return FURTHEST
         parts = [
@@ -156,8 +146,8 @@ class RateStep:
 class Point:
     """One rate of a ladder or a search: the step there, its outcome, and the load that it is of.
 
-    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`). `why_not`:
-    why there is no measurement.
+    `late`: it met although the generator was late, so its latencies are upper bounds. `why_not`: why it is no
+    measurement.
     """
 
     rate_step: RateStep
@@ -233,10 +223,7 @@ def _whole(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return a load to be judged by what the machine's stalls leave of it; where that is too little, as disturbed.
-
-    The busier a server, the longer the queue of a stall takes to drain (see machine_stalls).
-    """
+    """Return a load to be judged by what the machine's stalls leave of it; where that is too little, as disturbed."""
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:
         return step
@@ -256,11 +243,7 @@ def start_of(step: Step) -> int:
 
 
 def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Return the step with the least that a generator on time would have read, by the largest lateness of the load.
-
-    What left late by L had its response later by L at most, and is missing at the end by the requests of L at most.
-    Runs of generators that did not record their latest send have a margin on its 99th percentile instead.
-    """
+    """Return the step with the least that a generator on time would have read, by the largest lateness of the load."""
     if kept_up(step) is not False:
         return rate_step
     latest_us = facts.number(step, "lag_max_us")
@@ -285,11 +268,7 @@ def served_rps(step: Step) -> float:
 
 
 def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> float:
-    """Return the share of the due requests that failed or, with `censored`, had no response.
-
-    Requests without a response when the run ended count only beyond those that may be under way at any moment: one a
-    connection, or what falls due within the longest latency that the objective allows.
-    """
+    """Return the share of the due requests that failed or, with `censored`, had no response beyond those under way."""
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
     under_way = max(float(step.record.connections or 1), within if words.known(within) else 0.0)

@@ -51,13 +51,10 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
-    steps = (step for run in runs for step in run.find(kind="load", profiled=False) if _tells(step))
-    return facts.grouped(steps, lambda step: (step.subject, step.workload))
-
-
-def _tells(step: Step) -> bool:
-    """Return whether a load is evidence: of its latencies, or of responses that failed."""
-    return facts.quotable(step) or bool(failures.failing({step.name: [failures.of_step(step)]}))
+    """Return the loads that are evidence of their latencies, or of responses that failed, by setting and workload."""
+    steps = (step for run in runs for step in run.find(kind="load", profiled=False))
+    evidence = (step for step in steps if facts.quotable(step) or failures.failing({"": [failures.of_step(step)]}))
+    return facts.grouped(evidence, lambda step: (step.subject, step.workload))
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:

@@ -1,25 +1,10 @@
 """Decide from which second on a step is steady, and where a history of figures changed its level.
 
-A step is cut into stretches of like seconds wherever its median latency, its rate of responses or the work of the JIT
-compiler changes its level: the change points that minimise the squared error plus a penalty for each (optimal
-partitioning: B. Jackson and others, 2005, *An algorithm for optimal partitioning of data on an interval*, IEEE Signal
-Processing Letters 12; a penalty of 3 log n variances a change is that of the modified BIC of N. Zhang and D. Siegmund,
-2007, Biometrics 63). The noise that a change must exceed is taken from the differences of neighbouring seconds, so
-that a level's own drift does not hide it.
-
-It is steady from the first second after which every stretch is like the second half of the step: within the noise, or
-within 2 %, for a smaller shift changes no conclusion (after E. Barrett and others, 2017, *Virtual machine warmup blows
-hot and cold*, OOPSLA). A spike of two seconds, or of a tenth of all, is no end of steadiness but a matter of the
-tail. If fewer than half of the seconds would remain, or what remains still has a trend (H. B. Mann, 1945,
-Econometrica 13) of more than 2 %, it never became steady, which is a legal answer.
-
-A history has one figure a run, in the order of the runs: latencies and rates, so a change is a ratio. Binary
-segmentation (ruptures) splits it where the ranks of the runs on both sides are furthest apart: ranks, because one odd
-run is no change of level. A split counts when shuffled runs rarely have any split as good: a permutation test on the
-best of all splits, as in e-divisive (D. S. Matteson, N. A. James, 2014, JASA 109), so that having looked everywhere is
-paid for. Then both sides are searched in the same way. It takes runs as exchangeable: a machine that drifts slowly
-gives several small steps where there is a slope. scipy's `permutation_test` was looked at: it takes two samples that
-are given, and here each shuffled history is split anew where that is best.
+A step is cut into stretches at its change points (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc.
+Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady once every stretch is like its second
+half, within the noise or 2 %, without a trend (E. Barrett and others, 2017, OOPSLA; H. B. Mann, 1945, Econometrica 13).
+A history is split where the ranks of both sides differ most, if shuffled runs rarely split as well (D. S. Matteson, N.
+A. James, 2014, JASA 109); a machine that drifts slowly gives several small steps where there is a slope.
 """
 
 from __future__ import annotations
@@ -52,10 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """`steady` is None when there are too few seconds to tell; `from_s` is None unless steady.
-
-    `drift` is the share of the median by which the Theil-Sen line moves over all seconds.
-    """
+    """`steady` is None when there are too few seconds to tell; `drift`: the share by which the Theil-Sen line moves."""
 
     steady: bool | None
     from_s: float | None
@@ -84,9 +66,8 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> list[t
     if np.isfinite(rate).all() and (rate > 0).all():
         signals.append((np.log(rate), DRIFT))
     activity = step.frames.get("activity")
-    if activity is not None and (activity["kind"] == "jit").any():
-        rows = activity[activity["kind"] == "jit"]
-        edges = np.append(times, times[-1] + 1)
+    if activity is not None and (jit := activity["kind"] == "jit").any():
+        edges, rows = np.append(times, times[-1] + 1), activity[jit]
         busy, _ = np.histogram(rows["t_s"], bins=edges, weights=rows["busy_ms"] / 1000)
         signals.append((busy.astype(float), JIT_BUSY_SHARE))
     return signals
@@ -167,10 +148,7 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The level changed before the run at `index`: from one median to another by `ratio` (95 % interval).
-
-    `p_value` is how rarely a shuffled history shows as much.
-    """
+    """The level changed before the run at `index`, by `ratio` (95 % interval); chance does so with `p_value`."""
 
     index: int
     before: float
@@ -184,8 +162,7 @@ class Change:
 def changes(values: Sequence[float] | Floats, level: float = CHANGE_LEVEL) -> list[Change]:
     """Return the change points of a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
 
-    Where nothing changed, a share of `level` of all series has some all the same: who looks at several divides it by
-    their number. The same values give the same result.
+    Where nothing changed, a share of `level` of all series has some all the same.
     """
     logs = np.log(np.asarray(values, dtype=float))
     if not np.isfinite(logs).all():
@@ -212,10 +189,9 @@ def changes(values: Sequence[float] | Floats, level: float = CHANGE_LEVEL) -> li
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return where a further figure lies with 95 % if nothing changed; None with fewer than `FEWEST_RUNS` figures.
+    """Return where a further figure lies with 95 % if nothing changed, on logarithms; None with too few.
 
-    The prediction interval of the normal distribution, on logarithms (G. J. Hahn, 1969, J. of Quality Technology 1).
-    scipy has none; that of statsmodels (`get_prediction`) is of a regression.
+    G. J. Hahn, 1969, *Factors for calculating two-sided prediction intervals*, J. of Quality Technology 1.
     """
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
@@ -291,9 +267,7 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the range in which a next sentinel is expected, from those before it (oldest first) since the last
-    change.
-    """
+    """Return the range of a next sentinel from those before it (oldest first) since the last change."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 

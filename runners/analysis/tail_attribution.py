@@ -1,24 +1,8 @@
-"""Decide which causes made a tail: by overlap in time, held against what chance overlaps.
+"""Decide which causes made a tail: by overlap in time, held against what chance overlaps (docs/0010).
 
-**Credit.** A spike is credited to a cause by the capacity of those of its events that touch the spike (a
-twentieth of a second of tolerance at its beginning), as a share of its slowest response: events of 40 ms can't have
-made a response wait for 100 ms, but may have made 40 % of it. Less than a quarter is no credit. Stops come first; what
-they leave is shared out among the other causes by their capacity.
-
-**Chance.** A cause that is active half of the time overlaps half of all spikes without making any. So its events
-are shifted around the whole window by many evenly spaced offsets, which keeps their number, lengths and order and
-breaks only their tie to the latencies (a circular shift test: P. Diggle, 1983, *Statistical Analysis of Spatial Point
-Patterns*, section 7; the toroidal shift of H. Lotwick and B. Silverman, 1982, J. Royal Stat. Soc. B 44). p is the share
-of offsets that give at least the credit of the true one. A cause is named when p is at most 5 % after Holm's correction
-for the number of causes that are asked (S. Holm, 1979, Scand. J. Stat. 6), and the credit that chance gives is taken
-off: (observed - chance) / (1 - chance) (W. S. Abbott, 1925, J. Econ. Entomology 18).
-
-**Stops.** While the JVM is stopped there is no response, so in an open loop every stop that is long enough *must* leave
-a spike. A stop is therefore believed without a test when at least half of those that are long enough have left
-one; its p is shown all the same.
-
-scipy was looked at: its `permutation_test` exchanges observations, which would break up the bursts in which events
-come, and of corrections for many tests it has the false discovery rate alone.
+Chance is the credit of events shifted around the window (P. Diggle, 1983, *Statistical Analysis of Spatial Point
+Patterns*, section 7), corrected for several causes (S. Holm, 1979, Scand. J. Stat. 6) and taken off the credit (W. S.
+Abbott, 1925, J. Econ. Entomology 18). A stop of the JVM needs no test where half of the long ones left a spike.
 """
 
 from __future__ import annotations
@@ -63,11 +47,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One cause and what it explains.
-
-    `share`: the part of the whole excess (chance taken off, 95 % bounds from resampled spikes where there are enough);
-    `chance`: the part that shifted events would be credited with; `named`: whether it is believed.
-    """
+    """One cause, its share of the excess (chance taken off), and whether it is believed."""
 
     cause: Cause
     share: Bounded
@@ -223,12 +203,9 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float = P99) -> dict[str, float] | None:
-    """Return the machine's causes that made a percentile (0..1), each with its share of the tail, the largest first.
+    """Return the machine's causes of a percentile (0..1) with their shares of the tail, or None.
 
-    None where it was not the machine, or nothing tells.
-
-    A percentile of one measurement is the machine's when it lies above what is usual there (the threshold of latency
-    spikes) and causes outside of the server and its store are credited with at least half of the excess.
+    It was the machine's where it lies above the threshold of spikes, and they explain half of the excess.
     """
     value = facts.quoted(step, level)
     slow = latency_spikes.find(step.frames["slices"]) if value is not None else None

@@ -1,17 +1,9 @@
-"""Compare treatments that shared one schedule, request by request, over several fresh starts of each.
+"""Compare treatments that shared one schedule, request by request, over several fresh starts of each (docs/method.md).
 
-Every start is a randomised complete block: all treatments run in it at the same time, so what is slow in its seconds
-is slow for all of them. The logarithm of a percentile (or of CPU time per request) is modelled as start + treatment +
-residual; the effect of a treatment is the mean over starts of its difference from the baseline (R. A. Fisher, 1935,
-*The Design of Experiments*, chapter 4). Two starts of one JVM differ more than two requests do, so the residual between
-starts is the unit of variance. It is pooled over all treatments, and never below what the blocks of requests within a
-start give: the grouped jackknife (`readers.batch_means`) keeps the stalls of the machine whole.
-
-Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, *A multiple comparison
-procedure for comparing several treatments with a control*, JASA 50). `scipy.stats.dunnett` itself does not serve: it
-takes independent groups and has no blocks. With one start the interval is that of these processes alone, and there is
-no verdict on the treatments. A control, a second fresh process of the baseline, is measured as one more treatment: it
-adds to the residual, has no part in the error rate of the others, and differs from it only by chance.
+The logarithm of a quantity is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*, ch. 4).
+The residual is pooled over all treatments, and never below what blocks of requests within a start give (grouped
+jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, JASA 50;
+`scipy.stats.dunnett` has no blocks). A control, the baseline's second process, has no part in it.
 """
 
 from __future__ import annotations
@@ -40,10 +32,7 @@ FEWEST_BLOCKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Logarithms of one quantity in one start: `logs` by treatment, `left_out[b]` the same without block b.
-
-    `left_out` has no rows where the quantity has no blocks (CPU time, read once a start).
-    """
+    """Logarithms of one quantity in one start: `logs` by treatment, `left_out[b]` the same without block b, if any."""
 
     logs: Floats
     left_out: Floats
@@ -57,10 +46,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A treatment against the baseline: relative change with its interval (0.02: 2 % higher), and its direction.
-
-    `starts_needed`: fresh starts that would decide it, as far as the variance of these tells; None once it is decided.
-    """
+    """A treatment against the baseline: relative change, direction, and the starts that would decide it."""
 
     treatment: str
     change: Bounded
@@ -70,10 +56,9 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects of all treatments on one quantity.
+    """The effects of all treatments on one quantity, and of the baseline's second process (`control`).
 
-    `between_starts`: share of the variance of an effect that lies between starts; the rest lies between blocks of
-    requests, NaN where there are none. `control`: the baseline's second process against the first; None without one.
+    `between_starts`: share of the variance of an effect that lies between starts; NaN where there are no blocks.
     """
 
     starts: int
@@ -83,10 +68,9 @@ class Effects:
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
-    """Estimate a percentile (0..1) of each treatment in one start, whole and without each block.
+    """Estimate a percentile (0..1) of each treatment in one start, whole and without each block of requests.
 
-    `frame`: a row a request, with `t_s`, `target`, `fate` and the column (see readers.requests_log). A request that did
-    not complete took longer than any that did. A percentile that falls on one is infinite.
+    A request that did not complete took longer than any that did; a percentile that falls on one is infinite.
     """
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
@@ -122,10 +106,7 @@ def _log_at(ordered: Floats, index: int) -> float:
 
 @cache
 def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlation: float = 0.5) -> float:
-    """Compute Dunnett's two-sided critical value for treatments against one baseline.
-
-    `correlation` is that of two effects: a half where every start has all of them, less in an incomplete block design.
-    """
+    """Compute Dunnett's two-sided critical value; `correlation`: that of two effects."""
     if treatments == 1:
         return float(t.ppf(1 - alpha / 2, freedom))
     shape = np.full((treatments, treatments), correlation) + (1 - correlation) * np.eye(treatments)
@@ -157,10 +138,8 @@ def compare(
 ) -> Effects:
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
-    `treatments` names the columns of the starts, baseline and control among them; `margin` is the relative change that
-    would matter, for "the same". A treatment that was not in a start is NaN there (an incomplete block design); starts
-    in which a quantity is infinite for a treatment are left out whole. `most_starts`: where the comparison may end at
-    each start, how many there are at most; intervals are then wider, so that all of them hold at once (see
+    `treatments` names the columns of the starts; NaN of one that was not in a start. `margin`: the relative change that
+    would matter. `most_starts`: where the comparison may end at each start, how many there are at most (see
     nominal_levels). Raises ValueError where no start is left.
     """
     base = treatments.index(baseline)
@@ -209,11 +188,9 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Return the effects of a shared schedule, each replaced by that of the loads alone where they contradict it.
+    """Return the effects of a shared schedule, replaced by those of loads alone that contradict them.
 
-    Two effects contradict each other where they lie further apart than both intervals leave room for: the square root
-    of the sum of the squares of their halves, on the logarithmic scale (both taken for normal and independent). The
-    cause is spill-over: targets that share a core pull each other's response times together.
+    Targets that share a core pull each other's response times together. Both are taken for independent.
     """
     if min(shared.starts, solo.starts) < FEWEST_STARTS:
         return shared
@@ -252,9 +229,7 @@ def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[i
 def carry_over(frame: pd.DataFrame) -> dict[str, float]:
     """Estimate what a request owes to the target before it: relative change of the service p50 by predecessor.
 
-    The mean over targets of the deviation from the target's own mean over predecessors. The order of targets is
-    balanced, each follows each equally often, so carry-over shifts all targets alike and is out of every ratio; a large
-    one says that the targets disturb each other, and that their levels are those of a shared core.
+    Each target follows each equally often, so it is out of every ratio; a large one says that they disturb each other.
     """
     known = frame[(frame["fate"] == "completed") & frame["predecessor"].notna()]
     if known.empty:
@@ -270,10 +245,7 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the part of the error rate that is spent when this share t of the starts has been made.
-
-    For each side 2 (1 - Phi(z(alpha/4) / sqrt(t))).
-    """
+    """Return the error rate spent at this share t of the starts, 2 (1 - Phi(z(alpha/4) / sqrt(t))) a side."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 
@@ -281,17 +253,10 @@ def spent(share: float) -> float:
 def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
     """Compute the two-sided level of each look, by its number of starts; the last look is at the most starts.
 
-    A comparison that may end at each look spends its error rate over the looks by the O'Brien-Fleming-type function of
-    K. Lan and D. DeMets (1983, *Discrete sequential boundaries for clinical trials*, Biometrika 70): an early look
-    takes a very clear difference, the last one costs almost nothing. Boundaries come from the joint distribution of the
-    looks by recursive integration (P. Armitage, C. McPherson and B. Rowe, 1969, *Repeated significance tests on
-    accumulating data*, JRSS A 132). They are those of normal deviates; as the variance is estimated, each look takes
-    Student's or Dunnett's critical value at the same nominal level (C. Jennison and B. Turnbull, 2000, *Group
-    Sequential Methods*, section 3.3), which keeps the rate as the tests simulate. Intervals at these levels all hold at
-    once, whichever rule ends the measurement (the same authors, 1989, JRSS B 51). Starts are taken for independent and
-    alike.
-
-    Raises ValueError for looks that don't rise.
+    The error rate is spent by the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983, Biometrika 70), over the
+    joint distribution of the looks (P. Armitage and others, 1969, JRSS A 132); each look takes Student's or Dunnett's
+    value at its level (C. Jennison and B. Turnbull, 2000, *Group Sequential Methods*, 3.3). Intervals at these levels
+    all hold at once. Starts are taken for independent and alike. Raises ValueError for looks that don't rise.
     """
     if not looks or looks[0] < 1 or list(looks) != sorted(set(looks)):
         raise ValueError(f"looks after {list(looks)} starts don't rise")

@@ -1,24 +1,9 @@
 """Decide what may be quoted of a load, aspect by aspect, and what speaks against the rest.
 
-**Failed responses are no successes.** The generator's log keeps the times of all responses together, so those that
-failed can't be taken out of it. A refusal is often quick and cheap. So where more than `MOST_FAILED` of the requests
-failed, neither latency nor throughput nor CPU time nor a profile stands: the errors are the result.
-
-**A shortfall has a cause**, the first of those that hold: the server died; what it sends is no HTTP/1.1; connections
-failed; responses came too late; responses were refused; the machine was busy with something else; the generator was at
-its limit; and only then the server is saturated. In saturation a response time is the length of the queue, which grows
-with the length of the run.
-
-**A generator that sends late** spoils what is counted from the intended start, as far up as its lateness reaches: it
-tells up to which percentile it kept up. Rates, CPU time, shares of a profile and counts are what they are. Above that
-percentile a response time is an upper bound of what a generator on time would have read: a response time counts from
-the intended start, so lateness is in it, and where requests are served in the order in which they come, one that comes
-later gets no earlier response. It ends at the later of its arrival and the end of the one before it, plus its service
-(D. Lindley, 1952, *The theory of queues with a single server*, Mathematical Proceedings of the Cambridge Philosophical
-Society 48).
-
-The rate steps of a sweep and the servers that share a schedule are judged apart: a load of several is not refused for
-what one of them failed.
+Where more than `MOST_FAILED` of the requests failed, only the errors stand. A shortfall has the first cause that holds,
+in the order of `Cause`. A late generator spoils what is counted from the intended start, up to where its lateness
+reaches: a response time above is an upper bound of what one on time would have read, where requests are served in order
+(D. Lindley, 1952, Math. Proc. Cambridge Phil. Soc. 48). Rate steps and servers of a shared schedule are judged apart.
 """
 
 from __future__ import annotations
@@ -56,8 +41,7 @@ class Aspect(enum.Enum):
 class Cause(enum.Enum):
     """The reasons why a load may not be quoted, in the order in which they are tested.
 
-    `HELD_UP`: it fell short although at least half of its seconds kept the rate. `LATE` is no shortfall: the load had
-    its responses, but requests were sent too late.
+    `HELD_UP`: it fell short, but half of its seconds kept the rate. `LATE`: it got its responses to late requests.
     """
 
     UNREADABLE = "unreadable"
@@ -135,7 +119,8 @@ def _shortfall(step: Step) -> Cause:
     seconds = per_second(step)["completed"]
     if len(seconds) > 1 and float(seconds.median()) >= LEAST_ACHIEVED * offered_rps(step):
         return Cause.HELD_UP
-    return Cause.GENERATOR if _generator_busy(step) else Cause.SATURATION
+    cores_s = number(step, "elapsed_s") * (step.record.threads or 1)
+    return Cause.GENERATOR if number(step, "generator_cpu_s") >= GENERATOR_BUSY * cores_s else Cause.SATURATION
 
 
 def fell_short(step: Step) -> bool:
@@ -158,11 +143,6 @@ def kept_up_to(step: Step) -> float:
 def busy_elsewhere(step: Step) -> bool:
     """Return whether other processes, or other guests of the host, had much of the processor during a load."""
     return counts.foreign_cores(step) > FOREIGN_LIMIT_CORES or counts.steal_share(step) > STEAL_LIMIT
-
-
-def _generator_busy(step: Step) -> bool:
-    cores_s = number(step, "elapsed_s") * (step.record.threads or 1)
-    return number(step, "generator_cpu_s") >= GENERATOR_BUSY * cores_s
 
 
 def withheld(step: Step) -> frozenset[Aspect]:
@@ -217,10 +197,7 @@ NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
 def judged(step: Step) -> StepRecord:
-    """Return the record of a new step with what speaks against it, in words; `cause` decides by its numbers.
-
-    A saturated step is valid as a statement about rate, not about latency.
-    """
+    """Return the record of a new step with what speaks against it, in words; `cause` decides by its numbers."""
     reasons, saturated = step.record.invalid_reasons, False
     if not number(step, "completed") > 0:
         reasons = (*reasons, "no response was recorded")

@@ -192,7 +192,7 @@ def curves_of(measured: Sequence[Loop]) -> list[Loop]:
 
 
 def _loops(steps: Sequence[Step]) -> list[Loop]:
-    return [Loop(step) for step in steps if step.kind == loops.KIND and not step.profiled and facts.quotable(step)]
+    return [Loop.of(step) for step in steps if step.kind == loops.KIND and not step.profiled and facts.quotable(step)]
 
 
 def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:

@@ -22,8 +22,9 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach
 from runners.report.tables import Linked, Section, Shown, Table
-from runners.results.ladders import KNEE, Base, Ladder, knees, ladders, missed_above
+from runners.results.ladders import KNEE, Ladder, knees, ladders, missed_above
 from runners.results.published import of_setting, taken_at_rps
+from runners.storage.schema import LadderBase
 
 ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
@@ -50,11 +51,11 @@ def sides_of(knee: Knee) -> str:
     return f"missed at {high}; the steps below do not bound the knee" if high else "neither met nor missed often enough"
 
 
-def base_words(base: Base) -> str:
+def base_words(ladder: Ladder, base: LadderBase) -> str:
     """Return what the rates of a ladder are shares of; a search that found no knee leaves a bound of it."""
-    if base.what != KNEE or (base.knee is not None and base.knee.kind == Kind.FOUND):
+    if base.what != KNEE or (ladder.base_knee is not None and ladder.base_knee.kind == Kind.FOUND):
         return base.what
-    return f"{'estimate' if base.estimated else 'bound'} of the knee"
+    return f"{'estimate' if base.knee is not None else 'bound'} of the knee"
 
 
 def missed_words(point: Point) -> str:
@@ -403,7 +404,9 @@ def against_published(ladder: Ladder) -> Table | None:
     if ladder.base is None:
         return None
     knee = ladder.knee
-    base_rps, base = (knee.quoted_rps, "knee") if knee and knee.known else (ladder.base.rps, base_words(ladder.base))
+    base_rps, base = (
+        (knee.quoted_rps, "knee") if knee and knee.known else (ladder.base.rps, base_words(ladder, ladder.base))
+    )
     offered, not_offered = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for name, output in of_setting(ladder):
         rate_rps = output.offered_rps

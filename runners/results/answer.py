@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 if TYPE_CHECKING:
     from runners.analysis.intervals import Bounded
@@ -82,7 +83,7 @@ class Relation(StrEnum):
 class Measure:
     """One number of an answer: its label, its value with its 95 % interval (NaN where there is none), its unit.
 
-    `other` is a second value that is written with it, by `relation`: 42.8 % against 24.2 %, 13 800/s of 25 000/s.
+    `other` is a second value that is written with it, by `relation`: 42.8 % against 24.2 %.
     """
 
     label: str
@@ -158,12 +159,8 @@ class Needed(StrEnum):
 class Question:
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
-    `key` names it within its experiment and never changes. `claim` is what the original report says, in a translation
-    that is true to it, with its `line`; empty where it says nothing. `claimed` is the verdict that the claim stands
-    for; None where it concludes nothing. `yes` and `no` are a plain sentence for each verdict, `means` what follows for
-    somebody who runs such a server, `changes` whether that is a change of the server or of the measurement,
-    `overturned_by` what would change the answer. `cores`: so many the server needs for it; parallelism and contention
-    can't be seen by a server that has one.
+    `claim`: the original report's words, in translation, with its `line`; `claimed`: the verdict that they stand for.
+    `yes`, `no`: a sentence for each verdict; `means`: what follows from it. `cores`: so many the server needs for it.
     """
 
     key: str
@@ -181,11 +178,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one question.
+    """The answer to one question, with its numbers or results of a topic, and the loads or outputs it rests on.
 
-    `evidence` holds the numbers: `Measure`s, or results of a topic that a report knows how to write. `steps` are the
-    loads or published outputs that it rests on, `figure` the place of a report that draws it. `needed` is dropped where
-    the verdict is yes or no.
+    `figure`: the place of a report that draws it. `needed` is dropped where the verdict is yes or no.
     """
 
     verdict: Verdict
@@ -205,6 +200,19 @@ class Answer:
 
 #: Answers a question from the results of a run; None where the run holds nothing that it is about.
 Answering = Callable[["Results"], Answer | None]
+
+
+Arguments = ParamSpec("Arguments")
+
+
+def answering(answer: Callable[Concatenate[Results, Arguments], Answer | None]) -> Callable[Arguments, Answering]:
+    """Let a function be called with all arguments but the results, and return what answers by these."""
+
+    @wraps(answer)
+    def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answering:
+        return lambda results: answer(results, *args, **kwargs)
+
+    return asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +259,10 @@ def _answered(asked: Asked, results: Results) -> Answered:
     return Answered(asked.question, answer or nothing, measured=answer is not None)
 
 
-def either(*answers: Answering) -> Answering:
+@answering
+def either(results: Results, *answers: Answering) -> Answer | None:
     """Return the first of several answers that a run can give."""
-
-    def answer(results: Results) -> Answer | None:
-        return next((given for answering in answers if (given := answering(results)) is not None), None)
-
-    return answer
+    return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 
 def as_json(value: Any) -> Any:

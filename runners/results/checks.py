@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from runners.analysis import counts, facts, instrument, intervals
 from runners.analysis.comparison import Comparison
@@ -21,11 +20,9 @@ from runners.design.block import MOST_UTILISATION
 from runners.design.session import EQUAL, PROFILED_RATE_STEP, RATE_STEP
 from runners.readers.run import Run, Step
 from runners.results import profiles
-from runners.results.answer import Measure, Unit, as_json
+from runners.results.answer import Measure, Unit
 from runners.results.generators import began_together
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 #: So much longer a request may take after one target than after another, before that is said.
@@ -75,11 +72,7 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `ok` is None where the run does not tell.
-
-    `steps`: those that failed it. `measures`: the values that decided it, the worst first. `place`: the block or the
-    server that it is of, where there are several.
-    """
+    """One check. `ok` is None where the run does not tell; `steps` failed it; `measures` decided it."""
 
     about: About
     ok: bool | None
@@ -92,11 +85,6 @@ class Check:
     def failed(self) -> bool:
         return self.ok is False
 
-    def as_json(self) -> dict[str, object]:
-        """Return plain JSON values; a number that is not finite becomes null."""
-        fields: dict[str, object] = as_json(self)
-        return fields
-
 
 def checks(results: Results) -> tuple[Check, ...]:
     """Return every check of a run that has steps to look at."""
@@ -107,7 +95,7 @@ def checks(results: Results) -> tuple[Check, ...]:
     offered = [step for step in (*clean, *rounds) if math.isfinite(facts.offered_rps(step))]
     all_checks = [
         _complete(run),
-        _over(About.READABLE, run.steps, _readable, Consequence.EXCLUDES),
+        _over(About.READABLE, run.steps, lambda step: (not step.unreadable, None), Consequence.EXCLUDES),
         _over(About.ACHIEVED, offered, _achieved, Consequence.EXCLUDES),
         _over(About.FAILED, [*clean, *run.find(kind="load", profiled=True), *rounds], _failed, Consequence.EXCLUDES),
         _over(About.SAMPLES, clean, _samples, Consequence.NOTES),
@@ -117,7 +105,7 @@ def checks(results: Results) -> tuple[Check, ...]:
         _over(About.WARM, clean, _warm, Consequence.EXCLUDES),
         _over(About.TRANSPORT, loaded, _transport, Consequence.NOTES),
         _over(About.PROFILE_SAMPLES, profiled, _profile_samples, Consequence.NOTES),
-        _over(About.PROFILE_RATE, profiled, _profile_rate, Consequence.EXCLUDES),
+        _over(About.PROFILE_RATE, profiled, _achieved, Consequence.EXCLUDES),
         _over(About.PROFILER_SHARE, profiled, _profiler_share, Consequence.NOTES),
         _over(About.MACHINE, loaded, _quiet, Consequence.NOTES),
         _sentinel(run),
@@ -160,10 +148,6 @@ def _complete(run: Run) -> Check:
     bad = [step for step in steps if unusable(step)]
     ok = run.manifest.get("status") == "complete" and not run.unfinished and not bad
     return Check(About.COMPLETE, ok, Consequence.EXCLUDES, (*(step.name for step in bad), *run.unfinished))
-
-
-def _readable(step: Step) -> Judged:
-    return not step.unreadable, None
 
 
 def _achieved(step: Step) -> Judged:
@@ -226,10 +210,6 @@ def _profile_samples(step: Step) -> Judged:
         return (bool(counted) or None), None
     samples = counted.get(facts.CPU, 0)
     return samples >= FEWEST_PROFILE_SAMPLES, Measure(label_of(step), samples, Unit.COUNT)
-
-
-def _profile_rate(step: Step) -> Judged:
-    return _achieved(step) if math.isfinite(facts.offered_rps(step)) else (None, None)
 
 
 def _profiler_share(step: Step) -> Judged:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts, loops
 from runners.analysis.loops import CURVES, ERRORS, RATES, Loop
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 #: The wait and its cure, apart by one flag alone.
 FLAG_PAIR = ("after", "nodelay")
@@ -126,8 +123,8 @@ def waits_idle(results: Results) -> Answer | None:
     for step in results.run.find(kind=loops.KIND, profiled=True):
         samples = facts.profile_samples(step, facts.CPU)
         clean = loops.find(results.loops, step.record.loop.stage, step.workload, step.record.connections)
-        if samples and clean and clean[0].waits and math.isfinite(clean[0].server_cores):
-            measures.append(Measure(f"busy ({clean[0].title})", clean[0].server_cores, Unit.CORES))
+        if samples and clean and clean[0].waits and math.isfinite(cores := facts.server_cores(clean[0].step)):
+            measures.append(Measure(f"busy ({clean[0].title})", cores, Unit.CORES))
             steps.append(step.name)
     if not measures:
         return None

@@ -1,9 +1,7 @@
 """A cluster: on which node a key lies, which requests a node passes on, how long its threads wait for its lock.
 
-The node of a key is computed for many ids at once as the server computes it for one. Murmur3 is A. Appleby's
-MurmurHash3_x86_32 (public domain, 2010); a node's weight for a key is that of the key, seeded with that of the node's
-address (rendezvous hashing, see WeightedPlacement.java). The old hash adds a number that the address makes to one that
-the key makes, so hardly any key changes the order of the nodes.
+The node of a key is computed for many ids at once, as WeightedPlacement.java does for one: by rendezvous hashing with
+MurmurHash3_x86_32 (A. Appleby, 2010, public domain), or by the old hash, in which hardly any key changes the order.
 """
 
 from __future__ import annotations
@@ -12,33 +10,30 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from runners.analysis import facts
-from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Bounded, Direction, difference
 from runners.design.cluster import CHANGES, NEW, NODES, OLD, PUBLISHED_KEYS
 from runners.design.objective import CPU
 from runners.design.session import LOCK
 from runners.readers.run import Run, Step
 from runners.results import profiles
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
 from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 KEYS_ANCHOR = "keys"
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """One setting over all its steps: requests that the loaded node served itself and passed on, and the calls' time.
+    """One setting over all its steps: requests that the loaded node served and passed on, and the calls' time.
 
-    `expected` is the share of ids that lie on other nodes, by the hash; NaN for a hash that is not computed here.
+    `expected` is the share of ids that lie on other nodes; NaN for a hash that is not computed here.
     """
 
     name: str
@@ -158,11 +153,16 @@ Bytes = npt.NDArray[np.uint8]
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
     """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, by the order of addresses."""
-    nodes = tuple(sorted(topology))
+    nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
-        weights = _rendezvous(keys, nodes) if hashing == RENDEZVOUS else _objects_hash(keys, nodes)
-        counts += np.bincount(weights.argmax(axis=0), minlength=len(nodes))  # of equal weights the first counts
+        if hashing == RENDEZVOUS:
+            weights = [murmur3(keys, int(murmur3(node, 0)[0])) for node in nodes]
+        else:  # Objects.hash adds a number that the address makes to one that the key makes
+            own, parts = text_hash(keys), [_FACTOR * (_FACTOR + int(text_hash(node)[0])) for node in nodes]
+            weights = [own + np.uint32(part % 2**32) for part in parts]
+        owners = np.stack(weights).view(np.int32).argmax(axis=0)  # of equal weights the first counts
+        counts += np.bincount(owners, minlength=len(nodes))
     return tuple(float(count) / ids for count in counts)
 
 
@@ -178,21 +178,6 @@ def _texts(ids: int) -> tuple[Bytes, ...]:
             texts.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
         digits, first = digits + 1, 10**digits
     return tuple(texts)
-
-
-def _rendezvous(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
-    seeds = [murmur3(_text(node), 0)[0] for node in nodes]
-    return np.stack([murmur3(keys, int(seed)).view(np.int32) for seed in seeds])
-
-
-def _objects_hash(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
-    own = text_hash(keys)
-    parts = [_FACTOR * (_FACTOR + int(text_hash(_text(node))[0])) for node in nodes]
-    return np.stack([(own + np.uint32(part % 2**32)).view(np.int32) for part in parts])
-
-
-def _text(text: str) -> Bytes:
-    return np.frombuffer(text.encode(), dtype=np.uint8)[None, :]
 
 
 def text_hash(keys: Bytes) -> Words:
@@ -256,35 +241,23 @@ def spreads(results: Results) -> Answer | None:
 PASSED_ON = 1 - 1 / NODES
 
 
-def price_of_passing(blocks: Mapping[str, str]) -> Answering:
-    """Answer: does a request that is passed on to another node cost more CPU time than one that is not?
-
-    `blocks` maps blocks of one node against three to what they are called in the answer.
-    """
-
-    def answer(results: Results) -> Answer | None:
-        answers = [
-            given
-            for comparison in results.comparisons
-            if comparison.name in blocks and (given := _price(comparison, blocks[comparison.name])) is not None
-        ]
-        return together(answers, all_parts) if answers else None
-
-    return answer
-
-
-def _price(comparison: Comparison, method: str) -> Answer | None:
-    """Return the answer for one block: what three nodes cost more, on each request that is passed on."""
-    row = comparison.row(CPU, NEW)
-    if row is None:
-        return None
-    given, own_us = answer_of(comparison, row, (Direction.HIGHER,)), row.baseline_value
-    low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-    price = Measure(f"CPU time that passing a {method} on adds", value_us, Unit.LATENCY_US, low_us, high_us)
-    evidence = [price.against(Measure("all of a request on one node", own_us, Unit.LATENCY_US))]
-    median = comparison.row(MEDIAN, NEW)
-    medians = [difference_of(comparison, median, method)] if median is not None else []
-    return replace(given, evidence=(*evidence, *medians))
+@answering
+def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
+    """Answer: does a request that is passed on cost more CPU time? `blocks`: what each is called."""
+    answers = []
+    for comparison in results.comparisons:
+        row = comparison.row(CPU, NEW) if comparison.name in blocks else None
+        if row is None:
+            continue
+        method, own_us = blocks[comparison.name], row.baseline_value
+        low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
+        price = Measure(f"CPU time that passing a {method} on adds", value_us, Unit.LATENCY_US, low_us, high_us)
+        evidence: list[object] = [price.against(Measure("all of a request on one node", own_us, Unit.LATENCY_US))]
+        if (median := comparison.row(MEDIAN, NEW)) is not None:
+            evidence.append(difference_of(comparison, median, method))
+        given = answer_of(comparison, row, (Direction.HIGHER,))
+        answers.append(replace(given, evidence=tuple(evidence)))
+    return together(answers, all_parts) if answers else None
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
@@ -299,66 +272,50 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
     return shares_of if len(shares_of) == len(workloads) else []
 
 
-def _client_share(event: str, step: Step, share: Bounded) -> Measure:
-    label = f"clients between nodes in {step.workload.upper()}, {profiles.EVENT_NAMES[event]}"
-    return Measure.of(label, share, Unit.SHARE)
-
-
-def passing_weighs_more(block: str, than: str) -> Answering:
-    """Answer: does passing on take a larger share of the CPU time of the first block's requests than of the second's?
-
-    The share is what three nodes cost more than one: clients, sockets and hand-over, on both nodes of a request.
-    """
-
-    def answer(results: Results) -> Answer | None:
-        by_name = {comparison.name: comparison for comparison in results.comparisons}
-        compared = [by_name[name] for name in (block, than) if name in by_name]
-        rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
-        if len(rows) < 2:
-            return None
-        shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
-        more = difference(*shares)
-        evidence = tuple(
-            Measure.of(f"passing on in the CPU time of {comparison.workload.upper()}", share, Unit.SHARE)
-            for comparison, share in zip(compared, shares, strict=True)
-        )
-        steps = tuple(name for comparison in compared for name in comparison.steps)
-        basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
-        return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
-
-    return answer
+@answering
+def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
+    """Answer: does passing on take a larger share of the CPU time of one block's requests than of another's?"""
+    by_name = {comparison.name: comparison for comparison in results.comparisons}
+    compared = [by_name[name] for name in (block, than) if name in by_name]
+    rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
+    if len(rows) < 2:
+        return None
+    shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
+    more = difference(*shares)
+    evidence = tuple(
+        Measure.of(f"passing on in the CPU time of {comparison.workload.upper()}", share, Unit.SHARE)
+        for comparison, share in zip(compared, shares, strict=True)
+    )
+    steps = tuple(name for comparison in compared for name in comparison.steps)
+    basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
+    return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
 
 #: By how much shares of two workloads may differ and be called alike.
 ALIKE = 0.1
 
 
-def alike(*workloads: str) -> Answering:
+@answering
+def alike(results: Results, *workloads: str) -> Answer | None:
     """Answer: are the clients' shares of allocations and of waits for locks alike in two workloads?"""
-
-    def answer(results: Results) -> Answer | None:
-        evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
-        for event in (profiles.ALLOC, LOCK):
-            if seen := _of_clients(results, event, workloads):
-                apart = difference(seen[0][1], seen[1][1])
-                within = max(apart.high, -apart.low) < ALIKE
-                beyond = apart.low > ALIKE or apart.high < -ALIKE
-                verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
-                evidence += [_client_share(event, *part) for part in seen]
-                steps += [step.name for step, _ in seen]
-        if not verdicts:
-            return None
-        verdict = all_parts(verdicts)
-        return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), Needed.SAMPLES, steps=tuple(steps))
-
-    return answer
+    evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
+    for event in (profiles.ALLOC, LOCK):
+        if seen := _of_clients(results, event, workloads):
+            apart = difference(seen[0][1], seen[1][1])
+            within = max(apart.high, -apart.low) < ALIKE
+            beyond = apart.low > ALIKE or apart.high < -ALIKE
+            verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
+            label = f"clients between nodes in {{}}, {profiles.EVENT_NAMES[event]}"
+            evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
+            steps += [step.name for step, _ in seen]
+    if not verdicts:
+        return None
+    verdict = all_parts(verdicts)
+    return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), Needed.SAMPLES, steps=tuple(steps))
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
-    """Answer: do threads wait for the lock around the client?
-
-    Inconclusive where a load did not keep its rate while it was profiled: what waits beyond the knee is a queue.
-    """
+    """Answer: do threads wait for the lock around the client? Inconclusive beyond the knee, where waits are a queue."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:

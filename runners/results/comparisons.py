@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.comparison import Alone, Comparison, Form
@@ -13,10 +12,8 @@ from runners.analysis.interleaved import alone
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import Quantity, Reason, Row
 from runners.design.objective import CPU
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, any_part, either
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, any_part, either
+from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
 MEDIAN = "p50_us"
@@ -33,10 +30,8 @@ def figure_of(name: str) -> str:
 class Difference:
     """A treatment against its baseline in one quantity. `label`: the load or part of the question that it is of.
 
-    `margin`: the relative change that would matter. `all_threads`: the CPU time of all threads, where it does not come
-    out as that of the threads that respond. `cpu`: the CPU time per request, which leads where the generator limited a
-    rate. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: the medians of one load of each side
-    alone, at their own rate.
+    `all_threads`: the CPU time of all threads, where it contradicts; `cpu`: the CPU time per request, where the
+    generator limited a rate. `rate_rps`: NaN in closed loop. `alone`: the medians of one load of each side alone.
     """
 
     row: Row
@@ -56,27 +51,25 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, rate_rps, medians)
 
 
+@answering
 def differs(
+    results: Results,
     blocks: Sequence[str],
     treatment: str,
     quantity: str,
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
-) -> Answering:
+) -> Answer | None:
     """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?
 
-    `loads_alone`: setting and workload of the loads alone of the baseline and of the treatment, where they have others.
+    `loads_alone`: setting and workload of other loads alone, of the baseline and of the treatment.
     """
-
-    def answer(results: Results) -> Answer | None:
-        for comparison in results.comparisons:
-            row = comparison.row(quantity, treatment) if comparison.name in blocks else None
-            if row is not None:
-                loads = [facts.clean(results.run, *side) for side in loads_alone]
-                return answer_of(comparison, row, yes, medians=alone(*loads) if loads else None)
-        return None
-
-    return answer
+    for comparison in results.comparisons:
+        row = comparison.row(quantity, treatment) if comparison.name in blocks else None
+        if row is not None:
+            loads = [facts.clean(results.run, *side) for side in loads_alone]
+            return answer_of(comparison, row, yes, medians=alone(*loads) if loads else None)
+    return None
 
 
 def answer_of(
@@ -100,59 +93,54 @@ def answer_of(
 
 
 def _by_blocks(
-    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction], combined: Combined
-) -> Answering:
+    results: Results,
+    blocks: Mapping[str, str],
+    treatment: str,
+    quantity: str,
+    yes: Sequence[Direction],
+    combined: Combined,
+) -> Answer | None:
     """Answer whether a treatment differs in these blocks, each of which is a part of the question."""
-
-    def answer(results: Results) -> Answer | None:
-        answers = [
-            answer_of(comparison, row, yes, blocks[comparison.name])
-            for comparison in results.comparisons
-            if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
-        ]
-        return together(answers, combined) if answers else None
-
-    return answer
+    answers = [
+        answer_of(comparison, row, yes, blocks[comparison.name])
+        for comparison in results.comparisons
+        if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
+    ]
+    return together(answers, combined) if answers else None
 
 
-def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
-    """Answer: does a treatment differ from the baseline in p50, in any of these blocks? No only by all of them.
-
-    `blocks` maps the names of blocks to what they are called in the answer.
-    """
-    return _by_blocks(blocks, treatment, MEDIAN, DIFFERS, any_part)
+@answering
+def median_differs(results: Results, blocks: Mapping[str, str], treatment: str) -> Answer | None:
+    """Answer: does a treatment differ in p50, in any of these blocks? No only by all of them."""
+    return _by_blocks(results, blocks, treatment, MEDIAN, DIFFERS, any_part)
 
 
+@answering
 def differs_in_all(
-    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
-) -> Answering:
-    """Answer: does a treatment differ from its baseline in a quantity, in one of these ways, in each of these blocks?
+    results: Results,
+    blocks: Mapping[str, str],
+    treatment: str,
+    quantity: str,
+    yes: Sequence[Direction] = (Direction.HIGHER,),
+) -> Answer | None:
+    """Answer: does a treatment differ in a quantity, in one of these ways, in each of these blocks?"""
+    return _by_blocks(results, blocks, treatment, quantity, yes, all_parts)
 
-    `blocks` maps the names of blocks to what they are called in the answer.
-    """
-    return _by_blocks(blocks, treatment, quantity, yes, all_parts)
 
-
+@answering
 def any_differs(
-    blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
-) -> Answering:
-    """Answer: does any treatment of these blocks differ from its baseline in a quantity, in one of these ways?
-
-    `blocks` maps the names of blocks to what they are called in the answer; `also` names quantities shown besides.
-    """
-
-    def answer(results: Results) -> Answer | None:
-        answers = []
-        for comparison in results.comparisons:
-            for row in comparison.rows_of(quantity) if comparison.name in blocks else ():
-                label = blocks[comparison.name]
-                others = (comparison.row(name, row.treatment) for name in also)
-                more = (difference_of(comparison, other, label) for other in others if other)
-                given = answer_of(comparison, row, yes, label)
-                answers.append(replace(given, evidence=(*given.evidence, *more)))
-        return together(answers, any_part) if answers else None
-
-    return answer
+    results: Results, blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
+) -> Answer | None:
+    """Answer: does any treatment of these blocks differ in a quantity, in one of these ways? `also`: others to show."""
+    answers = []
+    for comparison in results.comparisons:
+        for row in comparison.rows_of(quantity) if comparison.name in blocks else ():
+            label = blocks[comparison.name]
+            others = (comparison.row(name, row.treatment) for name in also)
+            more = (difference_of(comparison, other, label) for other in others if other)
+            given = answer_of(comparison, row, yes, label)
+            answers.append(replace(given, evidence=(*given.evidence, *more)))
+    return together(answers, any_part) if answers else None
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
@@ -166,19 +154,17 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
     )  # fmt: skip
 
 
-def treatments_differ(quantity: Quantity) -> Answering:
+@answering
+def treatments_differ(results: Results, quantity: Quantity) -> Answer | None:
     """Answer: do the two treatments of the first comparison differ in a quantity?"""
-
-    def answer(results: Results) -> Answer | None:
-        rows = ((comparison, comparison.row(quantity.name)) for comparison in results.comparisons)
-        return next((answer_of(comparison, row) for comparison, row in rows if row is not None), None)
-
-    return answer
+    rows = ((comparison, comparison.row(quantity.name)) for comparison in results.comparisons)
+    return next((answer_of(comparison, row) for comparison, row in rows if row is not None), None)
 
 
-def raises(quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answering:
+@answering
+def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
     """Answer: does a setting raise a quantity, in the factorial design or alone? Both as block and treatment."""
-    return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))
+    return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.results.answer import Answered, Asked, answered
+from runners.results.answer import Answered, Asked, answered, as_json
 from runners.results.checks import Check, checks
 from runners.results.results import Results
 
@@ -35,15 +35,12 @@ class Conclusion:
         return {
             "title": self.title,
             "answers": [answer.as_json() for answer in self.answers],
-            "checks": [check.as_json() for check in self.checks],
+            "checks": [as_json(check) for check in self.checks],
         }
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
-    """Answer the questions of a run with the published outputs, named as in data/published (`report-1/put`).
-
-    Any run can be given: interrupted, with failed or missing steps, or made with another generator.
-    """
+    """Answer the questions of any run, even an interrupted one, with the published outputs by name (`report-1/put`)."""
     results = Results(run, published)
     answers = sorted(answered(questions, results), key=lambda given: not given.measured)
     return Conclusion(results, tuple(answers), checks(results))

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, geometric_mean
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import CLOSED
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, verdict_of
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, answering, verdict_of
+from runners.results.results import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +47,18 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
     return geometric_mean(ratios), pairs
 
 
-def more_than(label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()) -> Answering:
+@answering
+def more_than(
+    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
+) -> Answer | None:
     """Answer: does a loop reach more than another? `parts` are further ratios that the answer shows, each labelled."""
-
-    def answer(results: Results) -> Answer | None:
-        whole = times(results.run, loop, against)
-        if whole is None:
-            return None
-        ratio, steps = whole
-        others = [(text, times(results.run, *pair)) for text, *pair in parts]
-        ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
-        measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
-        named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
-        verdict = verdict_of(ratio.low - 1, ratio.high - 1)
-        return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named)
-
-    return answer
+    whole = times(results.run, loop, against)
+    if whole is None:
+        return None
+    ratio, steps = whole
+    others = [(text, times(results.run, *pair)) for text, *pair in parts]
+    ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
+    measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
+    named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
+    verdict = verdict_of(ratio.low - 1, ratio.high - 1)
+    return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named)

@@ -14,7 +14,7 @@ from runners.analysis import facts
 from runners.design.session import FAULT, OUTAGE
 from runners.readers.run import Step
 from runners.readers.stacks import wilson
-from runners.results.answer import Answer, Answering, Basis, Measure, Unit, Verdict
+from runners.results.answer import Answer, Basis, Measure, Unit, Verdict, answering
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -49,11 +49,7 @@ class Outage:
         return facts.per_second(self.step)
 
     def part(self, which: str) -> pd.DataFrame:
-        """Select whole seconds: `before` the death, `without` the node, `after` its return, or all `between`.
-
-        Seconds `between` hold those in which the node died and in which it was back but not yet used again; in a share
-        of failures they would count responses of a whole cluster.
-        """
+        """Select whole seconds: `before` the death, `without` the node, `after` its return, or `between`."""
         rows = self.seconds
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
@@ -84,23 +80,20 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
     return killed
 
 
-def fails(subject: str) -> Answering:
+@answering
+def fails(results: Results, subject: str) -> Answer | None:
     """Answer: do requests fail in the seconds that are wholly without a node?"""
-
-    def answer(results: Results) -> Answer | None:
-        outage = next((outage for outage in results.outages if outage.name == subject), None)
-        if outage is None:
-            return None
-        failed, ended = outage.failed("without")
-        if not ended:
-            return None
-        share = failed / ended
-        measure = Measure("failed responses", share, Unit.SHARE, *wilson(share, int(ended))).out_of(ended, Unit.COUNT)
-        verdict = Verdict.YES if failed else Verdict.NO
-        away = Measure("node away for", outage.back_s - outage.killed_s, Unit.TIME_S)
-        return Answer(verdict, (measure, away), Basis.OUTAGES, 1, steps=(outage.step.name,), figure=OUTAGES)
-
-    return answer
+    outage = next((outage for outage in results.outages if outage.name == subject), None)
+    if outage is None:
+        return None
+    failed, ended = outage.failed("without")
+    if not ended:
+        return None
+    share = failed / ended
+    measure = Measure("failed responses", share, Unit.SHARE, *wilson(share, int(ended))).out_of(ended, Unit.COUNT)
+    verdict = Verdict.YES if failed else Verdict.NO
+    away = Measure("node away for", outage.back_s - outage.killed_s, Unit.TIME_S)
+    return Answer(verdict, (measure, away), Basis.OUTAGES, 1, steps=(outage.step.name,), figure=OUTAGES)
 
 
 def shared_response(results: Results) -> Answer | None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Stall
 from runners.analysis.intervals import Bounded
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.results import Results
 from runners.storage.schema import ShareRecord
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
 
 OURS = "truepace"
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
@@ -24,33 +21,27 @@ STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 WHOLE = 0.05
 
 
-def generator_adds(tool: str) -> Answering:
-    """Answer: does a generator add to the median of the simplest client, in interleaved rounds?
-
-    Yes where it does at one rate at least, no where it does at none.
-    """
-
-    def answer(results: Results) -> Answer | None:
-        measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
-        for connections, rate_rps in instrument.points(results.floors):
-            point = instrument.at_point(results.floors, connections, rate_rps)
-            floor, reference = point.get(tool), instrument.reference_of(point)
-            added = instrument.added(floor, reference, instrument.MEDIAN) if floor and reference else None
-            if floor is None or reference is None or added is None:
-                continue
-            added_us.append(added)
-            measures.append(AtRate(Measure.of("", added, Unit.LATENCY_US), rate_rps, connections))
-            rounds.append(min(len(floor.good), len(reference.good)))
-            steps += [step.name for step in floor.good]
-        if not measures:
-            return None
-        verdict = verdict_of(max(added.low for added in added_us), max(added.high for added in added_us))
-        return Answer(
-            verdict, tuple(measures), Basis.ROUNDS, min(rounds), Needed.ROUNDS, instrument.ENOUGH_ROUNDS,
-            tuple(steps), FLOORS,
-        )  # fmt: skip
-
-    return answer
+@answering
+def generator_adds(results: Results, tool: str) -> Answer | None:
+    """Answer: does a generator add to the median of the simplest client, at any rate, in interleaved rounds?"""
+    measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
+    for connections, rate_rps in instrument.points(results.floors):
+        point = instrument.at_point(results.floors, connections, rate_rps)
+        floor, reference = point.get(tool), instrument.reference_of(point)
+        added = instrument.added(floor, reference, instrument.MEDIAN) if floor and reference else None
+        if floor is None or reference is None or added is None:
+            continue
+        added_us.append(added)
+        measures.append(AtRate(Measure.of("", added, Unit.LATENCY_US), rate_rps, connections))
+        rounds.append(min(len(floor.good), len(reference.good)))
+        steps += [step.name for step in floor.good]
+    if not measures:
+        return None
+    verdict = verdict_of(max(added.low for added in added_us), max(added.high for added in added_us))
+    return Answer(
+        verdict, tuple(measures), Basis.ROUNDS, min(rounds), Needed.ROUNDS, instrument.ENOUGH_ROUNDS,
+        tuple(steps), FLOORS,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +53,16 @@ class AtRate:
     connections: int
 
 
-def counts_a_stall(tool: str) -> Answering:
+@answering
+def counts_a_stall(results: Results, tool: str) -> Answer | None:
     """Answer: does a generator count every request that a frozen server makes wait?"""
-
-    def answer(results: Results) -> Answer | None:
-        stall = next((stall for stall in results.stalls if stall.tool == tool), None)
-        if stall is None or math.isnan(share := stall.seen_share):
-            return None
-        expected = stall.expected_above(stall.long_s)
-        verdict = Verdict.YES if abs(share - 1) <= WHOLE else Verdict.NO
-        evidence = (Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT),)
-        return Answer(verdict, evidence, Basis.FREEZES, 1, steps=(f"stall-{tool}",), figure=STALL)
-
-    return answer
+    stall = next((stall for stall in results.stalls if stall.tool == tool), None)
+    if stall is None or math.isnan(share := stall.seen_share):
+        return None
+    expected = stall.expected_above(stall.long_s)
+    verdict = Verdict.YES if abs(share - 1) <= WHOLE else Verdict.NO
+    evidence = (Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT),)
+    return Answer(verdict, evidence, Basis.FREEZES, 1, steps=(f"stall-{tool}",), figure=STALL)
 
 
 def generator_costs(results: Results) -> Answer | None:
@@ -88,9 +76,8 @@ def generator_costs(results: Results) -> Answer | None:
     if ours is None or plain is None:
         return None
     measure = Measure.of(OURS, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
-    verdict = Verdict.INCONCLUSIVE
-    if ours.apart_from(plain):
-        verdict = Verdict.YES if ours.value < plain.value else Verdict.NO
+    decided = Verdict.YES if ours.value < plain.value else Verdict.NO
+    verdict = decided if ours.apart_from(plain) else Verdict.INCONCLUSIVE
     steps = tuple(step.name for step in point[OURS].good)
     evidence = (AtRate(measure, top.rate_rps, top.connections),)
     return Answer(verdict, evidence, Basis.ROUNDS, len(steps), Needed.ROUNDS, steps=steps, figure=CPU)
@@ -116,10 +103,7 @@ LATE_US = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The host of a generator during a load: its round trip to the servers, the share of segments that TCP sent again,
-    by how much its clock was off, and the share of the time that its cores stalled; None where the load's figures are
-    right without it.
-    """
+    """The host of a generator during a load: network, clock and stalls; None where figures are right without."""
 
     step: Step
     host: str

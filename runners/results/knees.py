@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
@@ -11,13 +10,10 @@ from runners.analysis.knee import Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
-from runners.readers.run import Step
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
 from runners.results.ladders import between, knees_anchor, overloaded, queue_length
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 #: By how much a closed loop may reach less than it could, as the machine varies.
 SPREAD = 0.1
@@ -35,39 +31,33 @@ class KneeRatio:
     change: Bounded | None
 
 
-def knees_apart(workload: str, of: str, against: str) -> Answering:
+@answering
+def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
     """Answer: is the maximum throughput under the objective of one treatment higher than that of another?"""
-
-    def answer(results: Results) -> Answer | None:
-        first, second = (results.searched(workload, name) for name in (of, against))
-        if first is None or second is None or first.knee is None or second.knee is None:
-            return None
-        names = facts.engine_name(first.steps[0].subject), facts.engine_name(second.steps[0].subject)
-        knees = first.knee, second.knee
-        steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
-        starts = min(first.starts, second.starts)
-        apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
-        change = apart.less(1) if apart is not None else None
-        late = any(knee.late for knee in knees)
-        verdict, needed, count = Verdict.INCONCLUSIVE, Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH, 0
-        if starts < FEWEST_STARTS:
-            needed, count = Needed.STARTS, FEWEST_STARTS
-        elif change is not None:
-            verdict = verdict_of(change.low, change.high)
-        evidence = (KneeRatio(workload, names, knees, change),)
-        return Answer(
-            verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
-        )  # fmt: skip
-
-    return answer
+    first, second = (results.searched(workload, name) for name in (of, against))
+    if first is None or second is None or first.knee is None or second.knee is None:
+        return None
+    names = facts.engine_name(first.steps[0].subject), facts.engine_name(second.steps[0].subject)
+    knees = first.knee, second.knee
+    steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
+    starts = min(first.starts, second.starts)
+    apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
+    change = apart.less(1) if apart is not None else None
+    late = any(knee.late for knee in knees)
+    verdict, needed, count = Verdict.INCONCLUSIVE, Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH, 0
+    if starts < FEWEST_STARTS:
+        needed, count = Needed.STARTS, FEWEST_STARTS
+    elif change is not None:
+        verdict = verdict_of(change.low, change.high)
+    evidence = (KneeRatio(workload, names, knees, change),)
+    return Answer(
+        verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest published rate of a ladder that is not beyond the published knee, and the rates reached here.
-
-    `knee` is None where a closed loop of as many connections does not even reach it.
-    """
+    """The highest published rate of a ladder not beyond the published knee; no `knee` if no closed loop reaches it."""
 
     workload: str
     published_rps: float
@@ -104,11 +94,19 @@ def published_rates(results: Results) -> Answer | None:
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled tell."""
+    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled tell.
+
+    A queue was filled if its rate was missed, or requests were refused, on more connections than it has places.
+    """
     pools = sorted(overloaded(results.run), key=queue_length)
     if len(pools) < 2:
         return None
-    filled = [step for step in pools if _filled(step)]
+    filled = [
+        step
+        for step in pools
+        if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
+        and (step.record.connections or 0) > queue_length(step)
+    ]
     shares = [refused_share(step) for step in filled]
     evidence = tuple(
         Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
@@ -120,11 +118,3 @@ def longer_queue(results: Results) -> Answer | None:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
     verdict = Verdict.YES if shares[-1] < shares[0] - REFUSED_MARGIN else Verdict.NO
     return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)
-
-
-def _filled(step: Step) -> bool:
-    """Return whether a pool's queue was filled: its rate was missed, or requests were refused, on more connections than
-    it has places, each of which waits with one request at a time.
-    """
-    overload = points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
-    return overload and (step.record.connections or 0) > queue_length(step)

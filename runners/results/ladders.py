@@ -29,25 +29,12 @@ JUST_ABOVE = 1.3  # times the knee: rates up to here show which part of the obje
 KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
-    """The rate that rate steps are shares of: the knee of a search, a bound of it, or the rate of a closed loop.
-
-    `knee`: the knee or its bounds. `estimated`: whether the search itself took it for found.
-    """
-
-    rps: float
-    what: str
-    knee: Knee | None = None
-    estimated: bool = False
-
-
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `other_steps`: of a search, the loads of other blocks on the same server at one rate over as many connections.
-    `closed_loop`: the closed loop over as many connections that reached most; None where none was measured.
+    `base`: what the rates are shares of, and `base_knee` its knee. Of a search, `other_steps` are loads of other
+    blocks, and `closed_loop` the one that reached most, on as many connections.
     """
 
     name: str
@@ -55,7 +42,8 @@ class Ladder:
     objective: Objective | None
     search: SearchRecord | None
     published: tuple[str, ...] = ()
-    base: Base | None = None
+    base: LadderBase | None = None
+    base_knee: Knee | None = None
     other_steps: tuple[Step, ...] = ()
     closed_loop: Step | None = None
 
@@ -121,7 +109,7 @@ class Ladder:
     @property
     def knee(self) -> Knee | None:
         """The knee by these rates, or for rates at shares of it the one that a search found before; else None."""
-        return self.known.knee if self.known else self.base.knee if self.base else None
+        return self.known.knee if self.known else self.base_knee
 
     @property
     def starts(self) -> int:
@@ -145,11 +133,7 @@ def searched_together(first: Ladder, second: Ladder) -> bool:
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two knees with its interval, from the posteriors of both; None where one was not searched.
-
-    The spread of starts is that of all servers of their search. A knee of which one side only is known leaves the ratio
-    open on one side: infinite above, or zero below.
-    """
+    """Return the ratio of two knees with its interval, open where a knee is a bound; None if one was not searched."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -174,11 +158,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return the ladders of a run, in order.
-
-    A search is bounded by the whole run: by closed loops over as many connections, and by the rates that other blocks
-    offered. Rate steps at shares of a knee are given the knee of its search.
-    """
+    """Return the ladders of a run, in order, each bounded by the run's other loads, or on the knee of its search."""
     by_name = facts.grouped(
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
@@ -186,7 +166,12 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
     closed_loops = _closed_loops(run)
     bounded = [_bounded(ladder, unbounded, closed_loops.get(ladder.same)) for ladder in unbounded]
     searched = {ladder.same: ladder for ladder in bounded if ladder.search is not None}
-    return tuple(_on_its_search(ladder, searched.get(ladder.same)) for ladder in bounded)
+    return tuple(
+        dataclasses.replace(ladder, base_knee=searched[ladder.same].knee)
+        if ladder.base and ladder.base.what == KNEE and ladder.same in searched
+        else ladder
+        for ladder in bounded
+    )
 
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
@@ -209,24 +194,12 @@ def _bounded(ladder: Ladder, all_ladders: Sequence[Ladder], closed_loop: Step | 
     return dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop)
 
 
-def _on_its_search(ladder: Ladder, search: Ladder | None) -> Ladder:
-    if search is None or ladder.base is None or ladder.base.what != KNEE:
-        return ladder
-    return dataclasses.replace(ladder, base=dataclasses.replace(ladder.base, knee=search.knee))
-
-
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
     """Return one ladder from its rate steps, as their metadata describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     objective = Objective.parse(about.objective) if about.objective else None
-    return Ladder(name, tuple(steps), objective, about.search, about.published, _base(about.base))
-
-
-def _base(about: LadderBase | None) -> Base | None:
-    if about is None:
-        return None
-    knee = Knee(Kind.FOUND, *about.knee, True) if about.knee is not None else None
-    return Base(about.rps, about.what, knee, knee is not None)
+    knee = Knee(Kind.FOUND, *about.base.knee, True) if about.base and about.base.knee else None
+    return Ladder(name, tuple(steps), objective, about.search, about.published, about.base, knee)
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:

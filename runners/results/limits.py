@@ -1,9 +1,7 @@
-"""Judge comparisons by limits of change, and one load by limits of its own.
+"""Judge comparisons by limits of change, and one load by limits of its own, by the whole 95 % interval.
 
-A limit fails where the whole 95 % interval of the change lies beyond it, and passes where the whole interval lies
-within it. The control is judged too: where a second process of the baseline breaks a limit, or where there are too few
-starts, nothing is known of the treatment. More failed responses than the baseline's break a limit that nobody has to
-name.
+Where a second process of the baseline breaks a limit, or there are too few starts, nothing is known of the treatment.
+More failed responses than the baseline's break a limit that nobody has to name.
 """
 
 from __future__ import annotations
@@ -31,9 +29,8 @@ _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 class Judgement:
     """A limit, its outcome in a comparison, and the change with its interval, from so many `starts`, or runs.
 
-    `control`: the change of the baseline's second process, where it breaks the limit too. `refused`: why nothing is
-    known of the change. `starts_needed` and `minutes_needed`: in all, until the limit is decided, by the variance of
-    these starts; None where it is, or where nothing tells.
+    `control`: the change of the baseline's second process, where it breaks the limit too. `starts_needed` and
+    `minutes_needed`: in all, until the limit is decided; None where it is, or where nothing tells.
     """
 
     comparison: Comparison
@@ -56,10 +53,7 @@ class Judgement:
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
-    """Judge the first treatment by each limit, where it does worst of several comparisons.
-
-    The limit on errors that nobody has to name stands first where it failed, unless there is another.
-    """
+    """Judge the first treatment by each limit, where it does worst, after a failed one on errors if none was given."""
     judged = []
     for limit in (NO_MORE_ERRORS, *limits):
         of_all = [_judged(comparison, limit) for comparison in comparisons]
@@ -79,12 +73,21 @@ def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_p
 
 
 def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
-    change, control, starts, refused = _of_errors(comparison) if limit.quantity == ERRORS else _of(comparison, limit)
+    change, starts, refused, of_errors = Bounded(math.nan), 0, tuple[Refusal, ...](), limit.quantity == ERRORS
+    if of_errors:
+        treatment, known = next(iter(comparison.treatments), ""), (comparison.baseline, *comparison.treatments)
+        change, starts = comparison.more_errors(treatment), min(comparison.repeats)
+        control = next((comparison.more_errors(name) for name in comparison.failed if name not in known), None)
+    else:
+        controls = (row.relative for row in comparison.control if row.quantity.name == limit.quantity)
+        control = next(controls, None)
+        if (row := comparison.row(limit.quantity)) is not None:
+            change, starts, refused = row.relative, row.starts, row.refused
     outcome = outcome_of(limit, change)
-    certain = limit.quantity == ERRORS and outcome == Outcome.FAILED  # a response that failed did
     unknown = Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts)
     if refused or not math.isfinite(change.value):
         return replace(unknown, refused=refused)
+    certain = of_errors and outcome == Outcome.FAILED  # a response that failed did
     if starts < comparison.fewest and not certain:
         return _open(unknown, comparison.fewest)
     if control is not None and outcome_of(limit, control) == Outcome.FAILED:
@@ -99,25 +102,6 @@ def _open(judgement: Judgement, needed: int | None) -> Judgement:
     start_s = judgement.comparison.start_s
     minutes = needed * start_s / 60 if needed and math.isfinite(start_s) else None
     return replace(judgement, starts_needed=needed, minutes_needed=minutes)
-
-
-#: The change, that of the baseline's second process, the number of starts, and why nothing is known of it.
-_Seen = tuple[Bounded, Bounded | None, int, tuple[Refusal, ...]]
-
-
-def _of_errors(comparison: Comparison) -> _Seen:
-    treatment = next(iter(comparison.treatments), "")
-    second = next((name for name in comparison.failed if name not in (comparison.baseline, *comparison.treatments)), "")
-    control = comparison.more_errors(second) if second else None
-    return comparison.more_errors(treatment), control, min(comparison.repeats), ()
-
-
-def _of(comparison: Comparison, limit: ChangeLimit) -> _Seen:
-    row = comparison.row(limit.quantity)
-    if row is None:
-        return Bounded(math.nan), None, 0, ()
-    control = next((other.relative for other in comparison.control if other.quantity.name == limit.quantity), None)
-    return row.relative, control, row.starts, row.refused
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
@@ -173,15 +157,11 @@ def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
 
 def _by_latency(step: Step, limit: LoadLimit, most_us: float) -> LoadJudgement:
     """Judge a percentile; an upper bound of it can only pass, a lower bound only fail."""
-    value, at_most = facts.quoted(step, limit.level), facts.at_most(step, limit.level)
-    if value is None and at_most is None:
+    value = facts.quoted(step, limit.level)
+    known = value or facts.at_most(step, limit.level)
+    if known is None:
         return LoadJudgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan))
-    known = value or at_most
-    assert known is not None
     low, high = (known.low, known.high) if known.bounded else (known.value, known.value)
-    outcome = Outcome.INCONCLUSIVE
-    if low > most_us and value is not None:
-        outcome = Outcome.FAILED
-    elif high <= most_us and not known.at_least:
-        outcome = Outcome.PASSED
+    failed, passed = low > most_us and value is not None, high <= most_us and not known.at_least
+    outcome = Outcome.FAILED if failed else Outcome.PASSED if passed else Outcome.INCONCLUSIVE
     return LoadJudgement(limit, outcome, known)

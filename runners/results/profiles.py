@@ -1,20 +1,14 @@
 """Profiles: the share of the work of each category, and the frames that changed between two profiles.
 
-Each frame's shares are compared by a normal test whose variances know how the shares vary over time (see
-readers/stacks.py). Hundreds of frames are asked at once, so the false discovery rate is controlled at 5 % (Y. Benjamini
-and Y. Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B 57; it holds under the positive
-dependence that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, Ann. Stat. 29). Frames that always stand
-together in a stack have the same shares and are one test, called by the name of the deepest.
-
-Shares of two profiles always add up to one, so what grows makes the rest shrink.
+Hundreds of frames are tested at once, so the false discovery rate is controlled (Y. Benjamini and Y. Hochberg, 1995, J.
+Royal Stat. Soc. B 57). Frames that always stand together are one test. Shares of two profiles always add up to one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from scipy.stats import false_discovery_control, norm
 
@@ -23,10 +17,8 @@ from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import batches, by_frame
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.results import Results
 
 PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own share is given with every other
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
@@ -42,7 +34,8 @@ CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
 #: By how much a share exceeds what the question asks, and the share as a number of the answer.
-Effect = tuple[Bounded, Measure]
+#: A share that a question asks about: its label, event and categories, and label and categories of one told beside it.
+Asked = tuple[str, str, Sequence[str], str, Sequence[str]]
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
@@ -73,10 +66,14 @@ def own_share(step: Step, event: str = facts.CPU) -> float:
 
 def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
     """Return the categories whose shares in two profiles differ by more than their intervals, the largest first."""
+    apart = [(name, a, b) for name, a, b in _in_both(first, second, event) if a.apart_from(b)]
+    return sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0]))
+
+
+def _in_both(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
     categories = map(str, facts.shares_of(first, event)["category"])
     pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
-    apart = [(name, a, b) for name, a, b in pairs if a and b and a.apart_from(b)]
-    return sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0]))
+    return [(name, a, b) for name, a, b in pairs if a and b]
 
 
 RATE = 0.05
@@ -111,6 +108,11 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
     return {name: value for name, value in shares.items() if not name.startswith("[")}
 
 
+def _discoveries(p_values: list[float]) -> list[bool]:
+    """Return which hypotheses are rejected with a false discovery rate of at most RATE."""
+    return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
+
+
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
     """Return every frame with a share worth a look, the largest change first; `beyond`: chance does not make it."""
     a, b = frame_shares(first, event), frame_shares(second, event)
@@ -136,106 +138,71 @@ def _depths(step: Step, event: str) -> dict[str, int]:
 
 
 def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) -> Change:
-    """Test whether a frame's shares differ, each a value with its variance, by the normal distribution.
-
-    scipy's `ttest_ind_from_stats` was looked at: it takes the spread and the count of independent samples, but samples
-    of one second are alike, and their variances are those of the shares themselves.
-    """
+    """Test whether a frame's shares differ, each a value with its variance, by the normal distribution."""
     value, error = after[0] - before[0], math.sqrt(before[1] + after[1])
     p = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
     reach = float(norm.ppf(0.975)) * error
     return Change(name, before[0], after[0], Bounded(value, value - reach, value + reach), p)
 
 
-def _discoveries(p_values: list[float]) -> list[bool]:
-    """Return which hypotheses are rejected with a false discovery rate of at most RATE."""
-    return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
-
-
-def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
+@answering
+def store_is_most(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
     """Answer: is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
-
-    def effect(step: Step) -> Effect | None:
-        store = together(step, STORE)
-        if store is None:
-            return None
-        return store.less(MOST), Measure.of(f"the store's share in {step.workload.upper()}", store, Unit.SHARE)
-
-    return _of_profiles(workloads, subject, effect)
+    return _more(_cpu_profiles(results, workloads, subject), ("the store's share in {}", facts.CPU, STORE, "", ()))
 
 
-def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
+@answering
+def sockets_over_store(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
     """Answer: do reads and writes of sockets take more CPU time than the store's own work?"""
-
-    def effect(step: Step) -> Effect | None:
-        sockets, store = together(step, SOCKETS), together(step, STORE)
-        if sockets is None or store is None:
-            return None
-        above = Bounded(sockets.value - store.value, sockets.low - store.high, sockets.high - store.low)
-        measure = Measure.of(f"sockets' share in {step.workload.upper()}", sockets, Unit.SHARE)
-        return above, measure.against(Measure.of("the store's", store, Unit.SHARE))
-
-    return _of_profiles(workloads, subject, effect)
+    asked = ("sockets' share in {}", facts.CPU, SOCKETS, "the store's", STORE)
+    return _more(_cpu_profiles(results, workloads, subject), asked, than_half=False)
 
 
-def http_allocates_most(workloads: Sequence[str], subject: str) -> Answering:
+@answering
+def http_allocates_most(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
     """Answer: do parsing, handling and responding allocate more than half of the bytes?"""
-
-    def effect(step: Step) -> Effect | None:
-        http, response = together(step, HTTP, ALLOC), share(step, ALLOC, "response")
-        if http is None or response is None:
-            return None
-        measure = Measure.of(f"allocated for {step.workload.upper()} by HTTP", http, Unit.SHARE)
-        return http.less(MOST), measure.against(Measure.of("by the response alone", response, Unit.SHARE))
-
-    return _of_profiles(workloads, subject, effect)
+    asked = ("allocated for {} by HTTP", ALLOC, HTTP, "by the response alone", ("response",))
+    return _more(_cpu_profiles(results, workloads, subject), asked)
 
 
-def _of_profiles(workloads: Sequence[str], subject: str, effect: Callable[[Step], Effect | None]) -> Answering:
-    """Answer whether an effect lies above zero in the profiles of all these workloads."""
-
-    def answer(results: Results) -> Answer | None:
-        profiles = [facts.profiled(results.run, subject, workload) for workload in workloads]
-        usable = [step for step in profiles if step is not None and facts.usable_profile(step)]
-        return _judged(usable, effect, CPU_FIGURE)
-
-    return answer
+def _cpu_profiles(results: Results, workloads: Sequence[str], subject: str) -> list[Step]:
+    profiles = (facts.profiled(results.run, subject, workload) for workload in workloads)
+    return [step for step in profiles if step is not None and facts.usable_profile(step)]
 
 
-def _judged(steps: Sequence[Step], effect: Callable[[Step], Effect | None], figure: str | None) -> Answer | None:
-    """Answer whether an effect lies above zero in each of these profiles; None without any."""
-    effects = [(step, seen) for step in steps if (seen := effect(step)) is not None]
-    if not effects:
+def _more(
+    steps: Sequence[Step], asked: Asked, *, than_half: bool = True, figure: str | None = CPU_FIGURE
+) -> Answer | None:
+    """Answer whether a share is more than half, or than the other share, in each of these profiles; None without."""
+    label, event, categories, other_label, others = asked
+    above, evidence, names = list[Bounded](), list[Measure](), list[str]()
+    for step in steps:
+        part, other = together(step, categories, event), together(step, others, event)
+        if part is None or (others and other is None):
+            continue
+        measure = Measure.of(label.format(step.workload.upper()), part, Unit.SHARE)
+        evidence.append(measure.against(Measure.of(other_label, other, Unit.SHARE)) if other else measure)
+        limit = Bounded(MOST, MOST, MOST) if than_half or other is None else other
+        above.append(Bounded(part.value - limit.value, part.low - limit.high, part.high - limit.low))
+        names.append(step.name)
+    if not above:
         return None
-    verdict = verdict_of(min(above.low for _, (above, _) in effects), max(above.high for _, (above, _) in effects))
-    evidence, names = tuple(measure for _, (_, measure) in effects), tuple(step.name for step, _ in effects)
-    return Answer(verdict, evidence, Basis.PROFILES, len(effects), Needed.SAMPLES, steps=names, figure=figure)
+    verdict, count = verdict_of(min(share.low for share in above), max(share.high for share in above)), len(above)
+    return Answer(verdict, tuple(evidence), Basis.PROFILES, count, Needed.SAMPLES, steps=tuple(names), figure=figure)
 
 
-def store_owns_the_waiting(workloads: Sequence[str], subject: str) -> Answering:
+@answering
+def store_owns_the_waiting(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
     """Answer: is more than half of the time waited for locks the wait for those of the store?"""
-
-    def effect(step: Step) -> Effect | None:
-        store, pool = share(step, LOCK, "storage"), share(step, LOCK, "hand-over")
-        if store is None or pool is None:
-            return None
-        measure = Measure.of(f"waits for the store in {step.workload.upper()}", store, Unit.SHARE)
-        return store.less(MOST), measure.against(Measure.of("for the pool", pool, Unit.SHARE))
-
-    def answer(results: Results) -> Answer | None:
-        locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
-        last = {step.workload: step for step in locks if step.workload in workloads}
-        return _judged(tuple(last.values()), effect, None)
-
-    return answer
+    locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
+    last = {step.workload: step for step in locks if step.workload in workloads}
+    asked = ("waits for the store in {}", LOCK, ("storage",), "for the pool", ("hand-over",))
+    return _more(tuple(last.values()), asked, figure=None)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeWithRate:
-    """The changes of the categories' shares from the lowest to the highest profiled rate of a ladder.
-
-    `most`: the largest change that the interval of any category leaves room for, the profiler's own share aside.
-    """
+    """The changes of the categories' shares from the lowest to the highest profiled rate; `most`: at most."""
 
     subject: str
     workload: str
@@ -263,12 +230,9 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
     if len(with_event) < 2:
         return None
     low, high = with_event[0], with_event[-1]
-    most = 0.0
-    for category in map(str, facts.shares_of(low, event)["category"]):
-        before, after = share(low, event, category), share(high, event, category)
-        if before and after and category != PROFILER:
-            change = difference(after, before)
-            most = max(most, change.high, -change.low)
+    pairs = [row for row in _in_both(low, high, event) if row[0] != PROFILER]
+    changes = [difference(after, before) for _, before, after in pairs]
+    most = max([0.0, *(end for change in changes for end in (change.high, -change.low))])
     changed = tuple(row for row in moved(low, high, event) if row[0] != PROFILER)
     return ChangeWithRate(
         low.subject, low.workload, facts.offered_rps(low), facts.offered_rps(high), changed, most,
@@ -277,10 +241,7 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
 
 
 def changes_with_rate(results: Results) -> Answer | None:
-    """Answer: does the work of a request change with the rate, the profiler's own share aside?
-
-    No where the intervals leave no category room for a change that matters.
-    """
+    """Answer: does the work of a request change with the rate? No where the intervals leave no room for a change."""
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     pairs = dict.fromkeys((step.workload, step.subject) for step in first_steps)
     of_pairs = (change_with_rate(profiled_rate_steps(results.run, *pair), facts.CPU) for pair in pairs)

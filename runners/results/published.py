@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded, expected_hits
@@ -12,11 +11,9 @@ from runners.errors import ReadError
 from runners.readers.output import Output
 from runners.readers.published import published_outputs
 from runners.readers.run import Step
-from runners.results.answer import Answer, Answering, Basis, Bound, Measure, Unit, Verdict
+from runners.results.answer import Answer, Basis, Bound, Measure, Unit, Verdict, answering
 from runners.results.ladders import Ladder
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.results import Results
 
 KEYS = 10_000  # report 1's GET asks for random(1..10000)
 #: wrk2 wakes by the millisecond (its event loop's timer, ae.c); its percentiles leave out the first ten seconds.
@@ -48,77 +45,70 @@ def taken_at_rps(output: Output) -> float | None:
     return float(ran) if isinstance(ran, (int, float)) else output.offered_rps
 
 
-def latencies_us(output: Output) -> list[float]:
-    """Return the mean, median and p99 of an output, as far as it has them, in microseconds."""
+def longest_us(output: Output) -> float:
+    """Return the longest of mean, median and p99 of an output, in microseconds; 0 where it has none."""
     report = output.report
     values = [report.latency.mean if report.latency else None, report.latencies.at(0.5), report.latencies.at(0.99)]
-    return [value for value in values if value is not None]
+    return max((value for value in values if value is not None), default=0.0)
 
 
 def keeps_its_rate(output: Output) -> bool:
     """Return whether an output achieved its rate, as far as it tells, without latencies that only a queue has."""
     offered, achieved = output.offered_rps, output.report.requests_per_s
-    if offered and achieved and achieved < facts.LEAST_ACHIEVED * offered:
-        return False
-    return max(latencies_us(output), default=0.0) <= QUEUE_US
+    short = offered and achieved and achieved < facts.LEAST_ACHIEVED * offered
+    return not short and longest_us(output) <= QUEUE_US
 
 
-def reaches_published_rate(workloads: Sequence[str]) -> Answering:
+@answering
+def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer | None:
     """Answer: does a closed loop on as many connections as published reach the published rate here?"""
-
-    def answer(results: Results) -> Answer | None:
-        measures, enough, steps = [], [], []
-        for workload in workloads:
-            output = results.published_output(workload)
-            probes = results.run.find(kind="probe", workload=workload)
-            valid = [step for step in probes if step.valid and facts.achieved_rps(step) > 0]
-            if output is None or not output[1].rate_rps or not valid:
-                continue
-            probe = next(step for step in reversed(valid) if step.subject == valid[0].subject)
-            published_rps, here_rps = output[1].rate_rps, facts.achieved_rps(probe)
-            enough.append(here_rps >= published_rps)
-            here = Measure(f"{workload.upper()} here", here_rps, Unit.RATE_RPS)
-            measures.append(here.against(Measure("published", published_rps, Unit.RATE_RPS)))
-            steps.append(probe.name)
-        if not measures:
-            return None
-        verdict = Verdict.YES if all(enough) else Verdict.NO
-        return Answer(verdict, tuple(measures), Basis.CLOSED_LOOPS, len(steps), steps=tuple(steps))
-
-    return answer
-
-
-def median_is_the_timer(workload: str) -> Answering:
-    """Answer: is the published median that of the server? No, where its spectrum is that of a millisecond timer."""
-
-    def answer(results: Results) -> Answer | None:
+    measures, enough, steps = [], [], []
+    for workload in workloads:
         output = results.published_output(workload)
-        if output is None:
-            return None
-        name, report = output
-        line = instrument.timer_fit(report.spectrum_frame())
-        median_us = report.latencies.at(0.5)
-        if line is None or median_us is None or not line.is_millisecond_timer:
-            return None
-        median = Measure("published median", median_us, Unit.LATENCY_US)
-        own = _without_tick(results, workload)
-        if own is not None:
-            median = median.against(median_measure("one without wrk2's timer of 1 ms:", own, results))
-        spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
-        measures = (median, spread)
-        steps = (name, *((own.name,) if own is not None else ()))
-        return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
+        probes = results.run.find(kind="probe", workload=workload)
+        valid = [step for step in probes if step.valid and facts.achieved_rps(step) > 0]
+        if output is None or not output[1].rate_rps or not valid:
+            continue
+        probe = next(step for step in reversed(valid) if step.subject == valid[0].subject)
+        published_rps, here_rps = output[1].rate_rps, facts.achieved_rps(probe)
+        enough.append(here_rps >= published_rps)
+        here = Measure(f"{workload.upper()} here", here_rps, Unit.RATE_RPS)
+        measures.append(here.against(Measure("published", published_rps, Unit.RATE_RPS)))
+        steps.append(probe.name)
+    if not measures:
+        return None
+    verdict = Verdict.YES if all(enough) else Verdict.NO
+    return Answer(verdict, tuple(measures), Basis.CLOSED_LOOPS, len(steps), steps=tuple(steps))
 
-    return answer
+
+@answering
+def median_is_the_timer(results: Results, workload: str) -> Answer | None:
+    """Answer: is the published median that of the server? No, where its spectrum is that of a millisecond timer."""
+    output = results.published_output(workload)
+    if output is None:
+        return None
+    name, report = output
+    line = instrument.timer_fit(report.spectrum_frame())
+    median_us = report.latencies.at(0.5)
+    if line is None or median_us is None or not line.is_millisecond_timer:
+        return None
+    median = Measure("published median", median_us, Unit.LATENCY_US)
+    own = _without_tick(results, workload)
+    if own is not None:
+        median = median.against(median_measure("one without wrk2's timer of 1 ms:", own, results))
+    spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
+    measures = (median, spread)
+    steps = (name, *((own.name,) if own is not None else ()))
+    return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
 
 
 def _without_tick(results: Results, workload: str) -> Step | None:
     """Return the first load here whose spectrum is not that of a timer, or None."""
     for step in results.run.find(workload=workload, profiled=False):
-        line = instrument.timer_fit(step.frames["spectrum"])
-        quoted = facts.quoted(step, 0.5) is not None
-        if quoted and facts.tool(step) == "truepace" and line is not None and not line.is_millisecond_timer:
-            return step
+        if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None:
+            line = instrument.timer_fit(step.frames["spectrum"])
+            if line is not None and not line.is_millisecond_timer:
+                return step
     return None
 
 
@@ -130,132 +120,109 @@ def median_measure(label: str, step: Step, results: Results) -> Measure:
     return Measure.of(label, value, Unit.LATENCY_US)
 
 
-def medians_stay(names: Sequence[str], workload: str) -> Answering:
-    """Answer: are the published medians of a ladder those of the server? No, where they stay above a tick of the
-    generator's timer while the rate grows.
-    """
-
-    def answer(results: Results) -> Answer | None:
-        published_us = sorted(
-            median_us
-            for _, output in outputs_named(names)
-            if output.offered_rps and (median_us := output.report.latencies.at(0.5)) and median_us > TICK_US
-        )
-        own_us = sorted(
-            value.value
-            for ladder in results.ladders
-            for step in ladder.steps
-            if ladder.base and step.workload == workload and (value := facts.quoted(step, 0.5)) is not None
-        )
-        if len(published_us) < 2 or not own_us:
-            return None
-        measures = (
-            Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
-            Measure("without wrk2's timer of 1 ms, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
-        )
-        return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(published_us), steps=tuple(names))
-
-    return answer
+@answering
+def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
+    """Answer: are the published medians the server's? No, where they stay above a timer's tick while the rate grows."""
+    published_us = sorted(
+        median_us
+        for _, output in outputs_named(names)
+        if output.offered_rps and (median_us := output.report.latencies.at(0.5)) and median_us > TICK_US
+    )
+    own_us = sorted(
+        value.value
+        for ladder in results.ladders
+        for step in ladder.steps
+        if ladder.base and step.workload == workload and (value := facts.quoted(step, 0.5)) is not None
+    )
+    if len(published_us) < 2 or not own_us:
+        return None
+    measures = (
+        Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
+        Measure("without wrk2's timer of 1 ms, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
+    )
+    return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(published_us), steps=tuple(names))
 
 
-def errors_are_absent_keys(workload: str) -> Answering:
-    """Answer: do the published errors say that the server failed? Not where they agree with a number of absent keys.
-
-    So many equally likely draws hit one absent key of KEYS as often as a binomial variable says; no other number of
-    absent keys may agree.
-    """
-
-    def answer(results: Results) -> Answer | None:
-        output = results.published_output(workload)
-        if output is None or not output[1].errors or not output[1].requests:
-            return None
-        name, report = output
-        draws, errors = report.requests or 0, report.errors
-        keys = max(1, round(errors * KEYS / draws))
-        one_less, exact, one_more = (expected_hits(draws, KEYS, absent) for absent in (keys - 1, keys, keys + 1))
-        if not exact.low <= errors <= exact.high or errors <= one_less.high or errors >= one_more.low:
-            return None
-        measures = (
-            Measure("published errors", errors, Unit.COUNT).out_of(draws),
-            Measure("absent keys", keys, Unit.COUNT).out_of(KEYS),
-            Measure.of("errors that they make", exact, Unit.COUNT),
-        )
-        return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=(name,))
-
-    return answer
+@answering
+def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
+    """Answer: do the published errors say that the server failed? Not where one number of absent keys explains them."""
+    output = results.published_output(workload)
+    if output is None or not output[1].errors or not output[1].requests:
+        return None
+    name, report = output
+    draws, errors = report.requests or 0, report.errors
+    keys = max(1, round(errors * KEYS / draws))
+    one_less, exact, one_more = (expected_hits(draws, KEYS, absent) for absent in (keys - 1, keys, keys + 1))
+    if not exact.low <= errors <= exact.high or errors <= one_less.high or errors >= one_more.low:
+        return None
+    measures = (
+        Measure("published errors", errors, Unit.COUNT).out_of(draws),
+        Measure("absent keys", keys, Unit.COUNT).out_of(KEYS),
+        Measure.of("errors that they make", exact, Unit.COUNT),
+    )
+    return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=(name,))
 
 
 #: Bytes that the kernel reads from a disk at least, and the share of GETs from which on they go there.
 PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 
-def reads_the_disk(step_name: str) -> Answering:
+@answering
+def reads_the_disk(results: Results, step_name: str) -> Answer | None:
     """Answer: do the GETs of a load go to the disk? By what the kernel says that the server's process has read."""
-
-    def answer(results: Results) -> Answer | None:
-        step = next((step for step in results.steps if step.name == step_name), None)
-        read_bytes = step.record.process_after.read_bytes if step is not None else None
-        if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
-            return None
-        share = read_bytes / PAGE_BYTES / gets
-        measures = (
-            Measure("read from the disk since the server's start", float(read_bytes), Unit.SIZE_BYTES),
-            Measure("GETs that may have read a page", min(share, 1.0), Unit.SHARE, bound=Bound.AT_MOST),
-        )
-        verdict = Verdict.NO if share < MANY_READS else Verdict.YES
-        return Answer(verdict, measures, Basis.LOADS, 1, steps=(step_name,))
-
-    return answer
+    step = next((step for step in results.steps if step.name == step_name), None)
+    read_bytes = step.record.process_after.read_bytes if step is not None else None
+    if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
+        return None
+    share = read_bytes / PAGE_BYTES / gets
+    measures = (
+        Measure("read from the disk since the server's start", float(read_bytes), Unit.SIZE_BYTES),
+        Measure("GETs that may have read a page", min(share, 1.0), Unit.SHARE, bound=Bound.AT_MOST),
+    )
+    verdict = Verdict.NO if share < MANY_READS else Verdict.YES
+    return Answer(verdict, measures, Basis.LOADS, 1, steps=(step_name,))
 
 
-def loads_several_nodes(names: Callable[[], Sequence[str]], nodes: int) -> Answering:
+@answering
+def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], nodes: int) -> Answer | None:
     """Answer: did the published loads reach every node? By the addresses in their command lines."""
-
-    def answer(_results: Results) -> Answer | None:
-        outputs = dict(outputs_named(names()))
-        urls = {output.report.url for output in outputs.values() if output.report.url}
-        if not urls:
-            return None
-        measure = Measure("addresses under load", len(urls), Unit.COUNT).out_of(nodes)
-        verdict = Verdict.YES if len(urls) >= nodes else Verdict.NO
-        return Answer(verdict, (measure,), Basis.OUTPUTS, len(outputs), steps=tuple(outputs))
-
-    return answer
+    outputs = dict(outputs_named(names()))
+    urls = {output.report.url for output in outputs.values() if output.report.url}
+    if not urls:
+        return None
+    measure = Measure("addresses under load", len(urls), Unit.COUNT).out_of(nodes)
+    verdict = Verdict.YES if len(urls) >= nodes else Verdict.NO
+    return Answer(verdict, (measure,), Basis.OUTPUTS, len(outputs), steps=tuple(outputs))
 
 
-def reads_miss(names: Callable[[], Sequence[str]]) -> Answering:
+@answering
+def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
     """Answer: are the published errors the server's? Not where the same share of reads misses at every rate."""
-
-    def answer(results: Results) -> Answer | None:
-        shares = {
-            name: output.report.errors / output.report.requests
-            for name, output in outputs_named(names())
-            if output.report.errors and output.report.requests
-        }
-        if not shares:
-            return None
-        low, high = min(shares.values()), max(shares.values())
-        measure = Measure("reads of keys that were never written", (low + high) / 2, Unit.SHARE, low, high)
-        return Answer(Verdict.NO, (measure,), Basis.OUTPUTS, len(shares), steps=tuple(shares))
-
-    return answer
+    shares = {
+        name: output.report.errors / output.report.requests
+        for name, output in outputs_named(names())
+        if output.report.errors and output.report.requests
+    }
+    if not shares:
+        return None
+    low, high = min(shares.values()), max(shares.values())
+    measure = Measure("reads of keys that were never written", (low + high) / 2, Unit.SHARE, low, high)
+    return Answer(Verdict.NO, (measure,), Basis.OUTPUTS, len(shares), steps=tuple(shares))
 
 
-def _of_ladders(results: Results) -> Iterator[tuple[str, Output]]:
-    """Yield the published outputs of all ladders, with their names."""
-    yield from outputs_named(list(dict.fromkeys(name for ladder in results.ladders for name in ladder.published)))
+def _of_ladders(results: Results) -> list[tuple[str, Output]]:
+    return list(outputs_named(list(dict.fromkeys(name for ladder in results.ladders for name in ladder.published))))
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
     """Answer: are the latencies published at the highest rates response times? No, where only a queue is that long."""
-    outputs = list(_of_ladders(results))
+    outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
         return None
-    longest_us = max(max(latencies_us(output), default=0.0) for output in queues.values())
     measures = (
         Measure("rates beyond the knee", len(queues), Unit.COUNT).out_of(len(outputs)),
-        Measure("longest published mean, median or p99", longest_us, Unit.LATENCY_US),
+        Measure("longest published mean, median or p99", max(map(longest_us, queues.values())), Unit.LATENCY_US),
     )
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(queues), steps=tuple(queues))
 
@@ -271,23 +238,20 @@ def taken_at_another_rate(results: Results) -> Answer | None:
     return None
 
 
-def leaves_out_a_cold_start(workload: str) -> Answering:
+@answering
+def leaves_out_a_cold_start(results: Results, workload: str) -> Answer | None:
     """Answer: does the published cold run hold its cold start? No: wrk2 leaves the first seconds out."""
-
-    def answer(results: Results) -> Answer | None:
-        cold = facts.only(results.run.find(workload=workload, profiled=False))
-        if cold is None or not facts.quotable(cold):
-            return None
-        seconds = facts.per_second(cold)
-        early = seconds[seconds["t_s"] < SKIPS_S]
-        if early.empty:
-            return None
-        measures = (
-            Measure("wrk2 leaves out the first", SKIPS_S, Unit.TIME_S),
-            Measure("slowest response in them here", float(early["max_us"].max()), Unit.LATENCY_US),
-            Measure("p99 of the first second", float(early["p99_us"].iloc[0]), Unit.LATENCY_US),
-        )
-        figure = f"timeline-{workload}"
-        return Answer(Verdict.NO, measures, Basis.LOADS, 1, steps=(cold.name,), figure=figure)
-
-    return answer
+    cold = facts.only(results.run.find(workload=workload, profiled=False))
+    if cold is None or not facts.quotable(cold):
+        return None
+    seconds = facts.per_second(cold)
+    early = seconds[seconds["t_s"] < SKIPS_S]
+    if early.empty:
+        return None
+    measures = (
+        Measure("wrk2 leaves out the first", SKIPS_S, Unit.TIME_S),
+        Measure("slowest response in them here", float(early["max_us"].max()), Unit.LATENCY_US),
+        Measure("p99 of the first second", float(early["p99_us"].iloc[0]), Unit.LATENCY_US),
+    )
+    figure = f"timeline-{workload}"
+    return Answer(Verdict.NO, measures, Basis.LOADS, 1, steps=(cold.name,), figure=figure)

@@ -78,10 +78,7 @@ class Results:
 
     @cached_property
     def server_cores(self) -> int:
-        """The most cores that a server of this run was kept to; 0 where one was kept to none, or where there was none.
-
-        A block whose question is one of parallelism gives its servers all cores, whatever the other blocks do.
-        """
+        """The most cores that a server of this run was kept to; 0 where one was kept to none, or there was none."""
         kept = [len(step.record.server.cpus or ()) for step in self.steps if step.record.server.command]
         return max(kept, default=0) if all(kept) else 0
 

@@ -17,7 +17,7 @@ from runners.analysis.intervals import Bounded
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import REFERENCE_STORE
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Answering, Basis, Measure, Unit, Verdict
+from runners.results.answer import Answer, Basis, Measure, Unit, Verdict, answering
 from runners.results.ladders import SearchedKnee, between, knees
 
 if TYPE_CHECKING:
@@ -28,59 +28,45 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of a run: the step that filled it, its other steps, its knees by workload."""
+    """One store of a run: the step that filled it, its knees by workload, and what it takes; NaN where not known.
+
+    `written`: the bytes that its process has written for each byte given; `room`: those on the disk for each live byte;
+    `tables`: the files that a read may have to look into after the fill. `rss`: the most memory of its own (`anon`) and
+    of mapped files (`file`) after any of its steps, in bytes.
+    """
 
     run: Run = field(repr=False, compare=False)
-    subject: str
     fill: Step
-    steps: tuple[Step, ...]
     knees: Mapping[str, SearchedKnee]
+    on_disk: bool
+    written: float
+    room: float
+    tables: float
+    rss: Mapping[str, float]
+    heap_bytes: float
+
+    @property
+    def subject(self) -> str:
+        return self.fill.subject
 
     @property
     def name(self) -> str:
         return facts.engine_name(self.subject)
 
-    @property
-    def on_disk(self) -> bool:
-        """Whether it keeps its data in files."""
-        return _number(self.fill.record.fill.data_bytes) > 0
 
-    @property
-    def written(self) -> float:
-        """The bytes that its process has written for each byte given; NaN without files, or where nothing tells."""
-        wrote = _number(self.fill.record.process_after.written_bytes)
-        return wrote / _number(self.fill.record.fill.given_bytes) if self.on_disk and wrote > 0 else math.nan
-
-    @property
-    def room(self) -> float:
-        """The bytes on the disk for each byte of the newest values and their keys, when the store is at rest."""
-        filled = self.fill.record.fill
-        return _number(filled.data_bytes) / _number(filled.live_bytes) if self.on_disk else math.nan
-
-    @property
-    def tables(self) -> float:
-        """The files that a read may have to look into, after the fill."""
-        return _number(self.fill.record.store_after.tables) if self.on_disk else math.nan
-
-    @property
-    def searched(self) -> float:
-        """The tables searched by a read that goes to tables, by the store's own count; NaN where it has none."""
-        read = [step for step in self.steps if step.workload == "get"]
-        return _number(read[-1].record.statistics_after.get("read_amplification")) if read else math.nan
-
-    @property
-    def rss(self) -> Mapping[str, float]:
-        """The most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes."""
-        after = [step.record.process_after for step in self.steps]
-        anon = [process.rss_anon_bytes for process in after if process.rss_anon_bytes is not None]
-        file = [process.rss_file_bytes for process in after if process.rss_file_bytes is not None]
-        return {"anon": float(max(anon, default=math.nan)), "file": float(max(file, default=math.nan))}
-
-    @property
-    def heap_bytes(self) -> float:
-        """The limit of the server's heap."""
-        limits = (step.record.server.ready.get("heap_max_bytes") for step in self.steps)
-        return _number(next((limit for limit in limits if limit is not None), None))
+def _store(run: Run, fill: Step, steps: Sequence[Step], knees: Mapping[str, SearchedKnee]) -> Store:
+    filled, after = fill.record.fill, [step.record.process_after for step in steps]
+    wrote, on_disk = _number(fill.record.process_after.written_bytes), _number(filled.data_bytes) > 0
+    rss = {"anon": [process.rss_anon_bytes for process in after], "file": [process.rss_file_bytes for process in after]}
+    heaps = (step.record.server.ready.get("heap_max_bytes") for step in steps)
+    return Store(
+        run, fill, knees, on_disk,
+        written=wrote / _number(filled.given_bytes) if on_disk and wrote > 0 else math.nan,
+        room=_number(filled.data_bytes) / _number(filled.live_bytes) if on_disk else math.nan,
+        tables=_number(fill.record.store_after.tables) if on_disk else math.nan,
+        rss={kind: max(filter(math.isfinite, map(_number, sizes)), default=math.nan) for kind, sizes in rss.items()},
+        heap_bytes=_number(next((heap for heap in heaps if heap is not None), None)),
+    )  # fmt: skip
 
 
 def _number(value: float | None) -> float:
@@ -96,7 +82,7 @@ def stores(results: Results) -> list[Store]:
     known, filled = knees(run), []
     for subject in (name for name in climbed if name in fills):
         own = {work: knee for work, row in known.items() for knee in row if knee.ladder.steps[0].subject == subject}
-        filled.append(Store(run, subject, fills[subject], tuple(measured[subject]), own))
+        filled.append(_store(run, fills[subject], measured[subject], own))
     return filled
 
 
@@ -113,20 +99,19 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
     return None if apart is None else apart.less(1)
 
 
-def less(label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str) -> Answering:
+@answering
+def less(
+    results: Results, label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
+) -> Answer | None:
     """Answer: is a value of one store, counted once, lower than that of another?"""
-
-    def answer(results: Results) -> Answer | None:
-        by_name = {store.subject: store for store in results.stores}
-        if of not in by_name or against not in by_name:
-            return None
-        here, there = by_name[of], by_name[against]
-        own, other = value(here), value(there)
-        if not (math.isfinite(own) and math.isfinite(other)):
-            return None
-        measure = Measure(f"{here.name}, {label}", own, unit).against(Measure(there.name, other, unit))
-        verdict = Verdict.YES if own < other else Verdict.NO
-        steps = (here.fill.name, there.fill.name)
-        return Answer(verdict, (measure,), Basis.FILLS, 1, steps=steps, figure=figure)
-
-    return answer
+    by_name = {store.subject: store for store in results.stores}
+    if of not in by_name or against not in by_name:
+        return None
+    here, there = by_name[of], by_name[against]
+    own, other = value(here), value(there)
+    if not (math.isfinite(own) and math.isfinite(other)):
+        return None
+    measure = Measure(f"{here.name}, {label}", own, unit).against(Measure(there.name, other, unit))
+    verdict = Verdict.YES if own < other else Verdict.NO
+    steps = (here.fill.name, there.fill.name)
+    return Answer(verdict, (measure,), Basis.FILLS, 1, steps=steps, figure=figure)

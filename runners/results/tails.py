@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.tail_attribution import LEAST_SHARE, Attribution, attribution
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict
-
-if TYPE_CHECKING:
-    from runners.results.results import Results
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
+from runners.results.results import Results
 
 #: The share of the time above p99 that a cause has to explain to be worth changing.
 MARGIN = 0.1
@@ -20,10 +17,7 @@ CHANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The causes that explain a tail, largest first, each with its share of the slow responses' time above usual.
-
-    `unexplained`: the share without a named cause; `slow`: how many responses were slow, above `threshold_us`.
-    """
+    """The causes of a tail, largest first, with their shares; how many responses were slow, above `threshold_us`."""
 
     causes: tuple[tuple[str, Bounded], ...]
     unexplained: float
@@ -37,38 +31,34 @@ def explained(seen: Attribution) -> Explained:
     return Explained(causes, seen.unexplained, int(seen.tail.slow), seen.tail.threshold_us)
 
 
-def tail_by(cause: str, step_name: str) -> Answering:
-    """Answer: does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?
+@answering
+def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
+    """Answer: does a cause explain the tail of a load, beyond chance, by a share whose interval lies above zero?
 
-    No where it explains less than MARGIN: where nothing is credited to it, or where the whole interval lies below.
-    Inconclusive of a load without events of the cause, and of one whose tail is not known by time.
+    No where it explains less than MARGIN; inconclusive without events of the cause, or where the tail is not known.
     """
+    step = next((step for step in results.steps if step.name == step_name), None)
+    if step is None:
+        return None
 
-    def answer(results: Results) -> Answer | None:
-        step = next((step for step in results.steps if step.name == step_name), None)
-        if step is None:
-            return None
+    def give(verdict: Verdict, evidence: tuple[object, ...], needed: Needed | None = None) -> Answer:
+        return Answer(verdict, evidence, Basis.LOADS, 1, needed, steps=(step_name,), figure=f"causes-{step_name}")
 
-        def give(verdict: Verdict, evidence: tuple[object, ...], needed: Needed | None = None) -> Answer:
-            return Answer(verdict, evidence, Basis.LOADS, 1, needed, steps=(step_name,), figure=f"causes-{step_name}")
-
-        seen = attribution(step) if facts.quotable(step) else None
-        if seen is None:
-            return give(Verdict.INCONCLUSIVE, (), Needed.LONGER_LOAD)
-        share = next((share for share in seen.shares if share.cause.name == cause), None)
-        events = Measure(f"{cause} events", len(share.cause) if share is not None else 0, Unit.COUNT)
-        if share is None or not len(share.cause):  # a load without it says nothing on what it does where there is some
-            return give(Verdict.INCONCLUSIVE, (events, explained(seen)), Needed.EVENTS)
-        if not seen.tail.spikes:
-            return give(Verdict.NO, (events,))
-        causes = explained(seen)
-        named = any(name == cause for name, _ in causes.causes)  # its share stands among theirs
-        credited = Measure.of(f"{cause} explains", share.share, Unit.SHARE)
-        evidence = (events, causes) if named else (credited, events, causes)
-        if not share.share.value > 0 or share.share.high < MARGIN:
-            return give(Verdict.NO, evidence)
-        if share.p < CHANCE and share.share.low > 0:
-            return give(Verdict.YES, evidence)
-        return give(Verdict.INCONCLUSIVE, evidence, Needed.LONGER_LOAD)
-
-    return answer
+    seen = attribution(step) if facts.quotable(step) else None
+    if seen is None:
+        return give(Verdict.INCONCLUSIVE, (), Needed.LONGER_LOAD)
+    share = next((share for share in seen.shares if share.cause.name == cause), None)
+    events = Measure(f"{cause} events", len(share.cause) if share is not None else 0, Unit.COUNT)
+    if share is None or not len(share.cause):  # a load without it says nothing on what it does where there is some
+        return give(Verdict.INCONCLUSIVE, (events, explained(seen)), Needed.EVENTS)
+    if not seen.tail.spikes:
+        return give(Verdict.NO, (events,))
+    causes = explained(seen)
+    named = any(name == cause for name, _ in causes.causes)  # its share stands among theirs
+    credited = Measure.of(f"{cause} explains", share.share, Unit.SHARE)
+    evidence = (events, causes) if named else (credited, events, causes)
+    if not share.share.value > 0 or share.share.high < MARGIN:
+        return give(Verdict.NO, evidence)
+    if share.p < CHANCE and share.share.low > 0:
+        return give(Verdict.YES, evidence)
+    return give(Verdict.INCONCLUSIVE, evidence, Needed.LONGER_LOAD)

@@ -15,7 +15,7 @@ from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, cha
 from runners.design.load import SENTINEL
 from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
-from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -40,9 +40,8 @@ SMALLEST_SHARE = 0.01
 class Trend:
     """One figure over the runs, oldest first.
 
-    `frame`: `run`, `started`, `value`, `low`, `high`, `offered_rate_rps`, `disturbed` (the sentinel before that run
-    was out of its usual range), `git_commit`. `changes`: those between undisturbed runs, with indices into `frame`;
-    `why_not`: in words, why none were looked for.
+    `frame`: `run`, `started`, `value`, `low`, `high`, `offered_rate_rps`, `disturbed`, `git_commit`. `changes`: those
+    between undisturbed runs, with indices into `frame`; `why_not`: in words, why none were looked for.
     """
 
     machine_class: str
@@ -80,10 +79,7 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the series of `measurements` (see runners.readers.history), one of each figure with two values or more.
-
-    The sentinel is the same in every experiment and size, so it is one series a machine class.
-    """
+    """Return the series of `measurements` (see runners.readers.history); one of the sentinel for each machine class."""
     disturbed = {name for name, ok in sentinels(measurements).items() if ok is False}
     rows = measurements[measurements["metric"].isin(metrics)].copy()
     sentinel = rows["kind"] == SENTINEL
@@ -105,8 +101,7 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
 def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.DataFrame) -> list[Trend]:
     """Return the series of frames' shares of processor time (`frame_shares`), of those that differ most between runs.
 
-    A frame that a profile does not hold has the least share that one can have there. The more frames of one series
-    there are, the rarer by chance a change has to be (Bonferroni). A higher share is a change to the worse.
+    The more frames a series has, the rarer by chance a change has to be (Bonferroni).
     """
     disturbed = {name for name, ok in sentinels(measurements).items() if ok is False}
     series = []
@@ -145,10 +140,7 @@ def _changes(frame: pd.DataFrame, kind: str, level: float = CHANGE_LEVEL) -> tup
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return by run whether its sentinel lay in the usual range of those before it since the last change.
-
-    None where too few came before to tell the range.
-    """
+    """Return by run whether its sentinel lay in the usual range of those before it; None where too few came before."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
@@ -167,21 +159,19 @@ def trends_of(run: Run) -> list[Trend] | None:
     return trends(run.frames["measurements"], run.frames["runs"], asked.split(","))
 
 
-def trends_change(*, sentinel: bool) -> Answering:
+@answering
+def trends_change(results: Results, *, sentinel: bool) -> Answer | None:
     """Answer: did trends change their level: those of the machine's sentinel, or those of the servers?"""
 
     def wanted(trend: Trend) -> bool:
         return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
 
-    def answer(results: Results) -> Answer | None:
-        series = [trend for trend in results.trends or () if wanted(trend)]
-        if not series:
-            return None
-        looked = [trend for trend in series if not trend.why_not]
-        changed = [trend for trend in looked if trend.changes]
-        evidence = (Measure("trends that changed level", len(changed), Unit.COUNT).out_of(len(looked)),)
-        runs = max(len(trend.frame) for trend in series)
-        verdict = Verdict.YES if changed else Verdict.NO if looked else Verdict.INCONCLUSIVE
-        return Answer(verdict, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE)
-
-    return answer
+    series = [trend for trend in results.trends or () if wanted(trend)]
+    if not series:
+        return None
+    looked = [trend for trend in series if not trend.why_not]
+    changed = [trend for trend in looked if trend.changes]
+    evidence = (Measure("trends that changed level", len(changed), Unit.COUNT).out_of(len(looked)),)
+    runs = max(len(trend.frame) for trend in series)
+    verdict = Verdict.YES if changed else Verdict.NO if looked else Verdict.INCONCLUSIVE
+    return Answer(verdict, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE)

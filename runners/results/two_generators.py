@@ -15,10 +15,7 @@ from runners.readers.run import Run, Step
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A percentile as both generators read it: the medians over the rounds that both have, and what wrk2 adds in each.
-
-    The interval of `added_us` is that of the rounds (see analysis.instrument); one round has none.
-    """
+    """A percentile as both generators read it: medians over common rounds, and what wrk2 adds."""
 
     level: float
     truepace_us: float
@@ -29,10 +26,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class TwoReadings:
-    """The loads of both generators, and the difference in the median, and in p99 where both may be quoted.
-
-    `tick_us` is wrk2's tick as its own spectrum shows it; None where it shows none.
-    """
+    """The loads of both generators, and the difference in the median, and in p99 where both may be quoted."""
 
     loads: tuple[Step, ...]
     rate_rps: float

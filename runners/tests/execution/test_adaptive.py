@@ -296,8 +296,8 @@ def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within
     plan = AroundTheKnee(3.0, 0.5, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
     steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
     found = measured(steps, "put-lsm-rates")
-    assert found.base is not None and found.base.knee is not None
-    assert found.base.knee.low_rps / SLACK <= KNEE_RPS <= found.base.knee.high_rps * SLACK
+    assert found.base is not None and found.base_knee is not None
+    assert found.base_knee.low_rps / SLACK <= KNEE_RPS <= found.base_knee.high_rps * SLACK
     rates = [step.record.offered_rps or 0.0 for step in found.steps]
     assert rates == sorted(rates) and 1_234.0 in rates and 9_999.0 not in rates and len(rates) == 4
     recorded_s = {step.record.offered_rps: step.record.duration_s for step in found.steps}
@@ -337,7 +337,7 @@ def test_a_ladder_that_was_killed_goes_on_and_measures_nothing_again(tmp_path: P
 
 def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench) -> None:
     found = measured(bench.session().run(around(AroundTheKnee(0, 1.0, 0.0, (0.5,), (), 1.0))))
-    assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
+    assert found.base is not None and found.base.what == "closed loop" and found.base_knee is None
     assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
 
 
@@ -351,7 +351,7 @@ def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(b
     bench.machine.servers["lsm"] = Server(KNEE_RPS, 20_000.0)
     steps = bench.session().run(around(AroundTheKnee(0.5, 0.5, 0.0, (0.5,), (), 1.0)))
     found = measured(steps, "put-lsm-rates")
-    assert found.base is not None and found.base.knee is None
+    assert found.base is not None and found.base_knee is None
     lowest = min(point.rps for point in measured(steps, "put-lsm").points)
     assert found.base.rps == lowest and [step.record.offered_rps for step in found.rate_steps] == [
         pytest.approx(lowest / 2, rel=0.01)
@@ -372,8 +372,8 @@ def test_one_search_pairs_two_servers_and_each_ladder_takes_shares_of_its_own_kn
     assert {step.record.ladder.name for step in steps if step.record.ladder} == {"put-lsm", "put-memory"}
     for block, knee_rps in zip(rates, (KNEE_RPS, 2 * KNEE_RPS), strict=True):
         found = measured(executor.run(block))
-        assert found.base is not None and found.base.knee is not None
-        assert found.base.knee.low_rps / SLACK <= knee_rps <= found.base.knee.high_rps * SLACK
+        assert found.base is not None and found.base_knee is not None
+        assert found.base_knee.low_rps / SLACK <= knee_rps <= found.base_knee.high_rps * SLACK
         assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
 
 
