@@ -35,7 +35,7 @@ class Design(StrEnum):
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A row of the table: the fields of a Question, and its primary quantity, the margin that matters, a useful width.
 
-    `headline`: whether it stands for its experiment in README.md.
+    `headline`: whether it stands for its experiment in README.md, and first for the author of its report.
     """
 
     quantity: str
@@ -61,7 +61,7 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     def question(self, key: str) -> Question:
         return Question(
             key, self.text, self.claim, self.line, self.cores, self.yes, self.no, self.means, self.overturned_by,
-            self.claimed, self.changes,
+            self.claimed, self.changes, self.headline,
         )  # fmt: skip
 
 

@@ -255,7 +255,9 @@ def _limits(run: Run) -> Iterator[str]:
     if durable:
         yield f"Durability: {words.listed(sorted(durable))}."
     # what is empty or zero was left to the lab
-    parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
+    parameters = {
+        k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0) and k != "size"
+    }
     if parameters:
         texts = (
             f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()

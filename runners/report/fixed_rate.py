@@ -48,6 +48,15 @@ OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
     "done, and not what a request takes at the rate that was offered."
 )
+#: What a category holds, where its name does not say it.
+CATEGORY_TEXTS = {
+    "hand-over": "passing work to another thread, with putting it to sleep and waking it",
+    "cluster": "passing a request on to another node, and the response back",
+    "poll": "waiting for sockets to be ready (epoll)",
+    "handler": "choosing what a request asks for",
+    "storage": "the store without log, flush, compaction and cache",
+    "VM": "the JVM's own threads besides GC and JIT",
+}
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
 
@@ -189,8 +198,8 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
         ]
         note = f"Share of {profiles.EVENT_NAMES[event]} with its 95 % interval."
-        if event == facts.CPU:
-            note += f" The store is {words.listed(profiles.STORE)} together."
+        meant = "; ".join(f"{row[0]}: {CATEGORY_TEXTS[row[0]]}" for row in body if row[0] in CATEGORY_TEXTS)
+        note += f" {words.sentence(meant)}" if meant else ""
         yield Table(f"{EVENT_TITLES[event]} by category", ("category", *heads), tuple(body), note)
 
 

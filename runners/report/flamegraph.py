@@ -214,10 +214,9 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest towers in a line: the frame, what owns it, and its share."""
+        """The widest towers in a line: the frame, its share, and how much of that is of its largest category."""
         event = EVENT_NAMES.get(self.event, self.event)
-        parts = [f"{short(tower.frame)} ({tower.category}) {words.percent(tower.share)}" for tower in self.towers]
-        return f"Widest towers of the {event}: {', '.join(parts)}."
+        return f"Widest towers of the {event}: {', '.join(map(_tower_words, self.towers))}."
 
     @property
     def pages(self) -> list[tuple[str, str]]:
@@ -240,11 +239,20 @@ class FlameGraph:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """A branch of a flame graph: the frame at its foot, the category of most of its samples, its share of the whole."""
+    """A branch of a flame graph: the frame at its foot, its share of the whole, and its largest category.
+
+    `in_category` is the share of the whole that the branch has in that category.
+    """
 
     frame: str
-    category: str
     share: float
+    category: str
+    in_category: float
+
+
+def _tower_words(tower: Tower) -> str:
+    part = "all" if tower.in_category >= PURE * tower.share else words.percent(tower.in_category)
+    return f"{short(tower.frame)} {words.percent(tower.share)} ({part} {tower.category})"
 
 
 def towers(root: Node) -> list[Tower]:
@@ -259,9 +267,7 @@ def towers(root: Node) -> list[Tower]:
         splits = splits and (node is root or not all(_LOCKS.match(part.name) for part in parts))
         standing += parts if splits else []
         branches += [] if splits else [node]
-    named = [
-        Tower(node.name, max(node.categories, key=lambda name: node.categories[name]), node.share) for node in branches
-    ]
+    named = [Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in branches]
     return sorted(named, key=lambda tower: (-tower.share, tower.frame))
 
 

@@ -68,12 +68,16 @@ def missed_words(point: Point) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return what confirms a knee, else what bounds it."""
-    if knee.confirmed:
-        step = next((step for step in (*ladder.steps, *ladder.other_steps) if step.name == knee.confirmed_by), None)
-        return f"confirmed for {words.seconds(step.record.duration_s if step else None)}"
-    if knee.limit == Limit.LONGER_STEP:
-        return "a longer step missed"
+    """Return which longer steps met and missed the objective, else what bounds a knee."""
+    bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
+    steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
+    parts = [
+        f"{outcome} for {words.seconds(step.record.duration_s)} at {words.rate(facts.offered_rps(step))}"
+        for name, outcome in bounding.items()
+        if outcome and (step := steps.get(name)) is not None
+    ]
+    if parts:
+        return ", ".join(parts)
     if knee.limit == Limit.CLOSED_LOOP:
         reached = f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
         return f"{reached}, before JIT compilation was done" if ladder.compiling else reached
@@ -262,16 +266,17 @@ def _knee(axes: Axes, knee: Knee | None, legend: bool) -> None:
 
 
 HEAD = (
-    "", "knee (95 %)", "confirmed or bounded", "interval (wanted)", "missed just above", "probes judged", "generator",
-    "fixed rates",
+    "", "knee (95 %)", "longer steps", "interval (wanted)", "missed just above", "probes judged", "generator",
+    "fixed rates that met it",
 )  # fmt: skip
 NOTE = (
-    "A knee is confirmed by a step of ten seconds or more (smoke: a tenth) that met the objective. Interval: its "
-    "width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how many "
-    "of them. Where the generator was late and the objective was met all the same, the latencies are upper bounds; "
-    "where it was missed, the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps "
-    "offered besides a search; those of no search are met where 99 % of the rate has a response and at most 0.1 % of "
-    "the responses fail."
+    "A knee is the highest rate at which a step of ten seconds or more (smoke: a tenth) met the objective. It is known "
+    "between the longer steps that met and missed it: shorter ones that met it above bound nothing, for a server may "
+    "not sustain what it does for seconds. Interval: its width, and the one that was wanted. Missed just above: what "
+    "the probes just above the knee missed, and how many of them. Where the generator was late and the objective was "
+    "met all the same, the latencies are upper bounds; where it was missed, the probe says nothing. Fixed rates: rate "
+    "steps besides a search, judged by the objective. Rate kept: steps without a search, judged without regard to p99: "
+    "99 % of the rate has a response, and at most 0.1 % of the responses fail."
 )
 
 
@@ -326,12 +331,17 @@ def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
     )
 
 
+def share_or_times(ratio: float) -> str:
+    """Return a ratio as a share, from 2 on as a multiple: 36.6 %, 4.5 times."""
+    return f"{ratio:.2g}{words.NBSP}times" if ratio >= 2 else words.percent(ratio)
+
+
 def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
     """Return the knee, what confirms or bounds it, the width of its interval, and what was missed just above."""
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind == Kind.FAILED:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
-    width = f"{tables.share(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
+    width = f"{share_or_times(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
     if not knee.known:
         return f"not found: {sides_of(knee)}", tables.NONE, width or tables.NONE, _missed(ladder)
     return rate_interval(knee), support_words(ladder, knee), width or tables.NONE, _missed(ladder)
@@ -356,8 +366,9 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return in short which of the fixed rates are achieved."""
+    """Return in short at which of the fixed rates the objective was met, or without one the rate kept."""
     met, missed = ladder.outcomes
+    kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
         return "nothing is known"
     if not met:
@@ -369,7 +380,7 @@ def _rates(ladder: Ladder) -> str:
     else:
         text = f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
     late = f"; generator late at {words.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
-    return text + late
+    return f"{kept}{text}{late}"
 
 
 def ladder_section(run: Run) -> Section | None:
@@ -410,7 +421,7 @@ def against_published(ladder: Ladder) -> Table | None:
         if not rate_rps:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < _SAME), None)
-        cells = (name, *_there(rate_rps, output), tables.share(rate_rps / base_rps), *_here(ladder, own))
+        cells = (name, *_there(rate_rps, output), share_or_times(rate_rps / base_rps), *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:
         return None

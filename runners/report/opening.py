@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runners import words
+from runners.design.load import PUBLISHED
 from runners.design.objective import THROUGHPUT
 from runners.readers.run import Run
 from runners.report import sentences
@@ -47,7 +48,7 @@ TREATMENTS = {
     "fewer-threads": "all-old with one change: the smaller pool",
     "no-lock": "all-old with one change: no lock around the HTTP client",
     "murmur3": "all-old with one change: murmur3 in place of Objects.hash",
-    "all-new": "the smaller pool, no lock and murmur3 together",
+    "all-new": "three nodes with the smaller pool, no lock and murmur3 together",
     "blocking-2of3": "a copy on each node, two must respond; a thread waits for each response of a peer",
     "async-2of3": "the same with a client that holds no thread while it waits",
     "blocking-3of3": "a copy on each node, all must respond; a thread waits for each response of a peer",
@@ -95,9 +96,7 @@ TREATMENTS = {
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield what was measured on what, then the first decided answers, to claims of the original report before
-    others.
-    """
+    """Yield what was measured on what, then decided answers: the main one, those to claims of the report, others."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
@@ -116,10 +115,16 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
         for number, answered in enumerate(conclusion.answers, 1)
         if answered.answer.verdict != Verdict.INCONCLUSIVE
     ]
-    decided.sort(key=lambda row: row[2].question.claimed is None)
+    decided.sort(key=lambda row: (not row[2].question.headline, row[2].question.claimed is None))
     for marks, number, answered in decided[:MOST_ANSWERS]:
         mark = f" ⚠ A failed check touches this answer: see question {number}." if marks else ""
         yield f"{answered.question.text} {_in_short(answered)}{mark}"
+
+
+def size_words(run: Run) -> str:
+    """Return how large a run is: of the size that is named after the original report, what it repeats of that."""
+    size = str(run.manifest.get("size"))
+    return f"at the published rates and lengths (size “{size}”)" if size == PUBLISHED else f"size {size}"
 
 
 def _in_short(answered: Answered) -> str:

@@ -20,7 +20,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from runners.errors import UNPRINTABLE
-from runners.report import sentences, style, tables
+from runners.report import opening, sentences, style, tables
 from runners.report.charts import as_text
 from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
@@ -191,7 +191,7 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 def _context(page: Document) -> dict[str, Any]:
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "when": tables.when,
-        "sentences": sentences,
+        "sentences": sentences, "size": opening.size_words(page.run),
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from runners import words
 from runners.report.sentences import words_of
@@ -19,7 +19,10 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.SAMPLES: ("loads have too few responses for their p99", "longer loads would bound it"),
     About.KEPT_UP: ("the generator was late", "response times are upper bounds there, rates lower bounds"),
     About.ONE_SECOND: ("one second makes the p99 of loads", "it says when something happened, not how often"),
-    About.STEADY: ("loads never became steady", "their percentiles are not compared"),
+    About.STEADY: (
+        "loads never became steady in median, rate and JIT compilation by the second",
+        "their percentiles are not compared",
+    ),
     About.WARM: ("JIT compilation was unfinished at the end of loads", "a warm server takes less CPU time"),
     About.TRANSPORT: ("the server fell back to Java sockets", "its native transport is faster"),
     About.PROFILE_SAMPLES: ("profiles hold few samples", "their shares have wide intervals"),
@@ -32,8 +35,11 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.CONTROL: ("a second process of the baseline differs from the first", "so may the treatments, by chance"),
     About.UTILISATION: ("the servers were near their limits while compared", "one server's requests delay the other's"),
     About.CARRY_OVER: ("a request's time depends on the one before it", "the order is balanced, so the ratios hold"),
-    About.PROBES: ("probes were discarded, for the generator was late", "the knees may be higher"),
-    About.KNEE_AGAIN: ("a longer load missed the objective below the interval of its search", "the knee is no higher"),
+    About.PROBES: ("probes were discarded, for the generator was late", "no knee rests on them"),
+    About.KNEE_AGAIN: (
+        "longer loads missed the objective at rates that the short steps of a search had met",
+        "these knees are those of longer loads",
+    ),
     About.FASTER: ("loads are faster than a server that does nothing", "that is not the server's latency"),
     About.GENERATORS: ("generators were not found", "nothing is said of them"),
     About.JDK: ("no JDK 17 was found", "the published stages were not measured"),
@@ -76,13 +82,19 @@ def failed_checks(conclusion: Conclusion) -> Iterator[str]:
         checks = [check for check in conclusion.checks if check.failed and check.about == about]
         text = check_words(*checks)
         if touched := sorted({number for check in checks for number in conclusion.touched(check)}):
-            yield f"{text} It touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}."
+            yield f"{text} It touches {numbered_questions(touched)}."
         elif conclusion.answers:
             harmless.append(text)
         else:
             yield f"{text} It counts for all of this report."
     if harmless:
         yield f"{' '.join(harmless)} {'It touches' if len(harmless) == 1 else 'They touch'} no answer."
+
+
+def numbered_questions(numbers: Iterable[int]) -> str:
+    """Return questions by their numbers: question 3, questions 1, 2 and 6."""
+    texts = list(map(str, sorted(numbers)))
+    return f"question{'s' if len(texts) > 1 else ''} {words.listed(texts)}"
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:

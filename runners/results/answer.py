@@ -163,7 +163,7 @@ class Question:
     for; None where it concludes nothing. `yes` and `no` are a plain sentence for each verdict, `means` what follows for
     somebody who runs such a server, `changes` whether that is a change of the server or of the measurement,
     `overturned_by` what would change the answer. `cores`: so many the server needs for it; parallelism and contention
-    can't be seen by a server that has one.
+    can't be seen by a server that has one. `headline`: it is the main one of its experiment.
     """
 
     key: str
@@ -177,6 +177,7 @@ class Question:
     overturned_by: str = ""
     claimed: Verdict | None = None
     changes: Changes | None = None
+    headline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

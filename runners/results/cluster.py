@@ -300,7 +300,7 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
 
 
 def _client_share(event: str, step: Step, share: Bounded) -> Measure:
-    label = f"clients between nodes in {step.workload.upper()}, {profiles.EVENT_NAMES[event]}"
+    label = f"share of passing {step.workload.upper()} on in the {profiles.EVENT_NAMES[event]}"
     return Measure.of(label, share, Unit.SHARE)
 
 
@@ -329,7 +329,7 @@ def passing_weighs_more(block: str, than: str) -> Answering:
     return answer
 
 
-#: By how much shares of two workloads may differ and be called alike.
+#: By how much shares of two workloads may differ and be called alike; its question says it too.
 ALIKE = 0.1
 
 
