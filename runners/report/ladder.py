@@ -266,17 +266,18 @@ def _knee(axes: Axes, knee: Knee | None, legend: bool) -> None:
 
 
 HEAD = (
-    "", "knee (95 %)", "longer steps", "interval (wanted)", "missed just above", "probes judged", "generator",
+    "", "knee (95 %)", "bounded by", "interval (wanted)", "missed just above", "probes judged", "generator",
     "fixed rates that met it",
 )  # fmt: skip
 NOTE = (
-    "A knee is the highest rate at which a step of ten seconds or more (smoke: a tenth) met the objective. It is known "
-    "between the longer steps that met and missed it: shorter ones that met it above bound nothing, for a server may "
-    "not sustain what it does for seconds. Interval: its width, and the one that was wanted. Missed just above: what "
-    "the probes just above the knee missed, and how many of them. Where the generator was late and the objective was "
-    "met all the same, the latencies are upper bounds; where it was missed, the probe says nothing. Fixed rates: rate "
-    "steps besides a search, judged by the objective. Rate kept: steps without a search, judged without regard to p99: "
-    "99 % of the rate has a response, and at most 0.1 % of the responses fail."
+    "A knee is the highest rate at which a step of ten seconds or more (smoke: a tenth) met the objective; one that is "
+    "not confirmed is estimated from shorter steps. It is known between the longer steps that met and missed it: "
+    "shorter ones that met it above bound nothing, for a server may not sustain what it does for seconds. Interval: "
+    "its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how "
+    "many of them. Where the generator was late and the objective was met all the same, the latencies are upper "
+    "bounds; where it was missed, the probe says nothing. Fixed rates: rate steps besides a search, judged by the "
+    "objective. Rate kept: steps without a search, judged without regard to p99: 99 % of the rate has a response, and "
+    "at most 0.1 % of the responses fail."
 )
 
 

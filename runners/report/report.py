@@ -7,7 +7,7 @@ import io
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import unescape
@@ -25,7 +25,7 @@ from runners.report.charts import as_text
 from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE, template
-from runners.report.tables import Shown
+from runners.report.tables import Markdown, Shown, Table
 from runners.results.conclusion import Conclusion
 
 LIMIT_BYTES, MOST_LINES = 2_000_000, 300
@@ -127,6 +127,14 @@ def csv(data: pd.DataFrame) -> bytes:
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     """Return the report as Markdown, with paths relative to the run folder; `kept`: the figures there, if not all."""
+
+    def figure(drawn: Shown) -> Markdown:
+        return tables.figure(drawn.anchor, drawn.picture.alt, kept)
+
+    def shown(figures: Sequence[Shown], contents: Sequence[Table] = ()) -> Markdown:
+        captioned = (tables.captioned(content, page.place) for content in contents)
+        return Markdown("\n\n".join(filter(None, ("  \n".join(map(figure, figures)), *captioned))))
+
     templates = environment(autoescape=False)
     templates.finalize = tables.escape
     templates.globals.update(
@@ -134,7 +142,8 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
         table=lambda content: tables.table(content, page.place),
         fenced=tables.fenced,
         bold=tables.bold,
-        figure=lambda shown: tables.figure(shown.anchor, shown.picture.alt, kept),
+        figure=figure,
+        shown=shown,
         archived=kept is not None,
     )
     markdown, text = templates.get_template("report.md.j2"), ""

@@ -163,6 +163,12 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
     return Markdown("\n".join([head, rule, *rows]) + note)
 
 
+def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
+    """Return a pipe table under its caption, which is left out where the head begins with it."""
+    caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
+    return Markdown(f"{caption}{table(content, place)}")
+
+
 def _cell(cell: str, place: Callable[[str], str | None]) -> str:
     target = place(cell.anchor) if isinstance(cell, Linked) else None
     return f"[{escape(cell)}](#{path(target)})" if target else escape(cell)
