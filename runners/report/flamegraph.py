@@ -13,7 +13,6 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from html import escape
-from importlib import resources
 
 import pandas as pd
 from markupsafe import Markup
@@ -25,6 +24,7 @@ from runners.errors import UNPRINTABLE
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
 from runners.report import style, tables
+from runners.report.tables import template
 from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_share
 
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
@@ -296,11 +296,6 @@ def names_of(*steps: Step) -> list[str]:
     if len(set(names)) == len(names):
         return names
     return [f"{style.name_of(step)} at {words.rate(facts.achieved_rps(step))}" for step in steps]
-
-
-def template(name: str) -> str:
-    """Return a template, style sheet or script of the report, as it is."""
-    return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def short(name: str) -> str:

@@ -24,8 +24,8 @@ from runners.report import opening, sentences, style, tables
 from runners.report.charts import as_text
 from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
-from runners.report.flamegraph import LEAST_SHARE, template
-from runners.report.tables import Markdown, Shown, Table
+from runners.report.flamegraph import LEAST_SHARE
+from runners.report.tables import Markdown, Shown, Table, template
 from runners.results.conclusion import Conclusion
 
 LIMIT_BYTES, MOST_LINES = 2_000_000, 300

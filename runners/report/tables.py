@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -195,6 +196,11 @@ def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdow
     picture = f"![{escape(alt)}](figures/{place}.svg)"
     data = f" [data](figures/{place}.csv)" if kept is None else ""
     return Markdown(f'<a id="{place}"></a>{picture}{data}')
+
+
+def template(name: str) -> str:
+    """Return a template, style sheet or script of the report, as it is."""
+    return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def in_notebook() -> bool:
