@@ -15,8 +15,8 @@ from runners.readers.run import Run
 from runners.report import author, opening
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
-from runners.report.cpu_time import by_rate_sections
 from runners.report.fixed_rate import (
+    by_rate_sections,
     latency_section,
     loads_table,
     published_section,
@@ -25,9 +25,7 @@ from runners.report.fixed_rate import (
     where_section,
 )
 from runners.report.flamegraph import FlameGraph
-from runners.report.knee_bars import knee_sections
-from runners.report.ladder import ladder_section
-from runners.report.notices import notices
+from runners.report.ladder import knee_sections, ladder_section
 from runners.report.sections import (
     client_lock_section,
     history_section,
@@ -37,10 +35,10 @@ from runners.report.sections import (
     store_sections,
 )
 from runners.report.tables import Section, Shown, Table
-from runners.report.two_generators import ANCHOR as TWO_GENERATORS
-from runners.report.two_generators import consoles, left_out, two_generators_section
+from runners.report.validation import ANCHOR as TWO_GENERATORS
 from runners.report.validation import BUILDERS as INSTRUMENT
-from runners.report.validity import failed_checks, marks_of, validity_line
+from runners.report.validation import consoles, left_out, two_generators_section
+from runners.report.validity import failed_checks, marks_of, notices, validity_line
 from runners.results.answer import Answered, Verdict
 from runners.results.conclusion import Conclusion
 

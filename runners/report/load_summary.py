@@ -10,7 +10,7 @@ from runners.analysis.counts import failures, number, refused_by_status
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import Outcome
 from runners.readers.run import Step
-from runners.report.cpu_time import cpu_us
+from runners.report.fixed_rate import cpu_us
 from runners.results.limits import LoadJudgement
 
 

@@ -21,11 +21,10 @@ from markupsafe import Markup
 
 from runners.errors import UNPRINTABLE
 from runners.report import opening, sentences, style, tables
-from runners.report.charts import as_text
 from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
-from runners.report.tables import Markdown, Shown, Table, template
+from runners.report.tables import Markdown, Shown, Table, as_text, template
 from runners.results.conclusion import Conclusion
 
 LIMIT_BYTES, MOST_LINES = 2_000_000, 300
