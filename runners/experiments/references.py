@@ -117,7 +117,7 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     named = [
         f"`{name}`: {text}" for name, text in TREATMENTS.items() if re.search(rf"(?<![\w-]){name} (?=\d|at )", line)
     ]
-    line += f" {'; '.join(named)}." if named else ""
+    line += f"\n{'; '.join(named)}." if named else ""
     picture = folder.figures_path / f"{answer['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
 

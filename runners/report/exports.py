@@ -1,8 +1,8 @@
 """Write what stands outside of reports: pages of an audit and of run folders compared, a comment, benchmark formats.
 
-The comment on a change request is Markdown: what failed, one picture, the figures. The picture is of characters in a
-code block: a comment has no files of its own, and no host draws one from the text. Bencher's metric format and
-github-action-benchmark's hold the geometric mean over fresh starts, with Student's 95 % interval of its logarithm.
+The comment on a change request is Markdown; its picture is of characters, for a comment has no files of its own.
+Bencher's metric format and github-action-benchmark's hold the geometric mean over fresh starts, with Student's 95 %
+interval of its logarithm.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runners.analysis.intervals import Bounded, geometric_mean
 from runners.analysis.quantities import QUANTITIES, Quantity, Row
 from runners.audit.audit import Audit, page
 from runners.audit.listing import highest_rate_lines, written
-from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
+from runners.audit.rule import achieved_rps, at, largest_us, samples
 from runners.design.objective import ERRORS, Outcome
 from runners.readers.output import Output
 from runners.readers.run import Run
@@ -125,10 +125,7 @@ def bencher(comparison: Comparison, benchmark: str) -> str:
 
 
 def benchmark_action(comparison: Comparison, benchmark: str) -> str:
-    """Return github-action-benchmark's `customSmallerIsBetter`: a list of names, units, values and ranges.
-
-    Throughput, of which more is better, is left out: the format holds one direction.
-    """
+    """Return github-action-benchmark's `customSmallerIsBetter`; throughput, of which more is better, is left out."""
     entries = [
         {
             "name": f"{benchmark} {quantity.label}",
@@ -195,14 +192,12 @@ HEAD = ("run", "tool", "offered", "achieved", *map(words.level, SHOWN_LEVELS), "
 
 def as_html(audit: Audit) -> str:
     """Return one file: summary, the rules that found something, each run with its findings, and the rules' pages."""
-    remarks: dict[int, list[Remark]] = {id(output): [] for output in audit.outputs}
-    for remark in audit.remarks:
-        remarks[id(remark.output)].append(remark)
+    remarks = facts.grouped(audit.remarks, lambda remark: id(remark.output))
     template = report.environment().get_template("audit.html.j2")
     return template.render(
         audit=audit,
         files=[
-            (path, [(output, remarks[id(output)]) for output in outputs])
+            (path, [(output, remarks.get(id(output), [])) for output in outputs])
             for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
         ],
         highest_rates=list(highest_rate_lines(audit)),

@@ -1,10 +1,8 @@
 """Draw flame graphs of a profiled load, alone or against another's, and the frames whose share changed.
 
 Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture. A
-differential flame graph has the shape of one profile, and hides what the other alone has; so there are two, each
-profile in its own shape, coloured by what the other does with the same path of calls. async-profiler's own flame graphs
-lie in the run folder; a report does not use them, for it is made again from a reference result, which keeps stacks and
-no recordings.
+differential flame graph hides what the other profile alone has; so there are two, each profile in its own shape,
+coloured by what the other does with the same path of calls.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from runners.design.session import EVENTS
 from runners.errors import UNPRINTABLE
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
-from runners.report import style, tables
+from runners.report import style
 from runners.report.tables import template
 from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_share
 
@@ -79,25 +77,19 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
     """Return the stacks of one event as a tree of calls, shares adding up to 1; threads are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
-        if rows is None:
-            continue
-        whole = float(rows["count"].clip(lower=0).sum())
-        for stack, count in zip(rows["stack"], rows["count"], strict=True):
-            if not (weight := tables.value(count)) > 0:
-                continue
-            names = str(stack).split(";")
-            category, node = rules.stack(names) if own else "", root
-            path = [node]
+        known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
+        for stack, share in zip(known["stack"], known["count"] / known["count"].sum(), strict=True):
+            names, path = str(stack).split(";"), [root]
+            category = rules.stack(names) if own else ""
             for name in names:
                 if name and not name.startswith("["):
-                    node = node.children.setdefault(name, Node(name))
-                    path.append(node)
+                    path.append(path[-1].children.setdefault(name, Node(name)))
             for node in path:
                 if own:
-                    node.share += weight / whole
-                    node.categories[category] = node.categories.get(category, 0.0) + weight / whole
+                    node.share += share
+                    node.categories[category] = node.categories.get(category, 0.0) + share
                 else:
-                    node.other += weight / whole
+                    node.other += share
     return root
 
 
@@ -220,10 +212,7 @@ class FlameGraph:
 
     @property
     def pages(self) -> list[tuple[str, str]]:
-        """Title and path of the profiler's own pages of this profile in the run folder; an archive holds none.
-
-        A heat map shows when the samples were taken, a difference the same frames in another load's profile.
-        """
+        """Title and path of the profiler's own heat map and differences in the run folder; an archive holds none."""
         folder = self.step.folder
         heat, others = folder.heat_map(self.event), folder.differences(self.event)
         pages = {"over time": heat} | {f"against {other}": page for other, page in others.items()}
@@ -239,10 +228,7 @@ class FlameGraph:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """A branch of a flame graph: the frame at its foot, its share of the whole, and its largest category.
-
-    `in_category` is the share of the whole that the branch has in that category.
-    """
+    """A branch of a flame graph: its foot, its share of the whole, its largest category, and its share in that."""
 
     frame: str
     share: float
@@ -256,8 +242,9 @@ def _tower_words(tower: Tower) -> str:
 
 
 def towers(root: Node) -> list[Tower]:
-    """Return the branches of a tree of calls, widest first: where a branch that holds more than TOWER of the whole
-    splits, its parts count in its place. A branch that waits is called by what called the lock.
+    """Return the branches of a tree of calls, widest first, one wider than TOWER by its parts where it splits.
+
+    A branch that waits is called by what called the lock.
     """
     standing, branches = [root], list[Node]()
     while standing:

@@ -144,10 +144,7 @@ def _resolved(point: Point, level: float, judged: bool) -> float:
 
 @style.styled
 def ladder(drawn_ladder: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
-    """Draw a ladder; `published` outputs are drawn at the rates that they were run at.
-
-    No rate step has a floor of its own: `floor` is the nearest that there is, and a thin line.
-    """
+    """Draw a ladder, `published` outputs at the rates that they were run at, and the nearest `floor` as a thin line."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     rows = data(drawn_ladder)
@@ -251,12 +248,10 @@ def _achieved(axes: Axes, objective: Objective | None, rows: pd.DataFrame) -> No
     percent = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
     late, still = _ended(rows, GENERATOR), _ended(rows, STALLED)
-    for chosen, colour, marker, name in (
-        (~late & ~still, style.INK, "o", "achieved"), (still, style.QUIET, "+", "undecided"),
-        (late, style.QUIET, "x", "generator late"),
-    ):  # fmt: skip
-        dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 4, "zorder": 3}
-        axes.plot(x[chosen], percent[chosen], gid=name, **dots)
+    sure = ~late & ~still
+    for chosen, dot, name in ((sure, "o", "achieved"), (still, "+", "undecided"), (late, "x", "generator late")):
+        colour = style.INK if dot == "o" else style.QUIET
+        axes.plot(x[chosen], percent[chosen], dot, gid=name, color=colour, markersize=4, zorder=3)
     least = (objective.achieved if objective else facts.LEAST_ACHIEVED) * 100
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
     axes.set_ylim(max(0.0, min([least, *percent[np.isfinite(percent)]]) - 5), 102)
@@ -299,10 +294,8 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     `drawn`: searches whose knees a figure shows and writes; where it has all of them, the table has none.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
-    besides: dict[str, Ladder] = {}
-    for ladder in all_ladders:
-        if ladder.search is None and ladder.title in searched:
-            besides.setdefault(ladder.title, ladder)
+    fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
+    besides = {ladder.title: ladder for ladder in fixed}  # the first of a title
     rows = [
         _row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder)
         for ladder in all_ladders
@@ -420,7 +413,7 @@ MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a row a published output, with the rate step of this run at its rate; None where nothing was published.
+    """Return a row a published output, with the rate step here at its rate; None where nothing was published.
 
     Its note names the rates that were not offered here.
     """
@@ -478,10 +471,9 @@ def knee_data(searched: Sequence[SearchedKnee]) -> pd.DataFrame:
 
 
 def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> style.Picture:
-    """Draw the knees of one workload, one bar a setting, in the order in which they were measured.
+    """Draw the knees of one workload, one bar a setting; the heading says who is ahead by the ratios of the knees.
 
-    The heading says who is ahead by the ratios of the knees, as the answers do: intervals that overlap don't decide it.
-    A server that stores nothing is no store, so it is not in the race, nor is one of whose knee only a bound is known.
+    A server that stores nothing is not in that race, nor is one of whose knee only a bound is known.
     """
     stores = [store for store in searched if store.ladder.steps[0].subject != CEILING] or searched
     racing = [store for store in stores if store.knee.kind == Kind.FOUND]

@@ -27,7 +27,7 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.flamegraph import names_of
 from runners.report.style import DOTTED, floor_lines, reach
-from runners.report.tables import Chart, series
+from runners.report.tables import Chart, chart, series
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
 
@@ -114,14 +114,8 @@ def _line(axes: Axes, line: Curve) -> None:
     last = max(0, sure - 1)
     axes.plot(line.x[last:], line.value_us[last:], alpha=line.alpha * 0.35, **drawn)
     if sure:
-        tick: dict[str, Any] = {
-            "marker": "|",
-            "markersize": 9,
-            "markeredgewidth": 1.6,
-            "color": line.colour,
-            "alpha": line.alpha,
-        }
-        axes.plot(line.x[last], line.value_us[last], **tick)
+        tick: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.6, "color": line.colour}
+        axes.plot(line.x[last], line.value_us[last], alpha=line.alpha, **tick)
 
 
 def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
@@ -184,11 +178,9 @@ def spectrum(
 ) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
-    A floor that was taken at another rate or on other connections is a dotted line that says where.
-
-    A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
-    no curve. `service=False` leaves out service time; `heading` replaces the title, which says what was sent; `labels`
-    names steps otherwise than by their treatment; `limits` are an objective's percentiles with their limits in us.
+    A line turns faint after a tick where fewer than ten samples lie beyond; steps that are invalid or saturated have no
+    curve, and a floor of another rate or other connections is dotted. `service=False` leaves out service time;
+    `heading` replaces the title; `labels` names steps; `limits` are an objective's percentiles with limits in us.
     """
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
@@ -227,21 +219,17 @@ def spectrum_charts(
 ) -> tuple[Chart, ...]:
     """Return the curves of a spectrum as a chart of a page."""
     lines = [*curves(steps, published, True, {}), _floor_curve(floor, steps)]
-    drawn = (series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines if line)
-    known = tuple(line for line in drawn if line is not None)
-    labels = ("percentile", "latency")
-    return (Chart(heading, *labels, "percentile", "latency", known, True, True),) if known else ()
+    drawn = [series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines if line]
+    return tuple(chart(heading, "percentile", "percentile", drawn, x_log=True))
 
 
 def timeline_charts(steps: Sequence[Step]) -> tuple[Chart, ...]:
     """Return latency over time as a chart a load."""
-    charts = []
+    charts = list[Chart]()
     for step in steps:
         rows = timeline_data(step)
-        drawn = (series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES)
-        if known := tuple(line for line in drawn if line is not None):
-            labels = ("seconds since the start of the measurement", "latency")
-            charts.append(Chart(style.name_of(step), *labels, "number", "latency", known, False, True))
+        drawn = [series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES]
+        charts += chart(style.name_of(step), "seconds since the start of the measurement", "number", drawn)
     return tuple(charts)
 
 
@@ -262,9 +250,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latency by slices of the grid, else by the second: `t_s`, `end_s`, and a percentile a column; NaN where
-    there is none.
-    """
+    """Return latency by slices of the grid, else by the second: `t_s`, `end_s`, a percentile a column, NaN for none."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -186,10 +186,7 @@ def path(target: str) -> Markdown:
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return a figure of figures/, on one line: its drawing, and where all figures are kept its data.
-
-    Where only some are `kept` (an archive), a figure that is not says where it is drawn.
-    """
+    """Return a figure of figures/ with its data, on one line; one that an archive has not `kept` says where it is."""
     place = path(anchor)
     if kept is not None and anchor not in kept:
         return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')
@@ -252,6 +249,12 @@ def series(label: str, colour: str, x: Iterable[float], y: Iterable[float], *, d
     kept += [finite[-1]] if kept[-1] != finite[-1] else []
     xs, ys = (tuple(float(f"{point[side]:.{DIGITS}g}") for point in kept) for side in (0, 1))
     return Series(label, colour, xs, ys, DASHED if dashed else ())
+
+
+def chart(title: str, label: str, unit: str, drawn: Iterable[Series | None], *, x_log: bool = False) -> Iterator[Chart]:
+    """Yield a chart of latency over something; nothing without a line."""
+    if known := tuple(line for line in drawn if line is not None):
+        yield Chart(title, label, "latency", unit, "latency", known, x_log, True)
 
 
 def as_text(charts: Sequence[Chart]) -> str:

@@ -184,8 +184,7 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
 def floors(steps: Sequence[Step]) -> style.Picture:
     """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel a rate and number of connections.
 
-    The thick bar is the interval over the rounds, small dots are the rounds. wrk, which has no rate, stands in the last
-    panel of its number of connections.
+    wrk, which has no rate, stands in the last panel of its number of connections.
     """
     measured = instrument.floors(steps)
     panels: list[tuple[str, list[Floor]]] = []
@@ -212,9 +211,8 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         axes.grid(visible=False, axis="y")
         axes.set_title(heading[0].upper() + heading[1:], fontsize=9.5, pad=4)
         axes.set_xscale("log")
-        axes.annotate(
-            "p50  /  p99", (1.01, 1.0), xycoords="axes fraction", va="bottom", fontsize=7.5, color=style.QUIET
-        )
+        place: dict[str, Any] = {"xycoords": "axes fraction", "va": "bottom"}
+        axes.annotate("p50  /  p99", (1.01, 1.0), fontsize=7.5, color=style.QUIET, **place)
     bottom = grid[-1][0]
     bottom.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
     bottom.xaxis.set_major_formatter(style.axis_time)
@@ -260,10 +258,7 @@ def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
 
 @style.styled
 def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the rounds of each generator, and the published spectrum, up to p99 over a linear percentile.
-
-    What climbs in a straight line is spread evenly over a tick; each tenth of the requests then adds the same.
-    """
+    """Draw the rounds of each generator, and the published spectrum, over a linear percentile: a tick climbs evenly."""
     curves = [
         (label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in chosen(steps)
     ]
@@ -411,12 +406,10 @@ def _text(readings: TwoReadings) -> str:
         f"{words.connections(readings.connections)}, on one warm server, by both generators in random order; "
         f"{counted}."
     )
-    if readings.tick_us is not None:
-        text += (
-            f" wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}: it wakes by the millisecond, "
-        )
-        text += "so that requests leave late."
-    return text
+    if readings.tick_us is None:
+        return text
+    tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"
+    return f"{text} {tick}: it wakes by the millisecond, so that requests leave late."
 
 
 def _heading(median: Difference) -> str:

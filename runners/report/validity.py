@@ -81,12 +81,10 @@ def validity_line(checks: Sequence[Check]) -> str:
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[str]:
-    """Yield the failed checks of each kind in words, with the questions whose answers rest on their steps; those that
-    touch no answer come last, together.
-    """
+    """Yield the failed checks of each kind with the questions that they touch; those that touch none last, together."""
     harmless = list[str]()
-    for about in dict.fromkeys(check.about for check in conclusion.checks if check.failed):
-        checks = [check for check in conclusion.checks if check.failed and check.about == about]
+    failed = [check for check in conclusion.checks if check.failed]
+    for checks in facts.grouped(failed, lambda check: check.about).values():
         text = check_words(*checks)
         if touched := sorted({number for check in checks for number in conclusion.touched(check)}):
             yield f"{text} It touches {numbered_questions(touched)}."
@@ -111,46 +109,35 @@ def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     return [check_words(check, with_values=False) for check in touching]
 
 
-def notices(run: Run, has_sections: bool = False) -> list[str]:
-    """Return what a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
+def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
+    """Yield what a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
 
     `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
     """
-    lines = []
-    status = str(run.manifest.get("status", "not known"))
-    if status != "complete":
-        count = tables.count(len(run.steps))
-        lines.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
-    lines += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
-    lines += _grouped((network.step, _network(network)) for network in host_networks(run) if network.matters)
-    measured = [step for step in run.steps if step.kind in ("load", "floor")]
-    lines += _grouped((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
-    others = [step for step in run.steps if step not in measured and not step.record.own_section]
-    lines += _grouped((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
-    lines += _grouped(
-        (step, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
-        for step in run.steps
-        for problem in step.unreadable
-    )
-    lines += _grouped(
-        (step, "there is no profile of this load.")
-        for step in run.find(kind="load", profiled=False)
-        if all(
-            other.frames["shares"].empty
-            for other in run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
-        )
-    )
+    if (status := run.manifest.get("status", "not known")) != "complete":
+        yield f"This run is not complete (status: {status}). It holds {tables.count(len(run.steps))} finished steps."
+    yield from (f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished)
+    steps_of = dict[str, list[str]]()
+    for step, text in _remarks(run):  # a step's own name in a remark does not set it apart
+        steps_of.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_name_of(step))
+    yield from (f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps_of.items())
     if not run.find(kind="load") and not has_sections:
-        lines.append("No load step is in this run, so there is no latency to show.")
-    return lines
+        yield "No load step is in this run, so there is no latency to show."
 
 
-def _grouped(remarks: Iterable[tuple[Step, str]]) -> list[str]:
-    """Return a line a remark, with all steps that it is about; a step's own name in a remark does not set it apart."""
-    steps: dict[str, list[str]] = {}
-    for step, text in remarks:
-        steps.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_name_of(step))
-    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps.items()]
+def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
+    """Yield what is to be said of single steps."""
+    yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
+    measured = [step for step in run.steps if step.kind in ("load", "floor")]
+    yield from ((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
+    others = [step for step in run.steps if step not in measured and not step.record.own_section]
+    yield from ((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
+    for step in run.steps:
+        yield from ((step, str(problem).replace(f"{run.folder.path}{os.sep}", "")) for problem in step.unreadable)
+    for step in run.find(kind="load", profiled=False):
+        profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
+        if all(other.frames["shares"].empty for other in profiled):
+            yield step, "there is no profile of this load."
 
 
 def _name_of(step: Step) -> str:
@@ -163,17 +150,15 @@ def _name_of(step: Step) -> str:
 
 def _network(network: HostNetwork) -> str:
     """Return what a host adds to the figures of a load that its generator shared in."""
-    parts = []
-    if network.round_trip_us is not None:
-        took = words.latency(network.round_trip_us)
-        parts.append(f"its round trip to the server, in every response time, takes {took}")
-    if network.repeated_share is not None:
-        parts.append(f"TCP sent {words.percent(network.repeated_share)} of its segments again")
-    if network.off_us is not None:
-        parts.append(f"its clock or its begin was off by {words.latency(abs(network.off_us))}")
-    if network.stalled_share is not None:
-        parts.append(f"its cores stalled {words.percent(network.stalled_share)} of the time")
-    return f"of the host {network.host}, {words.listed(parts)}."
+    off_us = abs(network.off_us) if network.off_us is not None else None
+    parts = (
+        (network.round_trip_us, words.latency, "its round trip to the server, in every response time, takes {}"),
+        (network.repeated_share, words.percent, "TCP sent {} of its segments again"),
+        (off_us, words.latency, "its clock or its begin was off by {}"),
+        (network.stalled_share, words.percent, "its cores stalled {} of the time"),
+    )
+    known = (text.format(written(value)) for value, written, text in parts if value is not None)
+    return f"of the host {network.host}, {words.listed(known)}."
 
 
 def reason(step: Step) -> str:
