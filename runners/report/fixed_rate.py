@@ -146,8 +146,7 @@ def where_section(results: Results) -> Section:
         profiled, text = [step for step in results.steps if step.profiled and facts.fell_short(step)], OF_QUEUES
         locks = profiled
     graphs = chosen_graphs(profiled, locks)
-    figure = cpu_figure(results.run)
-    figures = (figure,) if figure is not None else ()
+    figures = tuple(cpu_figures(results.run))
     text = f"{text} Flame graphs leave out frames under {words.given_share(STILL_SHARE)}.".strip() if graphs else ""
     return Section("where", "Where the time goes", text, figures, tuple(_shares(profiled, (facts.CPU,))), graphs)
 
@@ -162,9 +161,7 @@ def shares_section(results: Results) -> Section:
 
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, of a ladder cpu at
-    the lowest and at the highest rate; lock of the first treatment whose threads are often seen to wait.
-
-    `locks`: profiles of waiting, also those that are recordings of their own.
+    the lowest and the highest rate; lock, by the profiles `locks`, of the first whose threads are often seen to wait.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -345,13 +342,11 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
     return figure.headed(heading)
 
 
-def cpu_figure(run: Run) -> Shown | None:
-    """Return the figure of every profiled treatment with its data, or None where nothing was profiled."""
-    rows = bars(run)
-    if not rows:
-        return None
-    data = pd.concat([shares.assign(treatment=name.partition("\n")[0], cpu_us=us) for name, us, shares in rows])
-    return Shown(profiles.CPU_FIGURE, cpu(rows), data)
+def cpu_figures(run: Run) -> Iterator[Shown]:
+    """Yield the figure of every profiled treatment with its data; none where nothing was profiled."""
+    if rows := bars(run):
+        data = pd.concat([shares.assign(treatment=name.partition("\n")[0], cpu_us=us) for name, us, shares in rows])
+        yield Shown(profiles.CPU_FIGURE, cpu(rows), data)
 
 
 def by_rate_sections(run: Run) -> Iterator[Section]:

@@ -16,7 +16,8 @@ from runners.results.limits import LoadJudgement
 
 def load_lines(step: Step) -> Iterator[str]:
     """Yield rate, errors with their causes, median, p99 and CPU time of a load, and its reconnects where it had any."""
-    yield _line("rate", _rate(step))
+    offered_rps, achieved = facts.offered_rps(step), words.rate(facts.achieved_rps(step))
+    yield _line("rate", f"{achieved} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else achieved)
     failed = failures(step)
     yield _line("errors", f"{words.count(failed.failed)} of {words.several(failed.requests, 'request')}")
     for cause in step.frames["failures"].to_dict("records"):
@@ -24,8 +25,11 @@ def load_lines(step: Step) -> Iterator[str]:
         yield _line("", f"{words.count(float(cause['count']))} {cause['cause']}, {first}")
     for status, count in refused_by_status(step).items():
         yield _line("", f"{words.count(count)} with status {status}")
-    if number(step, "reconnects") > 0:
-        yield _line("reconnects", _reconnects(step))
+    if (reconnects := number(step, "reconnects")) > 0:
+        text = f"{words.count(reconnects)}, {words.latency(number(step, 'reconnect_p50_us'))} in the median"
+        idle = number(step, "closed_idle")
+        text += f"; the server closed {words.several(idle, 'idle connection')}" if idle > 0 else ""
+        yield _line("reconnects", text)
     yield _line("median", facts.latency_text(step, 0.5))
     yield _line("p99", facts.latency_text(step, 0.99))
     yield _line("CPU", _cpu(step))
@@ -42,18 +46,6 @@ def judged_load(judgement: LoadJudgement) -> str:
 
 def _line(name: str, text: str) -> str:
     return f"{name:<11}{text}"
-
-
-def _rate(step: Step) -> str:
-    offered_rps = facts.offered_rps(step)
-    text = words.rate(facts.achieved_rps(step))
-    return f"{text} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else text
-
-
-def _reconnects(step: Step) -> str:
-    text = f"{words.count(number(step, 'reconnects'))}, {words.latency(number(step, 'reconnect_p50_us'))} in the median"
-    idle = number(step, "closed_idle")
-    return f"{text}; the server closed {words.several(idle, 'idle connection')}" if idle > 0 else text
 
 
 def _cpu(step: Step) -> str:
