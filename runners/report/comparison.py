@@ -309,23 +309,22 @@ def failing(block: Comparison) -> str:
     return f"responses that failed: {words.listed(parts)}"
 
 
-def addition(comparison: Comparison, row: Row) -> str:
-    """Return what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
-    text = ""
+def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
+    """Yield what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
     if row.quantity.is_latency and words.known(comparison.rate_rps):
-        text += f" at {words.rate(comparison.rate_rps)} each"
+        yield f" at {words.rate(comparison.rate_rps)} each"
     if row.spill_over:
-        text += "; spill-over: the shared schedule contradicts the loads alone, which count"
+        yield "; spill-over: the shared schedule contradicts the loads alone, which count"
     if row.at_least:
-        text += f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
-    whole = comparison.contradicting(row)
-    return text if whole is None else f"{text}; with its background threads {whole.change}"
+        yield f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
+    if (whole := comparison.contradicting(row)) is not None:
+        yield f"; with its background threads {whole.change}"
 
 
 def sentence(comparison: Comparison, row: Row) -> str:
     """Return a row in words."""
     a, b = facts.engine_name(row.baseline), facts.engine_name(row.treatment)
-    label, values = row.quantity.label, f"{row.change}, {row.pair}{addition(comparison, row)}"
+    label, values = row.quantity.label, f"{row.change}, {row.pair}{''.join(_addition(comparison, row))}"
     unit = comparison.unit
     if row.refused:
         text = f"the {label} of {b} and {a} are not compared: {refusal_words(row.refused)}"

@@ -47,14 +47,12 @@ def floor_section(run: Run) -> Section | None:
         for floor in measured for step in floor.good
     ]  # fmt: skip
     shown = Shown(generators.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
-    return Section(
-        "floors",
-        "The floor of each generator",
+    text = (
         "The same GET at the same rate against a handler that does nothing, by one generator after the other, round by "
         "round. The simplest honest client shows what the machine costs; what another reads above it is its own part. "
-        "A value over rounds is their median; a difference is taken within each round.",
-        (shown,),
+        "A value over rounds is their median; a difference is taken within each round."
     )
+    return Section("floors", "The floor of each generator", text, (shown,))
 
 
 def staircase_section(run: Run) -> Section | None:
@@ -85,14 +83,11 @@ def stall_section(run: Run) -> Section | None:
     steps = run.find(kind="stall")
     if not stalls(steps):
         return None
-    shown = with_spectra(generators.STALL, stall(steps), steps)
-    return Section(
-        "stall",
-        "The stall",
+    text = (
         "The server's process was stopped in the middle of the load and again before its end. The schedule says how "
-        "many requests had to wait how long: the broad line. A distribution that lacks them describes another server.",
-        (shown,),
+        "many requests had to wait how long: the broad line. A distribution that lacks them describes another server."
     )
+    return Section("stall", "The stall", text, (with_spectra(generators.STALL, stall(steps), steps),))
 
 
 def _place(floor: Floor) -> tuple[int, float | None]:
@@ -399,13 +394,10 @@ def two_generators_section(run: Run) -> Section | None:
 
 def _text(readings: TwoReadings) -> str:
     load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
-    rounds = readings.median.rounds
+    rounds, on = readings.median.rounds, words.connections(readings.connections)
     counted = f"{words.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
-    text = (
-        f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on "
-        f"{words.connections(readings.connections)}, on one warm server, by both generators in random order; "
-        f"{counted}."
-    )
+    text = f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on {on}, on one warm server, by both "
+    text += f"generators in random order; {counted}."
     if readings.tick_us is None:
         return text
     tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"
@@ -426,12 +418,10 @@ def _words(readings: TwoReadings) -> str:
 
 def _added(difference: Difference) -> str:
     """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
-    added = difference.added_us
+    added, name = difference.added_us, words.level(difference.level)
     if added.value < 0:
-        text = f"{words.latency_interval(-added.value, -added.high, -added.low)} lower"
-    else:
-        text = f"{words.latency_interval(added.value, added.low, added.high)} higher"
-    return f"{words.level(difference.level)} {text}"
+        return f"{name} {words.latency_interval(-added.value, -added.high, -added.low)} lower"
+    return f"{name} {words.latency_interval(added.value, added.low, added.high)} higher"
 
 
 @style.styled

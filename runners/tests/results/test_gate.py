@@ -165,7 +165,7 @@ def test_the_forms_of_other_tools_hold_values_and_bounds() -> None:
     assert entry["value"] == pytest.approx(110, rel=1e-3) and " to " in entry["range"]
 
 
-def test_a_comment_is_short_and_has_the_change_of_every_quantity_that_leads() -> None:
+def test_a_comment_is_short_and_says_every_change() -> None:
     rows = [row(name, 0.1, 0.02) for name in QUANTITIES]
     control = tuple(row(name, 0.0, 0.02, "old-control") for name in QUANTITIES)
     found = compared(*rows, control=control)
