@@ -187,10 +187,8 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
             continue
         every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)
         weight = every.sum()[every.max() >= LEAST_SHARE]
-        heads = (
-            f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)"
-            for step, rows in zip(steps, shown, strict=True)
-        )
+        pairs = zip(steps, shown, strict=True)
+        heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
         body = [
             (str(name), *(_share(rows, str(name)) for rows in shown))
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
@@ -219,9 +217,8 @@ def published_section(results: Results) -> Section:
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
     texts = [PUBLISHED_TEXT, DASH_TEXT] if of_ladders else []
     text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
-    return Section(
-        "published", "Published and reproduced", text, tables=(*shown, *_together(of_ladders))[:MOST_PUBLISHED]
-    )
+    together = (*shown, *_together(of_ladders))[:MOST_PUBLISHED]
+    return Section("published", "Published and reproduced", text, tables=together)
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:

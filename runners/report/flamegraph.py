@@ -334,9 +334,8 @@ class Differential:
         frame = style.plain(short(most.frame), 40)
         text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
         own = max(own_share(self.first, self.event), own_share(self.second, self.event))
-        return (
-            f"{text}; the profiler's own frames are up to {words.percent(own)} of the samples" if own > MUCH else text
-        )
+        note = f"; the profiler's own frames are up to {words.percent(own)} of the samples"
+        return text + note * (own > MUCH)
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.title)}.</p>" + "".join(graph._repr_html_() for graph in self.graphs)

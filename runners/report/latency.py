@@ -460,10 +460,8 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
     names = names_of(*(step for step, _ in loads))
     if len({run.folder.path for _, run in loads}) > 1:
         names = [f"{name}, {_run_name(run)}" for name, (_, run) in zip(names, loads, strict=True)]
-    return [
-        name if names.count(name) == 1 else f"{name} ({step.name})"
-        for name, (step, _) in zip(names, loads, strict=True)
-    ]
+    named = zip(names, loads, strict=True)
+    return [name if names.count(name) == 1 else f"{name} ({step.name})" for name, (step, _) in named]
 
 
 def _run_name(run: Run) -> str:

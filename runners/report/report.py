@@ -27,7 +27,7 @@ from runners.report.flamegraph import LEAST_SHARE
 from runners.report.tables import Markdown, Shown, Table, as_text, template
 from runners.results.conclusion import Conclusion
 
-LIMIT_BYTES, MARGIN_BYTES = 2_000_000, 50_000
+LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
 #: So many figures an archive keeps besides its flame graphs; report.html has all of them.
 KEPT_FIGURES = 10
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
@@ -131,8 +131,12 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
         shown=shown,
         archived=kept is not None,
     )
-    text = templates.get_template("report.md.j2").render(**_context(page))
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    markdown, text = templates.get_template("report.md.j2"), ""
+    for commands in (3, 2, 1, 0):  # which report.html and the steps' records have too
+        text = re.sub(r"\n{3,}", "\n\n", markdown.render(**_context(page), commands=commands)).strip() + "\n"
+        if len(text.partition("<details>")[0].splitlines()) <= MOST_LINES:
+            break
+    return text
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
