@@ -22,7 +22,7 @@ from runners.readers.stacks import classifier_of
 from runners.report.document import own_sections
 from runners.report.fixed_rate import latency_section, loads_table, where_section
 from runners.report.flamegraph import Differential, FlameGraph, stacks_of
-from runners.report.overlay import as_treatments
+from runners.report.latency import as_treatments
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
 from runners.results.results import Results

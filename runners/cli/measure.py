@@ -190,7 +190,7 @@ def _load(
 def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], inconclusive: str) -> NoReturn:
     """Print how a load went and where its report lies, and exit with the code that limits and load give."""
     from runners.cli import work
-    from runners.report.load_summary import judged_load, load_lines
+    from runners.report.concluded import judged_load, load_lines
     from runners.results.limits import exit_code, judge_load
 
     clean, shortfalls = work.loads_of(folder)

@@ -52,8 +52,8 @@ from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.comparison import heading, lines
-from runners.report.cpu_time import cpu_us
 from runners.report.exports import comparison_page
+from runners.report.fixed_rate import cpu_us
 from runners.report.flamegraph import stacks_of
 from runners.report.ladder import title
 from runners.report.report import replace_file

@@ -27,7 +27,7 @@ from runners.readers.history import open_history
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.exports import comparison_page
-from runners.report.overlay import as_treatments
+from runners.report.latency import as_treatments
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 from runners.trial.machine import Finding, examine
 

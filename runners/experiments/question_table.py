@@ -22,7 +22,10 @@ Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "publ
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A row of the table: the fields of a Question, its primary quantity, the margin that matters, a useful width."""
+    """A row of the table: the fields of a Question, and its primary quantity, the margin that matters, a useful width.
+
+    `headline`: whether it stands for its experiment in README.md, and first for the author of its report.
+    """
 
     quantity: str
     margin: float
@@ -45,7 +48,7 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         return Criterion(self.quantity, self.margin, self.width, self.design)
 
     def question(self, key: str) -> Question:
-        return Question(key, *msgspec.structs.astuple(self)[4:-1])
+        return Question(key, *msgspec.structs.astuple(self)[4:])
 
 
 @cache

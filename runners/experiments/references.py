@@ -16,6 +16,7 @@ from runners.experiments.registry import EXPERIMENTS, plan_of
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
+from runners.report.opening import TREATMENTS
 from runners.report.sentences import effect_words
 from runners.results.answer import Asked, Verdict
 from runners.results.conclusion import Conclusion, conclude
@@ -102,6 +103,10 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     halves = re.sub(rf" (at least )?[+{words.MINUS}\d][^:]*%[^:]*: ", ": ", first)  # without the change between them
     lines = (f"{link}: {answer['question']} **{verdict.capitalize()}**: {first}.", f"{link}: **{says}**: {first}.")
     line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")
+    named = [
+        f"`{name}`: {text}" for name, text in TREATMENTS.items() if re.search(rf"(?<![\w-]){name} (?=\d|at )", line)
+    ]
+    line += f"\n{'; '.join(named)}." if named else ""
     picture = folder.figures_path / f"{answer['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
 

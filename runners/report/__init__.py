@@ -8,8 +8,7 @@ from its full path.
 from runners.report.closed_loop import loop_curves, loop_rates
 from runners.report.flamegraph import differential, flamegraph
 from runners.report.ladder import ladder
-from runners.report.latency import spectrum, timeline
-from runners.report.overlay import overlay
+from runners.report.latency import overlay, spectrum, timeline
 from runners.report.report import render
 from runners.report.sections import history, outage
 from runners.report.validation import floors, staircase, stall

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from runners import words
-from runners.analysis import loops
+from runners.analysis import facts, loops
 from runners.readers.published import published_of
-from runners.report.sentences import evidence_of
+from runners.report.sentences import words_of
+from runners.report.validity import numbered_questions
 from runners.results.answer import Answered, Changes, Verdict
 from runners.results.conclusion import Conclusion
 from runners.results.published import outputs_named
 from runners.results.results import Results
 
-MOST_CLAIMS, MOST_ADVICE = 3, 1  # of a kind, so that there are ten lines at most
+MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so that there are ten lines at most
 
 #: Of a published output: its tool, its rate in requests per second and its length in seconds, where they are known.
 Published = tuple[str | None, float | None, float | None]
+#: An answer with the number of its question.
+Numbered = tuple[int, Answered]
 
 
 def outputs(results: Results) -> list[Published]:
@@ -30,10 +33,12 @@ def outputs(results: Results) -> list[Published]:
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
     """Return at most ten lines for the author of the original report; none of a run that answers no claim of one."""
-    answers = conclusion.answers
-    if all(answered.agrees is None for answered in answers):
+    numbered = list(enumerate(conclusion.answers, 1))
+    if all(answered.agrees is None for _, answered in numbered):
         return ()
-    return (*_measured(outputs(conclusion.results)), *_claims(answers), *_advice(answers))
+    # the main conclusion first, then what was wrong
+    numbered.sort(key=lambda pair: (not pair[1].question.headline, pair[1].agrees is not False))
+    return (*_measured(outputs(conclusion.results)), *_claims(numbered), *_advice(numbered))
 
 
 def _measured(published: Sequence[Published]) -> Iterator[str]:
@@ -44,26 +49,29 @@ def _measured(published: Sequence[Published]) -> Iterator[str]:
         yield f"You measured {', '.join(part for part in parts if words.UNKNOWN not in part)}."
 
 
-def _claims(answers: Sequence[Answered]) -> Iterator[str]:
-    numbered = list(enumerate(answers, 1))
-    for agrees, word in ((True, "Right"), (False, "Wrong")):
-        for number, answered in [pair for pair in numbered if pair[1].agrees is agrees][:MOST_CLAIMS]:
-            question = answered.question
-            why = question.yes if answered.answer.verdict == Verdict.YES else question.no
-            text = f"{word} in its conclusion (question {number}): “{words.sentence(question.claim)}” {why}"
-            here = evidence_of(answered.answer)
-            yield f"{text} Here: {here}." if here else text
-    still_open = [str(number) for number, answered in numbered if answered.question.claimed and answered.agrees is None]
-    if still_open:
-        yield f"Not decided here: question{'s' if len(still_open) > 1 else ''} {words.listed(still_open)}."
+def _claims(numbered: Sequence[Numbered]) -> Iterator[str]:
+    decided = [pair for pair in numbered if pair[1].agrees is not None]
+    for number, answered in decided[:MOST_CLAIMS]:
+        question, here = answered.question, answered.answer.evidence[:1]
+        why = question.yes if answered.answer.verdict == Verdict.YES else question.no
+        text = f"{_word(answered)} in its conclusion (question {number}): “{words.sentence(question.claim)}” {why}"
+        yield f"{text} Here: {words_of(here[0])}." if here else text
+    left = decided[MOST_CLAIMS:] + [pair for pair in numbered if pair[1].question.claimed and pair[1].agrees is None]
+    rest = facts.grouped(left, lambda pair: _word(pair[1]).lower())
+    if parts := [f"{word}: {numbered_questions(n for n, _ in pairs)}" for word, pairs in rest.items()]:
+        yield words.sentence(f"besides, {'; '.join(parts)}")
 
 
-def _advice(answers: Sequence[Answered]) -> Iterator[str]:
+def _word(answered: Answered) -> str:
+    return "Not decided here" if answered.agrees is None else "Right" if answered.agrees else "Wrong"
+
+
+def _advice(numbered: Sequence[Numbered]) -> Iterator[str]:
     for changes in Changes:
         advice = dict.fromkeys(
             answered.question.means
-            for answered in answers
+            for _, answered in numbered
             if answered.question.changes == changes and answered.answer.verdict != Verdict.INCONCLUSIVE
         )
-        for means in list(advice)[:MOST_ADVICE]:
-            yield f"Change in the {changes.value}: {means}"
+        if advice:
+            yield f"Change in the {changes.value}: {' '.join(list(advice)[:MOST_ADVICE])}"

@@ -27,13 +27,12 @@ def curve_section(run: Run) -> Section | None:
     if not chosen:
         return None
     steps = [loop.step for loop in chosen]
-    return Section(
-        "delay",
-        "Where the responses lie",
+    shown = with_spectra(loops.CURVES, loop_curves(steps, instrument.floor_before(run.steps)), steps)
+    text = (
         "A connection sends its next request when the response to the last one has come. What is late is late by the "
-        "timer of the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits.",
-        (with_spectra(loops.CURVES, loop_curves(steps, instrument.floor_before(run.steps)), steps),),
+        "timer of the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits."
     )
+    return Section("delay", "Where the responses lie", text, (shown,))
 
 
 def rate_section(run: Run) -> Section | None:
@@ -41,23 +40,13 @@ def rate_section(run: Run) -> Section | None:
     measured = loops.of_run(run)
     if not measured:
         return None
-    data = pd.DataFrame(
-        [
-            {
-                "step": loop.step.name, "stage": loop.stage, "loop": loop.name, "connections": loop.connections,
-                "achieved_rps": loop.rate_rps, "p50_us": loop.median_us, "completed": loop.completed,
-                "non_2xx": loop.non_2xx,
-            }
-            for loop in measured
-        ]
-    )  # fmt: skip
+    own = ("stage", "name", "connections", "rate_rps", "median_us", "completed", "non_2xx")
+    rows = [(loop.step.name, *(getattr(loop, field) for field in own)) for loop in measured]
+    columns = ["step", "stage", "loop", "connections", "achieved_rps", "p50_us", "completed", "non_2xx"]
     picture = loop_rates([loop.step for loop in measured], published_of(loops.REPORT))
-    return Section(
-        "rates-of-loops",
-        "Threads, connections, executors",
-        "A loop that waits completes one request per wait on each connection, whatever the server's threads do.",
-        (Shown(loops.RATES, picture, data),),
-    )
+    shown = Shown(loops.RATES, picture, pd.DataFrame(rows, columns=columns))
+    text = "A loop that waits completes one request per wait on each connection, whatever the server's threads do."
+    return Section("rates-of-loops", "Threads, connections, executors", text, (shown,))
 
 
 def counter_section(run: Run) -> Section | None:
@@ -67,13 +56,11 @@ def counter_section(run: Run) -> Section | None:
         return None
     rows = tuple(
         (
-            _label(loop),
-            tables.latency(loop.median_us),
-            tables.count(loop.completed),
+            _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
             *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
         )
         for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait stand with those that do not
-    )
+    )  # fmt: skip
     head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
     note = (
         "From /proc/net/netstat and /proc/net/snmp just before and after each loop; they count every connection of the "
@@ -90,27 +77,21 @@ def counter_section(run: Run) -> Section | None:
 
 def error_section(run: Run) -> Section | None:
     """Return the 404s that were counted and those that the script makes, or None."""
-    rows = [
-        (
-            _label(loop),
-            tables.count(loop.completed),
-            tables.count(loop.non_2xx),
-            tables.count(loop.absent_by_script) if loop.name == "get-few" else tables.count(0),
-        )
+    rows = tuple(
+        (_label(loop), *map(tables.count, (loop.completed, loop.non_2xx, absent)))
         for loop in loops.of_run(run)
         if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
-    ]
-    head = ("loop", "requests", "404", "by the script's numbers")
+        for absent in (loop.absent_by_script if loop.name == "get-few" else 0,)
+    )
     if not rows:
         return None
-    table = Table("GET on a store with and without the keys", head, tuple(rows))
-    return Section(
-        loops.ERRORS,
-        "Where the errors come from",
+    text = (
         "Nothing seeds LuaJIT's random numbers, so every thread of every run draws the same, and how many of them ask "
-        "for an absent key is known before the server is started.",
-        tables=(table,),
+        "for an absent key is known before the server is started."
     )
+    head = ("loop", "requests", "404", "by the script's numbers")
+    table = Table("GET on a store with and without the keys", head, rows)
+    return Section(loops.ERRORS, "Where the errors come from", text, tables=(table,))
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
@@ -196,10 +177,7 @@ def _loops(steps: Sequence[Step]) -> list[Loop]:
 
 
 def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
-    """Draw PUT's spectra in closed loop on the fewest connections: JDK 17, the same with the flag, and JDK 25.
-
-    A closed loop has no rate and so no floor of its own: `floor` is a thin line, at a rate.
-    """
+    """Draw PUT's spectra in closed loop on the fewest connections; `floor`, taken at a rate, is a thin line."""
     chosen = curves_of(_loops(steps))
     if not chosen:
         return style.empty("no loop to draw")

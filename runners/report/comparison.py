@@ -44,22 +44,15 @@ def drawn(
 ) -> style.Picture:  # fmt: skip
     """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from the same.
 
-    `dots`: by quantity and treatment, the ratio in each start; `labels` in place of the quantities' own; not `judged`:
-    no colour says better or worse. The values are left to a table.
+    `labels` stand in place of the quantities' own; not `judged`: no colour says better or worse.
     """
     figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
     axes = figure.add_subplot()
     axes.axvline(1, color=style.INK, linewidth=1.0)
     axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
     ratios = [(dots or {}).get((row.quantity.name, row.treatment), ()) for row in rows]
-    side = _side(
-        [
-            ratio
-            for row, own in zip(rows, ratios, strict=True)
-            if not row.refused
-            for ratio in (row.low, row.high, row.ratio, *own)
-        ]
-    )
+    compared = [(row, own) for row, own in zip(rows, ratios, strict=True) if not row.refused]
+    side = _side([ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)])
     for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         axes.annotate(
@@ -184,10 +177,7 @@ def _in_order(comparison: Comparison) -> list[Row]:
 
 
 def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
-    """Draw each row: the starts as dots, the interval as a bar, the control below its quantity.
-
-    Not `whole`: what is not compared is left out, and quantities besides the main ones.
-    """
+    """Draw each row (not `whole`: the main ones that are compared): starts as dots, the interval as a bar, controls."""
     ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
     first = len(comparison.rows_of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
@@ -289,23 +279,16 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
 def interleaved_sections(run: Run) -> Iterator[Section]:
     """Yield a section a comparison."""
     shown_before: set[str] = set()
-    for block in comparisons(run):
-        if block.rows:
-            texts = [words.sentence(errors)] if (errors := failing(block)) else []
-            fresh = [text for text in _texts(block) if text not in shown_before]
-            shown_before.update(fresh)
-            place = anchor(block.name)
-            rows = data(block)
-            figures = [Shown(place, picture(block, whole=False), rows)]
-            if not all(_is_main(block, row) for row in block.rows):
-                figures.append(Shown(f"{place}{WHOLE}", picture(block), rows))
-            yield Section(
-                f"{place}-section",
-                f"Treatments {FORMS[block.form]}: {block.name}",
-                " ".join([*texts, *fresh]),
-                tuple(figures),
-                tables=(table(block, MOST_ROWS),),
-            )
+    for block in filter(lambda block: block.rows, comparisons(run)):
+        texts = [words.sentence(errors)] if (errors := failing(block)) else []
+        fresh = [text for text in _texts(block) if text not in shown_before]
+        shown_before.update(fresh)
+        place, rows, text = anchor(block.name), data(block), " ".join([*texts, *fresh])
+        figures = [Shown(place, picture(block, whole=False), rows)]
+        if not all(_is_main(block, row) for row in block.rows):
+            figures.append(Shown(f"{place}{WHOLE}", picture(block), rows))
+        heading = f"Treatments {FORMS[block.form]}: {block.name}"
+        yield Section(f"{place}-section", heading, text, tuple(figures), (table(block, MOST_ROWS),))
 
 
 def direction_words(row: Row) -> str:
@@ -326,23 +309,22 @@ def failing(block: Comparison) -> str:
     return f"responses that failed: {words.listed(parts)}"
 
 
-def addition(comparison: Comparison, row: Row) -> str:
-    """Return what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
-    text = ""
+def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
+    """Yield what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
     if row.quantity.is_latency and words.known(comparison.rate_rps):
-        text += f" at {words.rate(comparison.rate_rps)} each"
+        yield f" at {words.rate(comparison.rate_rps)} each"
     if row.spill_over:
-        text += "; spill-over: the shared schedule contradicts the loads alone, which count"
+        yield "; spill-over: the shared schedule contradicts the loads alone, which count"
     if row.at_least:
-        text += f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
-    whole = comparison.contradicting(row)
-    return text if whole is None else f"{text}; with its background threads {whole.change}"
+        yield f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
+    if (whole := comparison.contradicting(row)) is not None:
+        yield f"; with its background threads {whole.change}"
 
 
 def sentence(comparison: Comparison, row: Row) -> str:
     """Return a row in words."""
     a, b = facts.engine_name(row.baseline), facts.engine_name(row.treatment)
-    label, values = row.quantity.label, f"{row.change}, {row.pair}{addition(comparison, row)}"
+    label, values = row.quantity.label, f"{row.change}, {row.pair}{''.join(_addition(comparison, row))}"
     unit = comparison.unit
     if row.refused:
         text = f"the {label} of {b} and {a} are not compared: {refusal_words(row.refused)}"

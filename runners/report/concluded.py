@@ -1,15 +1,24 @@
-"""Show a conclusion in a notebook or a terminal: the questions with their answers, and where the report lies."""
+"""Show in a terminal or a notebook what a run concludes, with the place of its report, and how a load went."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runners import words
+from runners.analysis import facts
+from runners.analysis.counts import failures, number, refused_by_status
+from runners.analysis.validity import Aspect, may_quote
+from runners.design.objective import Outcome
 from runners.errors import printable
+from runners.readers.run import Step
+from runners.report.fixed_rate import cpu_us
 from runners.report.sentences import effect_words, needed_words
 from runners.report.tables import Markdown, Table, bold, escape, table
 from runners.results.conclusion import Conclusion
+from runners.results.limits import LoadJudgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +48,44 @@ class Concluded:
             *(f"{question} {verdict}: {effect}" for question, verdict, effect in self._rows()),
         ]
         return printable("\n".join([*lines, f"Report: {self.report}"]))
+
+
+def load_lines(step: Step) -> Iterator[str]:
+    """Yield rate, errors with their causes, median, p99 and CPU time of a load, and its reconnects where it had any."""
+    offered_rps, achieved = facts.offered_rps(step), words.rate(facts.achieved_rps(step))
+    yield _line("rate", f"{achieved} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else achieved)
+    failed = failures(step)
+    yield _line("errors", f"{words.count(failed.failed)} of {words.several(failed.requests, 'request')}")
+    for cause in step.frames["failures"].to_dict("records"):
+        first = f"the first after {words.seconds(float(cause['first_s']))}: {cause['first']}"
+        yield _line("", f"{words.count(float(cause['count']))} {cause['cause']}, {first}")
+    for status, count in refused_by_status(step).items():
+        yield _line("", f"{words.count(count)} with status {status}")
+    if (reconnects := number(step, "reconnects")) > 0:
+        text = f"{words.count(reconnects)}, {words.latency(number(step, 'reconnect_p50_us'))} in the median"
+        idle = number(step, "closed_idle")
+        text += f"; the server closed {words.several(idle, 'idle connection')}" if idle > 0 else ""
+        yield _line("reconnects", text)
+    yield _line("median", facts.latency_text(step, 0.5))
+    yield _line("p99", facts.latency_text(step, 0.99))
+    yield _line("CPU", _cpu(step))
+
+
+def judged_load(judgement: LoadJudgement) -> str:
+    """Return a limit of a load with its outcome and the value that decided it."""
+    limit, value = judgement.limit, judgement.value
+    text = facts.written(value) if limit.most_us is not None else value.as_share
+    if judgement.outcome == Outcome.INCONCLUSIVE and not words.known(value.value):
+        text = "nothing may be said of it; the report says why"
+    return f"{judgement.outcome.value}: {limit.text}: {text}"
+
+
+def _line(name: str, text: str) -> str:
+    return f"{name:<11}{text}"
+
+
+def _cpu(step: Step) -> str:
+    used_us = cpu_us(step)
+    if not words.known(used_us):
+        return "not known: the lab did not start the server"
+    return f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"

@@ -10,13 +10,14 @@ from itertools import chain
 import msgspec
 
 from runners import words
+from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
 from runners.readers.run import Run
 from runners.report import author, opening
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
-from runners.report.cpu_time import by_rate_sections
 from runners.report.fixed_rate import (
+    by_rate_sections,
     latency_section,
     loads_table,
     published_section,
@@ -25,9 +26,7 @@ from runners.report.fixed_rate import (
     where_section,
 )
 from runners.report.flamegraph import FlameGraph
-from runners.report.knee_bars import knee_sections
-from runners.report.ladder import ladder_section
-from runners.report.notices import notices
+from runners.report.ladder import knee_sections, ladder_section
 from runners.report.sections import (
     client_lock_section,
     history_section,
@@ -37,10 +36,10 @@ from runners.report.sections import (
     store_sections,
 )
 from runners.report.tables import Section, Shown, Table
-from runners.report.two_generators import ANCHOR as TWO_GENERATORS
-from runners.report.two_generators import consoles, left_out, two_generators_section
+from runners.report.validation import ANCHOR as TWO_GENERATORS
 from runners.report.validation import BUILDERS as INSTRUMENT
-from runners.report.validity import failed_checks, marks_of, validity_line
+from runners.report.validation import consoles, left_out, two_generators_section
+from runners.report.validity import failed_checks, marks_of, notices, validity_line
 from runners.results.answer import Answered, Verdict
 from runners.results.conclusion import Conclusion
 
@@ -52,11 +51,7 @@ CURVES = "curves"  # the place of the first curves
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """A question with its answer and the evidence that is shown first here.
-
-    `elsewhere` is the place of the evidence where an earlier question shows it. `marks` are failed checks that touch
-    the answer.
-    """
+    """A question with its answer, the evidence that is shown first here or stands `elsewhere`, and failed checks."""
 
     number: int
     answered: Answered
@@ -183,7 +178,7 @@ def document(conclusion: Conclusion) -> Document:
 def _questions(
     conclusion: Conclusion, pool: Sequence[Section], shown_before: Mapping[str, str]
 ) -> tuple[tuple[QuestionPart, ...], list[Section]]:
-    """Return a part a question, each figure or table in the first question that it answers, and what is left.
+    """Return a part a question, each figure or table in the first that it answers, and what is left.
 
     `shown_before`: figures that stand above the questions, with their places.
     """
@@ -204,9 +199,7 @@ def _questions(
 
 
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
-    """Take what an anchor names out of the sections, to stand at a place: one figure, or the tables of the section that
-    bears it.
-    """
+    """Take what an anchor names out of the sections, to stand at a place: a figure, or the tables of a section."""
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
         if figures:
@@ -255,11 +248,11 @@ def _limits(run: Run) -> Iterator[str]:
     if durable:
         yield f"Durability: {words.listed(sorted(durable))}."
     # what is empty or zero was left to the lab
-    parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
+    parameters = {
+        k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0) and k != "size"
+    }
     if parameters:
-        texts = (
-            f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
-        )
+        texts = (f"{name} {f'{value:g}' if type(value) is float else value}" for name, value in parameters.items())
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
@@ -267,7 +260,7 @@ def _limits(run: Run) -> Iterator[str]:
 
 def _shortfalls(run: Run) -> Iterator[str]:
     """Yield what this size can't show, by its plan and that of the published size."""
-    rows = [msgspec.convert(row, Shortfall) for row in run.manifest.get("shortfalls") or ()]
+    rows = msgspec.convert(run.manifest.get("shortfalls") or [], list[Shortfall])
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [
         f"{row.workload.upper()} with {words.size(row.published)} in the store (here {words.size(row.here)})"
@@ -284,19 +277,19 @@ def _shortfalls(run: Run) -> Iterator[str]:
 
 def _placements(run: Run) -> Iterator[str]:
     """Yield in one line on which cores servers and generators ran, with what ran so."""
+    started = [step for step in run.steps if step.record.server.command and step.kind != "sentinel"]
+    placed = facts.grouped(started, lambda step: (_cpus(step.record.server.cpus), _cpus(step.record.generator.cpus)))
     parts = list[str]()
-    seen: dict[tuple[str, str], list[str]] = {}
-    for step in run.steps:
-        if step.record.server.command and step.kind != "sentinel":
-            sides = (step.record.server.cpus or (), step.record.generator.cpus or ())
-            server, generator = (words.listed(map(str, cpus)) for cpus in sides)
-            seen.setdefault((server, generator), []).append(step.kind)
-    for (server, generator), kinds in seen.items():
-        what = f" ({words.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
+    for (server, generator), steps in placed.items():
+        what = f" ({words.listed(dict.fromkeys(step.kind for step in steps))})" if len(placed) > 1 else ""
         own = f"CPU {server}" if server else f"all CPUs, so a busy server also delays the generator on CPU {generator}"
         parts.append(f"server on {own}{f', generator on CPU {generator}' if server else ''}{what}")
     if parts:
         yield f"Placement: {'; '.join(parts)}."
+
+
+def _cpus(cpus: Iterable[int] | None) -> str:
+    return words.listed(map(str, cpus or ()))
 
 
 def _version(name: str, text: object) -> str:
@@ -308,15 +301,11 @@ def _version(name: str, text: object) -> str:
 
 def _commands(run: Run) -> Iterator[tuple[str, str]]:
     """Yield the first server and load of each treatment, as a shell takes them."""
-    seen: set[str] = set()
-    for step in run.steps:
-        command, load = step.record.server.command, step.record.generator.command
-        if step.subject in seen or not command or step.kind not in ("load", "rate-step", "round", "loop"):
-            continue
-        seen.add(step.subject)
-        yield (step.name, "\n".join(shlex.join(map(str, part)) for part in (command, load) if part))
-        if len(seen) == MOST_COMMANDS:
-            return
+    kinds = ("load", "rate-step", "round", "loop")
+    loads = [step for step in run.steps if step.record.server.command and step.kind in kinds]
+    for first, *_ in list(facts.grouped(loads, lambda step: step.subject).values())[:MOST_COMMANDS]:
+        commands = (first.record.server.command, first.record.generator.command)
+        yield first.name, "\n".join(shlex.join(map(str, command)) for command in commands if command)
 
 
 Builder = Callable[[Run], Section | Iterable[Section] | None]
@@ -331,7 +320,5 @@ BUILDERS: tuple[Builder, ...] = (
 
 def own_sections(run: Run) -> list[Section]:
     """Return the sections that this run has something for, besides those of loads at one rate."""
-    built = (
-        [made] if isinstance(made, Section) else made for builder in BUILDERS if (made := builder(run)) is not None
-    )
-    return list(chain.from_iterable(built))
+    built = (builder(run) or () for builder in BUILDERS)
+    return list(chain.from_iterable([made] if isinstance(made, Section) else made for made in built))

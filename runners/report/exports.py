@@ -1,8 +1,8 @@
 """Write what stands outside of reports: pages of an audit and of run folders compared, a comment, benchmark formats.
 
-The comment on a change request is Markdown: what failed, one picture, the figures. The picture is of characters in a
-code block: a comment has no files of its own, and no host draws one from the text. Bencher's metric format and
-github-action-benchmark's hold the geometric mean over fresh starts, with Student's 95 % interval of its logarithm.
+The comment on a change request is Markdown: what failed, every change with its interval, the values. Bencher's metric
+format and github-action-benchmark's hold the geometric mean over fresh starts, with Student's 95 % interval of its
+logarithm.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Bounded, geometric_mean
-from runners.analysis.quantities import QUANTITIES, Quantity, Row
+from runners.analysis.quantities import QUANTITIES, Quantity
 from runners.audit.audit import Audit, page
 from runners.audit.figures import achieved_rps, at, largest_us, samples
 from runners.audit.listing import highest_rates, written
-from runners.audit.rule import Remark
-from runners.design.objective import ERRORS, Outcome
+from runners.design.objective import Outcome
 from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
@@ -32,7 +31,7 @@ from runners.report.comparison import data, heading, lines, reason, sentence
 from runners.report.comparison import picture as drawing
 from runners.report.comparison import table as comparison_table
 from runners.report.sentences import refusal_words
-from runners.report.tables import Shown, Table, escape, fenced
+from runners.report.tables import Shown, Table, escape
 from runners.report.tables import table as as_table
 from runners.report.validity import check_words
 from runners.results.checks import Check
@@ -41,10 +40,8 @@ from runners.results.limits import Judgement
 #: A finding of the audit by its gravity.
 ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
-_WIDTH = 49  # characters of the axis; odd, so that no change lies in the middle
-_MOST = 1.0  # the axis goes to twice and to half at most
 MOST_WARNINGS = 4
-MOST_VALUES = 12  # rows of its table; the picture has them all
+MOST_VALUES = 12  # changes of a comment, and rows of its table
 
 
 def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
@@ -56,8 +53,8 @@ def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Seq
             for judgement in judgements
         )
         parts += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
-    table = comparison_table(comparison, MOST_VALUES)
-    parts += [fenced(picture(comparison, judgements)), "", as_table(table), ""]
+    parts += [f"- {escape(line)}" for line in lines(comparison)[:MOST_VALUES]]
+    parts += ["", as_table(comparison_table(comparison, MOST_VALUES)), ""]
     weak = [check for check in checks if check.failed]
     parts += [f"- {escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
     if not weak:
@@ -77,45 +74,6 @@ def _headline(comparison: Comparison, judgements: Sequence[Judgement]) -> str:
     return sentence(comparison, row).removesuffix(".") if row else f"{against}: not known"
 
 
-def picture(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> str:
-    """Draw each quantity's change as a line of characters: interval, value, no change, and the limit that it has."""
-    limits = {j.limit.quantity: j.limit.change for j in judgements if j.limit.quantity != ERRORS}
-    controls = [row for row in comparison.control if row.quantity.name == comparison.primary]
-    rows = [*comparison.rows, *controls]
-    known = [abs(math.log(end)) for row in rows for end in (row.low, row.high, row.ratio) if 0 < end < math.inf]
-    reach = min(math.log1p(_MOST), max([0.02, *known, *(1.2 * abs(math.log1p(change)) for change in limits.values())]))
-    labels = [f"control: {row.quantity.label}" if row in controls else row.quantity.label for row in rows]
-    width = max(map(len, labels), default=0)
-    drawings = [
-        f"{label:<{width}} {_drawn(row, reach, limits.get(row.quantity.name))} {row.change}"
-        for label, row in zip(labels, rows, strict=True)
-    ]
-    ends = f"{math.expm1(-reach):+.0%}", f"{math.expm1(reach):+.0%}"
-    scale = f"{ends[0]}{'0':^{_WIDTH - len(ends[0]) - len(ends[1])}}{ends[1]}"
-    legend = "●: geometric mean of the starts; ├ ┤: 95 % interval; │: no change" + ("; ┊: limit" if limits else "")
-    text = "\n".join([*drawings, f"{'':<{width}} {scale}", legend])
-    return text.replace(words.THIN, " ").replace(words.NBSP, " ")
-
-
-def _drawn(row: Row, reach: float, limit: float | None) -> str:
-    middle = _WIDTH // 2
-
-    def place(times: float) -> int:
-        log = math.log(times) if times > 0 else -math.inf
-        return max(0, min(_WIDTH - 1, middle + round(max(-reach, min(reach, log)) / reach * middle)))
-
-    cells = [" "] * _WIDTH
-    if math.isfinite(row.low) and math.isfinite(row.high):
-        low, high = place(row.low), place(row.high)
-        cells[low : high + 1] = "─" * (high - low + 1)
-        cells[low], cells[high] = "├", "┤"
-    cells[middle] = "│" if cells[middle] == " " else "┼"
-    if limit is not None:
-        cells[place(1 + limit)] = "┊"
-    cells[place(row.ratio)] = "●"
-    return "".join(cells)
-
-
 def bencher(comparison: Comparison, benchmark: str) -> str:
     """Return Bencher's metric format: `{benchmark: {measure: {value, lower_value, upper_value}}}`."""
     measures = {}
@@ -126,10 +84,7 @@ def bencher(comparison: Comparison, benchmark: str) -> str:
 
 
 def benchmark_action(comparison: Comparison, benchmark: str) -> str:
-    """Return github-action-benchmark's `customSmallerIsBetter`: a list of names, units, values and ranges.
-
-    Throughput, of which more is better, is left out: the format holds one direction.
-    """
+    """Return github-action-benchmark's `customSmallerIsBetter`; throughput, of which more is better, is left out."""
     entries = [
         {
             "name": f"{benchmark} {quantity.label}",
@@ -196,14 +151,12 @@ HEAD = ("run", "tool", "offered", "achieved", *map(words.level, SHOWN_LEVELS), "
 
 def as_html(audit: Audit) -> str:
     """Return one file: summary, the rules that found something, each run with its findings, and the rules' pages."""
-    remarks: dict[int, list[Remark]] = {id(output): [] for output in audit.outputs}
-    for remark in audit.remarks:
-        remarks[id(remark.output)].append(remark)
+    remarks = facts.grouped(audit.remarks, lambda remark: id(remark.output))
     template = report.environment().get_template("audit.html.j2")
     return template.render(
         audit=audit,
         files=[
-            (path, [(output, remarks[id(output)]) for output in outputs])
+            (path, [(output, remarks.get(id(output), [])) for output in outputs])
             for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
         ],
         highest_rates=[f"{document}: {text}" for document, text in highest_rates(audit).items()],

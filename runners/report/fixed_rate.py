@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pandas as pd
+from matplotlib.patches import Patch
 
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.quantities import quantities_of
-from runners.design.session import LOCK
+from runners.analysis.validity import Aspect, may_quote
+from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
-from runners.report.cpu_time import LEAST_SHARE, cpu_figure, rate_rps
 from runners.report.flamegraph import STILL_SHARE, FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
-from runners.report.latency import spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
-from runners.report.overlay import headline
+from runners.report.latency import headline, spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
 from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.results import profiles
 from runners.results.results import Results
@@ -48,6 +49,15 @@ OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
     "done, and not what a request takes at the rate that was offered."
 )
+#: What a category holds, where its name does not say it.
+CATEGORY_TEXTS = {
+    "hand-over": "passing work to another thread, with putting it to sleep and waking it",
+    "cluster": "passing a request on to another node, and the response back",
+    "poll": "waiting for sockets to be ready (epoll)",
+    "handler": "choosing what a request asks for",
+    "storage": "the store without log, flush, compaction and cache",
+    "VM": "the JVM's own threads besides GC and JIT",
+}
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
 
@@ -136,8 +146,7 @@ def where_section(results: Results) -> Section:
         profiled, text = [step for step in results.steps if step.profiled and facts.fell_short(step)], OF_QUEUES
         locks = profiled
     graphs = chosen_graphs(profiled, locks)
-    figure = cpu_figure(results.run)
-    figures = (figure,) if figure is not None else ()
+    figures = tuple(cpu_figures(results.run))
     text = f"{text} Flame graphs leave out frames under {words.given_share(STILL_SHARE)}.".strip() if graphs else ""
     return Section("where", "Where the time goes", text, figures, tuple(_shares(profiled, (facts.CPU,))), graphs)
 
@@ -152,9 +161,7 @@ def shares_section(results: Results) -> Section:
 
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, of a ladder cpu at
-    the lowest and at the highest rate; lock of the first treatment whose threads are often seen to wait.
-
-    `locks`: profiles of waiting, also those that are recordings of their own.
+    the lowest and the highest rate; lock, by the profiles `locks`, of the first whose threads are often seen to wait.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -180,17 +187,15 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
             continue
         every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)
         weight = every.sum()[every.max() >= LEAST_SHARE]
-        heads = (
-            f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)"
-            for step, rows in zip(steps, shown, strict=True)
-        )
+        pairs = zip(steps, shown, strict=True)
+        heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
         body = [
             (str(name), *(_share(rows, str(name)) for rows in shown))
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
         ]
         note = f"Share of {profiles.EVENT_NAMES[event]} with its 95 % interval."
-        if event == facts.CPU:
-            note += f" The store is {words.listed(profiles.STORE)} together."
+        meant = "; ".join(f"{row[0]}: {CATEGORY_TEXTS[row[0]]}" for row in body if row[0] in CATEGORY_TEXTS)
+        note += f" {words.sentence(meant)}" if meant else ""
         yield Table(f"{EVENT_TITLES[event]} by category", ("category", *heads), tuple(body), note)
 
 
@@ -212,9 +217,8 @@ def published_section(results: Results) -> Section:
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
     texts = [PUBLISHED_TEXT, DASH_TEXT] if of_ladders else []
     text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
-    return Section(
-        "published", "Published and reproduced", text, tables=(*shown, *_together(of_ladders))[:MOST_PUBLISHED]
-    )
+    together = (*shown, *_together(of_ladders))[:MOST_PUBLISHED]
+    return Section("published", "Published and reproduced", text, tables=together)
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
@@ -253,3 +257,102 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
     )
     head = (workload.upper(), "published", *(facts.engine_name(step.subject) for step in loads))
     return Table(f"{workload.upper()}: published and reproduced", head, rows)
+
+
+MOST_BARS = 14
+LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
+
+#: A bar: its name, CPU time per request in microseconds, and the shares of it by category.
+Bar = tuple[str, float, pd.DataFrame]
+
+
+def bars(run: Run) -> list[Bar]:
+    """Return a bar a profiled treatment; of one that was profiled at several rates the highest counts."""
+    chosen: dict[tuple[str, str], Step] = {}
+    for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps):
+        if not facts.shares_of(step, "cpu").empty:
+            chosen[step.subject, step.workload] = step
+    drawn = []
+    for (subject, workload), step in chosen.items():
+        clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if may_quote(s, Aspect.CPU)]
+        drawn.append(_bar(style.name_of(step), step, facts.only(clean)))
+    return [bar for bar in drawn if bar is not None][:MOST_BARS]
+
+
+def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
+    """Return CPU time of the same load without the profiler where there is one, else less the profiler's own share."""
+    shares = facts.shares_of(step, "cpu")
+    own = float(shares[shares["category"] == "profiler"]["share"].sum())
+    used_us = cpu_us(clean) if clean is not None else cpu_us(step) * (1 - own)
+    if not math.isfinite(used_us) or shares.empty:
+        return None
+    rows = shares[shares["category"] != "profiler"][["category", "share"]].copy()
+    rows["share"] /= 1 - own
+    rows.loc[rows["share"] < LEAST_SHARE, "category"] = "other"  # too small to be seen
+    together = rows.groupby("category", sort=False)["share"].sum().reset_index()
+    named = f"{name}\nprofiler {tables.share(own)}" if own > profiles.MUCH else name
+    return named, used_us, together.sort_values("category", key=lambda names: names == "other", kind="stable")
+
+
+def by_rate(steps: Sequence[Step], workload: str) -> style.Picture:
+    """Draw CPU time per request of a workload's profiled rate steps, a bar a rate."""
+    chosen = sorted((step for step in steps if step.workload == workload), key=rate_rps)
+    rows = [bar for step in chosen if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
+    if not rows:
+        return style.empty("no cpu samples")
+    return cpu(rows, f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate")
+
+
+def rate_rps(step: Step) -> float:
+    """Return the offered rate of a step, to sort by; 0 for a closed loop."""
+    offered_rps = facts.offered_rps(step)
+    return offered_rps if math.isfinite(offered_rps) else 0.0
+
+
+def cpu_us(step: Step) -> float:
+    """Return CPU time of the server per request, in microseconds; NaN where it was not recorded."""
+    return quantities_of(step)["cpu_us"]
+
+
+@style.styled
+def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads, by its use") -> style.Picture:
+    """Draw CPU time per request as stacked bars."""
+    figure = style.Picture(8.4, 1.7 + 0.42 * len(rows))
+    axes = figure.add_subplot()
+    seen: dict[str, float] = {}
+    for place, (_, used_us, shares) in enumerate(rows):
+        left = 0.0
+        for category, share in zip(map(str, shares["category"]), shares["share"], strict=True):
+            part, colour = float(share) * used_us, style.category_colour(category)
+            axes.barh(place, part, 0.72, left=left, color=colour, edgecolor=style.CARD, linewidth=0.4)
+            left += part
+            seen[category] = seen.get(category, 0.0) + part
+        style.label_bar(axes, tables.latency(used_us), left, place)
+    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize=8)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(0, max(used for _, used, _ in rows) * 1.14)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("CPU time of the server per request, all its threads (microseconds)")
+    ordered = sorted(seen, key=lambda name: -seen[name])
+    handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
+    style.legend(figure, 6, 7.5, handles)
+    return figure.headed(heading)
+
+
+def cpu_figures(run: Run) -> Iterator[Shown]:
+    """Yield the figure of every profiled treatment with its data; none where nothing was profiled."""
+    if rows := bars(run):
+        data = pd.concat([shares.assign(treatment=name.partition("\n")[0], cpu_us=us) for name, us, shares in rows])
+        yield Shown(profiles.CPU_FIGURE, cpu(rows), data)
+
+
+def by_rate_sections(run: Run) -> Iterator[Section]:
+    """Yield CPU time per request by rate of each ladder that was profiled at several rates."""
+    steps = run.find(kind=PROFILED_RATE_STEP)
+    for workload in dict.fromkeys(step.workload for step in steps):
+        usable = profiles.profiled_rate_steps(run, workload)
+        if len({facts.offered_rps(step) for step in usable}) < 2:
+            continue
+        data = pd.concat([step.frames["shares"].assign(step=step.name) for step in usable], ignore_index=True)
+        shown = Shown(f"byrate-{workload}-{facts.CPU}", by_rate(usable, workload), data)
+        yield Section(f"byrate-{workload}", f"{workload.upper()}: CPU time by rate", figures=(shown,))

@@ -1,8 +1,8 @@
 """Draw flame graphs of a profiled load, alone or against another's, and the frames whose share changed.
 
 Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture. A
-differential flame graph has the shape of one profile, and hides what the other alone has; so there are two, each
-profile in its own shape, coloured by what the other does with the same path of calls.
+differential flame graph hides what the other profile alone has; so there are two, each profile in its own shape,
+coloured by what the other does with the same path of calls.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from html import escape
-from importlib import resources
 
 import pandas as pd
 from markupsafe import Markup
@@ -22,7 +21,8 @@ from runners.design.session import EVENTS
 from runners.errors import UNPRINTABLE
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
-from runners.report import style, tables
+from runners.report import style
+from runners.report.tables import template
 from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_share
 
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
@@ -77,25 +77,19 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
     """Return the stacks of one event as a tree of calls, shares adding up to 1; threads are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
-        if rows is None:
-            continue
-        whole = float(rows["count"].clip(lower=0).sum())
-        for stack, count in zip(rows["stack"], rows["count"], strict=True):
-            if not (weight := tables.value(count)) > 0:
-                continue
-            names = str(stack).split(";")
-            category, node = rules.stack(names) if own else "", root
-            path = [node]
+        known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
+        for stack, share in zip(known["stack"], known["count"] / known["count"].sum(), strict=True):
+            names, path = str(stack).split(";"), [root]
+            category = rules.stack(names) if own else ""
             for name in names:
                 if name and not name.startswith("["):
-                    node = node.children.setdefault(name, Node(name))
-                    path.append(node)
+                    path.append(path[-1].children.setdefault(name, Node(name)))
             for node in path:
                 if own:
-                    node.share += weight / whole
-                    node.categories[category] = node.categories.get(category, 0.0) + weight / whole
+                    node.share += share
+                    node.categories[category] = node.categories.get(category, 0.0) + share
                 else:
-                    node.other += weight / whole
+                    node.other += share
     return root
 
 
@@ -212,10 +206,9 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest towers in a line: the frame, what owns it, and its share."""
+        """The widest towers in a line: the frame, its share, and how much of that is of its largest category."""
         event = EVENT_NAMES.get(self.event, self.event)
-        parts = [f"{short(tower.frame)} ({tower.category}) {words.percent(tower.share)}" for tower in self.towers]
-        return f"Widest towers of the {event}: {', '.join(parts)}."
+        return f"Widest towers of the {event}: {', '.join(map(_tower_words, self.towers))}."
 
     @property
     def pages(self) -> list[tuple[str, str]]:
@@ -233,16 +226,23 @@ class FlameGraph:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """A branch of a flame graph: the frame at its foot, the category of most of its samples, its share of the whole."""
+    """A branch of a flame graph: its foot, its share of the whole, its largest category, and its share in that."""
 
     frame: str
-    category: str
     share: float
+    category: str
+    in_category: float
+
+
+def _tower_words(tower: Tower) -> str:
+    part = "all" if tower.in_category >= PURE * tower.share else words.percent(tower.in_category)
+    return f"{short(tower.frame)} {words.percent(tower.share)} ({part} {tower.category})"
 
 
 def towers(root: Node) -> list[Tower]:
-    """Return the branches of a tree of calls, widest first: where a branch that holds more than TOWER of the whole
-    splits, its parts count in its place. A branch that waits is called by what called the lock.
+    """Return the branches of a tree of calls, widest first, one wider than TOWER by its parts where it splits.
+
+    A branch that waits is called by what called the lock.
     """
     standing, branches = [root], list[Node]()
     while standing:
@@ -252,9 +252,7 @@ def towers(root: Node) -> list[Tower]:
         splits = splits and (node is root or not all(_LOCKS.match(part.name) for part in parts))
         standing += parts if splits else []
         branches += [] if splits else [node]
-    named = [
-        Tower(node.name, max(node.categories, key=lambda name: node.categories[name]), node.share) for node in branches
-    ]
+    named = [Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in branches]
     return sorted(named, key=lambda tower: (-tower.share, tower.frame))
 
 
@@ -283,11 +281,6 @@ def names_of(*steps: Step) -> list[str]:
     if len(set(names)) == len(names):
         return names
     return [f"{style.name_of(step)} at {words.rate(facts.achieved_rps(step))}" for step in steps]
-
-
-def template(name: str) -> str:
-    """Return a template, style sheet or script of the report, as it is."""
-    return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def short(name: str) -> str:
@@ -339,9 +332,8 @@ class Differential:
         frame = style.plain(short(most.frame), 40)
         text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
         own = max(own_share(self.first, self.event), own_share(self.second, self.event))
-        return (
-            f"{text}; the profiler's own frames are up to {words.percent(own)} of the samples" if own > MUCH else text
-        )
+        note = f"; the profiler's own frames are up to {words.percent(own)} of the samples"
+        return text + note * (own > MUCH)
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.title)}.</p>" + "".join(graph._repr_html_() for graph in self.graphs)

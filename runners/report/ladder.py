@@ -1,9 +1,9 @@
-"""Draw the rate steps of a ladder with its knee; tabulate all ladders, and the published rates."""
+"""Draw the rate steps of a ladder with its knee, and knees side by side; tabulate all ladders, and published rates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,24 @@ from runners.analysis import facts, instrument
 from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
 from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
 from runners.design.objective import Objective
+from runners.design.setting import CEILING
 from runners.readers.console_report import Latencies
 from runners.readers.output import Output
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach
 from runners.report.tables import Linked, Section, Shown, Table
-from runners.results.ladders import KNEE, Ladder, knees, ladders, missed_above
+from runners.results.ladders import (
+    KNEE,
+    Ladder,
+    SearchedKnee,
+    between,
+    knees,
+    knees_anchor,
+    ladders,
+    missed_above,
+    searched_together,
+)
 from runners.results.published import of_setting, taken_at_rps
 from runners.storage.schema import LadderBase
 
@@ -69,12 +80,16 @@ def missed_words(point: Point) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return what confirms a knee, else what bounds it."""
-    if knee.confirmed:
-        step = next((step for step in (*ladder.steps, *ladder.other_steps) if step.name == knee.confirmed_by), None)
-        return f"confirmed for {words.seconds(step.record.duration_s if step else None)}"
-    if knee.limit == Limit.LONGER_STEP:
-        return "a longer step missed"
+    """Return which longer steps met and missed the objective, else what bounds a knee."""
+    bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
+    steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
+    parts = [
+        f"{outcome} for {words.seconds(step.record.duration_s)} at {words.rate(facts.offered_rps(step))}"
+        for name, outcome in bounding.items()
+        if outcome and (step := steps.get(name)) is not None
+    ]
+    if parts:
+        return ", ".join(parts)
     if knee.limit == Limit.CLOSED_LOOP:
         reached = f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
         return f"{reached}, before JIT compilation was done" if ladder.compiling else reached
@@ -129,10 +144,7 @@ def _resolved(point: Point, level: float, judged: bool) -> float:
 
 @style.styled
 def ladder(drawn_ladder: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
-    """Draw a ladder; `published` outputs are drawn at the rates that they were run at.
-
-    No rate step has a floor of its own: `floor` is the nearest that there is, and a thin line.
-    """
+    """Draw a ladder, `published` outputs at the rates that they were run at, and the nearest `floor` as a thin line."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     rows = data(drawn_ladder)
@@ -236,12 +248,10 @@ def _achieved(axes: Axes, objective: Objective | None, rows: pd.DataFrame) -> No
     percent = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
     late, still = _ended(rows, GENERATOR), _ended(rows, STALLED)
-    for chosen, colour, marker, name in (
-        (~late & ~still, style.INK, "o", "achieved"), (still, style.QUIET, "+", "undecided"),
-        (late, style.QUIET, "x", "generator late"),
-    ):  # fmt: skip
-        dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 4, "zorder": 3}
-        axes.plot(x[chosen], percent[chosen], gid=name, **dots)
+    sure = ~late & ~still
+    for chosen, dot, name in ((sure, "o", "achieved"), (still, "+", "undecided"), (late, "x", "generator late")):
+        colour = style.INK if dot == "o" else style.QUIET
+        axes.plot(x[chosen], percent[chosen], dot, gid=name, color=colour, markersize=4, zorder=3)
     least = (objective.achieved if objective else facts.LEAST_ACHIEVED) * 100
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
     axes.set_ylim(max(0.0, min([least, *percent[np.isfinite(percent)]]) - 5), 102)
@@ -263,16 +273,18 @@ def _knee(axes: Axes, knee: Knee | None, legend: bool) -> None:
 
 
 HEAD = (
-    "", "knee (95 %)", "confirmed or bounded", "interval (wanted)", "missed just above", "probes judged", "generator",
-    "fixed rates",
+    "", "knee (95 %)", "bounded by", "interval (wanted)", "missed just above", "probes judged", "generator",
+    "fixed rates that met it",
 )  # fmt: skip
 NOTE = (
-    "A knee is confirmed by a step of ten seconds or more (smoke: a tenth) that met the objective. Interval: its "
-    "width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how many "
-    "of them. Where the generator was late and the objective was met all the same, the latencies are upper bounds; "
-    "where it was missed, the probe says nothing, and a knee is known from below only. Fixed rates: the rate steps "
-    "offered besides a search; those of no search are met where 99 % of the rate has a response and at most 0.1 % of "
-    "the responses fail."
+    "A knee is the highest rate at which a step of ten seconds or more (smoke: a tenth) met the objective; one that is "
+    "not confirmed is estimated from shorter steps. It is known between the longer steps that met and missed it: "
+    "shorter ones that met it above bound nothing, for a server may not sustain what it does for seconds. Interval: "
+    "its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how "
+    "many of them. Where the generator was late and the objective was met all the same, the latencies are upper "
+    "bounds; where it was missed, the probe says nothing. Fixed rates: rate steps besides a search, judged by the "
+    "objective. Rate kept: steps without a search, judged without regard to p99: 99 % of the rate has a response, and "
+    "at most 0.1 % of the responses fail."
 )
 
 
@@ -282,10 +294,8 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     `drawn`: searches whose knees a figure shows and writes; where it has all of them, the table has none.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
-    besides: dict[str, Ladder] = {}
-    for ladder in all_ladders:
-        if ladder.search is None and ladder.title in searched:
-            besides.setdefault(ladder.title, ladder)
+    fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
+    besides = {ladder.title: ladder for ladder in fixed}  # the first of a title
     rows = [
         _row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder)
         for ladder in all_ladders
@@ -327,12 +337,17 @@ def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
     )
 
 
+def share_or_times(ratio: float) -> str:
+    """Return a ratio as a share, from 2 on as a multiple: 36.6 %, 4.5 times."""
+    return f"{ratio:.2g}{words.NBSP}times" if ratio >= 2 else words.percent(ratio)
+
+
 def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
     """Return the knee, what confirms or bounds it, the width of its interval, and what was missed just above."""
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind == Kind.FAILED:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
-    width = f"{tables.share(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
+    width = f"{share_or_times(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
     if not knee.known:
         return f"not found: {sides_of(knee)}", tables.NONE, width or tables.NONE, _missed(ladder)
     return rate_interval(knee), support_words(ladder, knee), width or tables.NONE, _missed(ladder)
@@ -357,8 +372,9 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return in short which of the fixed rates are achieved."""
+    """Return in short at which of the fixed rates the objective was met, or without one the rate kept."""
     met, missed = ladder.outcomes
+    kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
         return "nothing is known"
     if not met:
@@ -370,7 +386,7 @@ def _rates(ladder: Ladder) -> str:
     else:
         text = f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
     late = f"; generator late at {words.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
-    return text + late
+    return f"{kept}{text}{late}"
 
 
 def ladder_section(run: Run) -> Section | None:
@@ -397,7 +413,7 @@ MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a row a published output, with the rate step of this run at its rate; None where nothing was published.
+    """Return a row a published output, with the rate step here at its rate; None where nothing was published.
 
     Its note names the rates that were not offered here.
     """
@@ -413,7 +429,7 @@ def against_published(ladder: Ladder) -> Table | None:
         if not rate_rps:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < _SAME), None)
-        cells = (name, *_there(rate_rps, output), tables.share(rate_rps / base_rps), *_here(ladder, own))
+        cells = (name, *_there(rate_rps, output), share_or_times(rate_rps / base_rps), *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:
         return None
@@ -442,3 +458,61 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
     if facts.offered_rps(step) in ladder.unknown:
         return achieved, LATE, LATE
     return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
+
+
+KNEES_TEXT = "{search}. Bars are the estimates of the knees, lines their 95 % intervals."
+BOUNDS_TEXT = " A bar without a line is a bound: the knee lies above it, or at most at it."
+TOGETHER = "One search finds the knees of all {what}s under a load, by slices in random order, each on its own server"
+APART = "Each {what} has its own search for the knee, on a server of its own"
+
+
+def knee_data(searched: Sequence[SearchedKnee]) -> pd.DataFrame:
+    """Return a row a setting: `setting`, `rps`, `low_rps`, `high_rps`, `probes`."""
+    rows = [(s.name, s.knee.rps, s.knee.low_rps, s.knee.high_rps, len(s.ladder.points)) for s in searched]
+    return pd.DataFrame(rows, columns=["setting", "rps", "low_rps", "high_rps", "probes"])
+
+
+def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> style.Picture:
+    """Draw the knees of one workload, one bar a setting; the heading says who is ahead by the ratios of the knees.
+
+    A server that stores nothing is not in that race, nor is one of whose knee only a bound is known.
+    """
+    stores = [store for store in searched if store.ladder.steps[0].subject != CEILING] or searched
+    racing = [store for store in stores if store.knee.kind == Kind.FOUND]
+    bounded = [store for store in stores if store.knee.kind != Kind.FOUND]
+    parts = [f"{style.plain(store.name, 24)} {rate_interval(store.knee)}" for store in bounded]
+    if racing:
+        best = max(racing, key=lambda store: store.knee.rps)
+        ratios = {store.name: between(run, store.ladder, best.ladder) for store in racing if store is not best}
+        near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
+        of = (" of the others" if bounded else " of the stores") if len(searched) > len(racing) else ""
+        parts.append(f"{style.plain(best.name, 24)} has the highest knee{of}, {rate_interval(best.knee)}")
+        parts += [f"inconclusive against it: {words.listed(near)}"] if near else []
+    heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
+    all_knees = [store.knee for store in searched]
+    values = [knee.quoted_rps for knee in all_knees]
+    nothing = (math.nan, math.nan)  # a bound has no line
+    ends = [(knee.low_rps, knee.high_rps) if knee.kind == Kind.FOUND else nothing for knee in all_knees]
+    labels = dict(zip(values, map(rate_interval, all_knees), strict=True))
+    return style.bars(
+        [store.name for store in searched], [("knee, 95 % interval", style.BLUE, values)],
+        lambda rps: labels.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends,
+    )  # fmt: skip
+
+
+def knee_sections(run: Run) -> Iterator[Section]:
+    """Yield the knees of a run's settings, side by side; none for a run of one setting."""
+    by_workload = knees(run)
+    if not by_workload:
+        return
+    figures = [
+        Shown(knees_anchor(workload), knee_picture(run, workload, searched), knee_data(searched))
+        for workload, searched in by_workload.items()
+    ]
+    every = [(searched[0].ladder, store) for searched in by_workload.values() for store in searched]
+    engines = {store.ladder.steps[0].engine for _, store in every}
+    heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
+    paired = all(searched_together(first, store.ladder) for first, store in every)
+    text = KNEES_TEXT.format(search=(TOGETHER if paired else APART).format(what=what))
+    text += BOUNDS_TEXT if any(store.knee.kind != Kind.FOUND for _, store in every) else ""
+    yield Section("knees", heading, text=text, figures=tuple(figures))

@@ -1,4 +1,4 @@
-"""Draw latency: the percentile spectrum of loads, and loads over time with what latency spikes coincide with.
+"""Draw latency: percentile spectra of loads, of one run or several, and loads over time with what spikes coincide with.
 
 A spectrum has the tail stretched by 1/(1 - p), in the form of HdrHistogram's plots (Tene, "How NOT to measure
 latency"): each step to the right is ten times rarer. Response time (from the intended start) is solid, service time
@@ -8,24 +8,26 @@ latency"): each step to the right is ten times rarer. Response time (from the in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from msgspec.structs import replace as record_with
 
 from runners import words
-from runners.analysis import facts, latency_spikes, tail_attribution
+from runners.analysis import facts, instrument, latency_spikes, tail_attribution
 from runners.analysis.facts import quotable
 from runners.analysis.latency_spikes import Grid
 from runners.analysis.tail_attribution import Attribution, Share
 from runners.readers.console_report import ConsoleReport
-from runners.readers.run import Step
+from runners.readers.run import Run, Step
 from runners.report import style, tables
-from runners.report.charts import Chart, series
+from runners.report.flamegraph import names_of
 from runners.report.style import DOTTED, floor_lines, reach
+from runners.report.tables import Chart, chart, series
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
 
@@ -112,14 +114,8 @@ def _line(axes: Axes, line: Curve) -> None:
     last = max(0, sure - 1)
     axes.plot(line.x[last:], line.value_us[last:], alpha=line.alpha * 0.35, **drawn)
     if sure:
-        tick: dict[str, Any] = {
-            "marker": "|",
-            "markersize": 9,
-            "markeredgewidth": 1.6,
-            "color": line.colour,
-            "alpha": line.alpha,
-        }
-        axes.plot(line.x[last], line.value_us[last], **tick)
+        tick: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.6, "color": line.colour}
+        axes.plot(line.x[last], line.value_us[last], alpha=line.alpha, **tick)
 
 
 def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
@@ -182,11 +178,9 @@ def spectrum(
 ) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
-    A floor that was taken at another rate or on other connections is a dotted line that says where.
-
-    A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
-    no curve. `service=False` leaves out service time; `heading` replaces the title, which says what was sent; `labels`
-    names steps otherwise than by their treatment; `limits` are an objective's percentiles with their limits in us.
+    A line turns faint after a tick where fewer than ten samples lie beyond; steps that are invalid or saturated have no
+    curve, and a floor of another rate or other connections is dotted. `service=False` leaves out service time;
+    `heading` replaces the title; `labels` names steps; `limits` are an objective's percentiles with limits in us.
     """
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
@@ -225,21 +219,17 @@ def spectrum_charts(
 ) -> tuple[Chart, ...]:
     """Return the curves of a spectrum as a chart of a page."""
     lines = [*curves(steps, published, True, {}), _floor_curve(floor, steps)]
-    drawn = (series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines if line)
-    known = tuple(line for line in drawn if line is not None)
-    labels = ("percentile", "latency")
-    return (Chart(heading, *labels, "percentile", "latency", known, True, True),) if known else ()
+    drawn = [series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines if line]
+    return tuple(chart(heading, "percentile", "percentile", drawn, x_log=True))
 
 
 def timeline_charts(steps: Sequence[Step]) -> tuple[Chart, ...]:
     """Return latency over time as a chart a load."""
-    charts = []
+    charts = list[Chart]()
     for step in steps:
         rows = timeline_data(step)
-        drawn = (series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES)
-        if known := tuple(line for line in drawn if line is not None):
-            labels = ("seconds since the start of the measurement", "latency")
-            charts.append(Chart(style.name_of(step), *labels, "number", "latency", known, False, True))
+        drawn = [series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES]
+        charts += chart(style.name_of(step), "seconds since the start of the measurement", "number", drawn)
     return tuple(charts)
 
 
@@ -260,9 +250,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latency by slices of the grid, else by the second: `t_s`, `end_s`, and a percentile a column; NaN where
-    there is none.
-    """
+    """Return latency by slices of the grid, else by the second: `t_s`, `end_s`, a percentile a column, NaN for none."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
@@ -435,3 +423,70 @@ def timeline_data(step: Step) -> pd.DataFrame:
         parts.append(pd.DataFrame(rows, columns=["what", "t_s", "end_s"]))
     drawn = pd.concat([part for part in parts if not part.empty], ignore_index=True).assign(step=step.name)
     return drawn[["step", "what", *COLUMNS]]
+
+
+#: A load with the run that it is of, whose floors say what of it is the server's.
+Load = tuple[Step, Run]
+#: Percentiles that may head a figure, the first of them that all its loads resolve.
+HEADLINE_LEVELS = (0.99, 0.5)
+MOST_VALUES = 4  # of a heading
+ID_LETTERS = 4  # at the end of a run's name, which are its own
+
+
+def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
+    """Return what was sent, and the highest percentile that no instrument decides: p99, the median or none."""
+    steps = [step for step, _ in loads]
+    level = next((level for level in HEADLINE_LEVELS if _resolved(loads, level)), None)
+    rates = {facts.offered_rps(step) for step in steps}
+    at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
+    heading = style.workloads(steps) + at
+    if level is None:
+        return f"{heading}: response time by percentile, about as on a server that does nothing"
+    named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
+    values = [
+        f"{name} {facts.written(value)}" for name, step in named if (value := facts.quoted(step, level)) is not None
+    ]
+    if not 0 < len(values) <= MOST_VALUES:
+        return f"{heading}: response time by percentile"
+    return f"{heading}: {words.level(level)} {', '.join(values)}"
+
+
+def _resolved(loads: Sequence[Load], level: float) -> bool:
+    return not any(instrument.unresolved(run.steps, step, level) for step, run in loads)
+
+
+def distinct_names(loads: Sequence[Load]) -> list[str]:
+    """Return a name a load, no two alike: with its rate, its run and at last its step's name where these differ."""
+    names = names_of(*(step for step, _ in loads))
+    if len({run.folder.path for _, run in loads}) > 1:
+        names = [f"{name}, {_run_name(run)}" for name, (_, run) in zip(names, loads, strict=True)]
+    named = zip(names, loads, strict=True)
+    return [name if names.count(name) == 1 else f"{name} ({step.name})" for name, (step, _) in named]
+
+
+def _run_name(run: Run) -> str:
+    return f"reference {run.name}" if run.folder.archived else f"run {run.name[-ID_LETTERS:]}"
+
+
+def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
+    """Draw the spectra of loads over each other, with the floor of the first; each has a name and a colour."""
+    names = distinct_names(loads)
+    floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
+    drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]
+    heading = headline(loads, names) if loads else ""
+    labels = {name: name for name in names}
+    picture = spectrum(*drawn, published=published, floor=floor, heading=heading, labels=labels)
+    picture.alt = f"Latency by percentile. {heading}. Loads: {'; '.join(names) or 'none'}."
+    return picture
+
+
+def as_treatments(loads: Sequence[Load]) -> list[Step]:
+    """Return the loads, each as a treatment of its own: figures name and colour treatments."""
+    several = len({run.folder.path for _, run in loads}) > 1
+    apart, taken = list[Step](), set[str]()
+    for (step, run), name in zip(loads, distinct_names(loads), strict=True):
+        treatment = f"{style.engine_name(step.subject)} {run.name[-ID_LETTERS:]}" if several else step.subject
+        treatment = name if treatment in taken else treatment
+        taken.add(treatment)
+        apart.append(replace(step, record=record_with(step.record, treatment=treatment)))
+    return apart

@@ -7,7 +7,7 @@ import io
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import unescape
@@ -20,16 +20,14 @@ import pandas as pd
 from markupsafe import Markup
 
 from runners.errors import UNPRINTABLE
-from runners.report import sentences, style, tables
-from runners.report.charts import as_text
+from runners.report import opening, sentences, style, tables
 from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
-from runners.report.flamegraph import LEAST_SHARE, template
-from runners.report.tables import Shown
+from runners.report.flamegraph import LEAST_SHARE
+from runners.report.tables import Markdown, Shown, Table, as_text, template
 from runners.results.conclusion import Conclusion
 
-LIMIT_BYTES, MOST_LINES = 2_000_000, 300
-MARGIN_BYTES = 50_000
+LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
 #: So many figures an archive keeps besides its flame graphs; report.html has all of them.
 KEPT_FIGURES = 10
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
@@ -45,21 +43,13 @@ class Diet:
     graphs: bool = True
 
 
-DIETS = (
-    Diet(),
-    *(Diet(share) for share in (0.002, 0.005)),
-    Diet(0.005, data=False),
-    Diet(0.01, data=False),
-    Diet(data=False, graphs=False),
-)
+DIETS = (Diet(), Diet(0.002), Diet(0.005), Diet(0.01, data=False), Diet(data=False, graphs=False))
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
-    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all.
+    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all; OSError otherwise.
 
     An archive gets the figures of its questions and its flame graphs, without data and raw output.
-
-    Raises OSError when the folder can't be written.
     """
     page = document(conclusion)
     folder = page.run.folder
@@ -89,24 +79,19 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
     Of an archive those that are `kept`, without data, and as PNG the one that README.md shows.
     """
 
-    def contents() -> Iterator[tuple[str, bytes]]:
-        for shown in page.figures:
-            if kept is None or shown.anchor in kept:
-                yield f"{shown.anchor}.svg", drawn[shown.anchor].encode()
-            if kept is None:
-                yield f"{shown.anchor}.csv", csv(shown.data)
-            if kept is None or shown.anchor == _in_readme(page):
-                yield f"{shown.anchor}.png", style.png(shown.picture)
-        for graph in page.graphs:
-            yield f"{graph.anchor}.svg", graph.drawing().encode()
-
+    files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
+    for shown in page.figures:
+        if kept is None or shown.anchor in kept:
+            files[f"{shown.anchor}.svg"] = drawn[shown.anchor].encode()
+        if kept is None:
+            files[f"{shown.anchor}.csv"] = csv(shown.data)
+        if kept is None or shown.anchor == _in_readme(page):
+            files[f"{shown.anchor}.png"] = style.png(shown.picture)
     folder.mkdir(exist_ok=True)
-    written = set[str]()
-    for name, content in contents():
+    for name, content in files.items():
         replace_file(folder / name, content)
-        written.add(name)
     for path in folder.iterdir():
-        if path.is_file() and path.suffix in (".png", ".svg", ".csv") and path.name not in written:
+        if path.is_file() and path.suffix in (".png", ".svg", ".csv") and path.name not in files:
             path.unlink()
 
 
@@ -127,6 +112,14 @@ def csv(data: pd.DataFrame) -> bytes:
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     """Return the report as Markdown, with paths relative to the run folder; `kept`: the figures there, if not all."""
+
+    def figure(drawn: Shown) -> Markdown:
+        return tables.figure(drawn.anchor, drawn.picture.alt, kept)
+
+    def shown(figures: Sequence[Shown], contents: Sequence[Table] = ()) -> Markdown:
+        captioned = (tables.captioned(content, page.place) for content in contents)
+        return Markdown("\n\n".join(filter(None, ("  \n".join(map(figure, figures)), *captioned))))
+
     templates = environment(autoescape=False)
     templates.finalize = tables.escape
     templates.globals.update(
@@ -134,7 +127,8 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
         table=lambda content: tables.table(content, page.place),
         fenced=tables.fenced,
         bold=tables.bold,
-        figure=lambda shown: tables.figure(shown.anchor, shown.picture.alt, kept),
+        figure=figure,
+        shown=shown,
         archived=kept is not None,
     )
     markdown, text = templates.get_template("report.md.j2"), ""
@@ -168,13 +162,13 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 
 def _left_out(diet: Diet) -> str:
     """Return what a reader of a slimmed report must know, as a sentence; empty for the whole one."""
+    if diet == Diet():
+        return ""
     if not diet.graphs:
         return "To stay small, flame graphs of this page are pictures, which cannot be zoomed."
-    if diet.least_share == LEAST_SHARE and diet.data:
-        return ""
-    text = f"To stay small, flame graphs leave out frames narrower than {tables.share(diet.least_share)} of the whole"
-    text += "" if diet.data else "; the data of figures are links into the run folder"
-    return text + "."
+    links = "" if diet.data else "; the data of figures are links into the run folder"
+    least = tables.share(diet.least_share)
+    return f"To stay small, flame graphs leave out frames narrower than {least} of the whole{links}."
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:
@@ -191,7 +185,7 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 def _context(page: Document) -> dict[str, Any]:
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "when": tables.when,
-        "sentences": sentences,
+        "sentences": sentences, "size": opening.size_words(page.run),
     }  # fmt: skip
 
 
@@ -202,9 +196,8 @@ def source(name: str) -> Markup:
 
 def data_url(shown: Shown, allowed: bool = True) -> str:
     """Return the figure's data as a link that holds them, else as one to their file in the run folder."""
-    if not allowed:
-        return f"figures/{shown.anchor}.csv"
-    return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()
+    held = f"data:text/csv;base64,{base64.b64encode(csv(shown.data)).decode()}" if allowed else ""
+    return held or f"figures/{shown.anchor}.csv"
 
 
 USUAL = "".join(map(chr, range(0x20, 0x7F))) + "\u00a0\u00b5\u00d7\u2013\u202f"

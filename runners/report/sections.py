@@ -66,10 +66,8 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
 
     def cells(death: Outage, part: str) -> tuple[str, str]:
         failed, offered = death.failed(part)
-        counts = f"({tables.count(failed)} of {tables.count(offered)})"
-        return f"{tables.share(failed / offered)} {counts}" if offered else tables.NONE, tables.latency(
-            death.p99_us(part)
-        )
+        p99, counts = tables.latency(death.p99_us(part)), f"({tables.count(failed)} of {tables.count(offered)})"
+        return f"{tables.share(failed / offered)} {counts}" if offered else tables.NONE, p99
 
     rows = tuple(
         (
@@ -229,14 +227,12 @@ def store_table(stores: Sequence[Store]) -> Table:
     against = reference(stores)
     rows = tuple(
         (
-            store.name,
-            *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
+            store.name, *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
             *(times(ratio) if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
-            tables.size(store.rss["anon"]),
-            standing(store, against),
+            tables.size(store.rss["anon"]), standing(store, against),
         )
         for store in stores
-    )
+    )  # fmt: skip
     head = ("store", "PUT knee", "GET knee", "written per byte", "room per byte", "memory of its own", "verdict")
     note = f"Gains are against {against.name}. A dash: a store without files, or a knee that was not found."
     return Table("Gain, cost and verdict of each store", head, rows, note)
@@ -360,14 +356,9 @@ def trend_table(trends: Sequence[Trend]) -> Table:
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
         changed = (f"{_ratio(change.ratio)} with {trend.frame['run'].iloc[change.index]}" for change in trend.changes)
-        return (
-            trend.title,
-            trend.machine_class,
-            words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
-            trend.written(float(values.median())),
-            trend.written(float(values.iloc[-1])),
-            trend.why_not or "; ".join(changed) or "no change",
-        )
+        runs = words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else "")
+        levels = map(trend.written, (float(values.median()), float(values.iloc[-1])))
+        return trend.title, trend.machine_class, runs, *levels, trend.why_not or "; ".join(changed) or "no change"
 
     head = ("trend", "machine", "runs", "median", "last", "changes of level")
     return Table("Trends", head, tuple(map(row, trends)), numeric=False)
@@ -380,10 +371,5 @@ def history_section(run: Run) -> Section | None:
         return None
     frames = [trend.frame.assign(trend=trend.title) for trend in trends] or [pd.DataFrame({"run": []})]
     shown = Shown(TRENDS, history(trends), pd.concat(frames, ignore_index=True))
-    return Section(
-        "history",
-        "Trends by machine class",
-        text="Only figures of one machine class, experiment, size, setting and about the same rate make one trend.",
-        figures=(shown,),
-        tables=(trend_table(trends),) if trends else (),
-    )
+    text = "Only figures of one machine class, experiment, size, setting and about the same rate make one trend."
+    return Section("history", "Trends by machine class", text, (shown,), (trend_table(trends),) if trends else ())

@@ -56,7 +56,8 @@ def value_of(measure: Measure) -> str:
     if not (math.isfinite(measure.low) and math.isfinite(measure.high)) or measure.low == measure.high:
         return written(measure.value)
     if measure.value in (measure.low, measure.high) and measure.unit != Unit.SHARE:  # the ends of several values
-        return f"{written(measure.low)} to {written(measure.high)}"
+        low = _factor(measure.low) if measure.unit == Unit.TIMES else written(measure.low)
+        return f"{low} to {written(measure.high)}"
     if measure.unit == Unit.LATENCY_US and measure.low <= measure.value <= measure.high:
         return words.latency_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.SHARE:
@@ -200,7 +201,8 @@ def knee_words(knee: Knee) -> str:
 def _(rate: PublishedRate) -> str:
     name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
-        return f"{name} here {words.rate(rate.closed_loop_rps)} in closed loop against published {wanted}"
+        reached = words.rate(rate.closed_loop_rps)
+        return f"{name} reaches at most {reached} here, in closed loop, against {wanted} published"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 

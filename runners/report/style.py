@@ -394,11 +394,10 @@ def floor_label(floor: Step, loads: Sequence[Step]) -> str:
 
 
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
-    """Draw the floor's percentiles across a plot of these loads, each with its value; return the legend's entry.
+    """Draw the floor's percentiles across a plot of latency in us; return the legend's entry, None without a floor.
 
-    For plots whose y axis is latency in microseconds. Call it when the limits of that axis are set: they are kept, and
-    a line beyond them is left out. What lies below the lowest is shaded where the floor was taken at the load's rate
-    and connections; another floor is a thin line. None where there is no floor to quote.
+    Call it when the limits of the y axis are set: they are kept, and a line beyond them is left out. Shaded below where
+    the floor was taken at the load's rate and connections, else a thin line.
     """
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not quoted:

@@ -6,11 +6,13 @@ render it, where values are escaped unless marked as Markdown.
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -21,7 +23,6 @@ from runners.errors import UNPRINTABLE
 from runners.readers.run import Step
 
 if TYPE_CHECKING:
-    from runners.report.charts import Chart
     from runners.report.flamegraph import FlameGraph
     from runners.report.style import Picture
 
@@ -163,6 +164,12 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
     return Markdown("\n".join([head, rule, *rows]) + note)
 
 
+def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
+    """Return a pipe table under its caption, which is left out where the head begins with it."""
+    caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
+    return Markdown(f"{caption}{table(content, place)}")
+
+
 def _cell(cell: str, place: Callable[[str], str | None]) -> str:
     target = place(cell.anchor) if isinstance(cell, Linked) else None
     return f"[{escape(cell)}](#{path(target)})" if target else escape(cell)
@@ -179,16 +186,18 @@ def path(target: str) -> Markdown:
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return a figure of figures/, on one line: its drawing, and where all figures are kept its data.
-
-    Where only some are `kept` (an archive), a figure that is not says where it is drawn.
-    """
+    """Return a figure of figures/ with its data, on one line; one that an archive has not `kept` says where it is."""
     place = path(anchor)
     if kept is not None and anchor not in kept:
         return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')
     picture = f"![{escape(alt)}](figures/{place}.svg)"
     data = f" [data](figures/{place}.csv)" if kept is None else ""
     return Markdown(f'<a id="{place}"></a>{picture}{data}')
+
+
+def template(name: str) -> str:
+    """Return a template, style sheet or script of the report, as it is."""
+    return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def in_notebook() -> bool:
@@ -198,3 +207,56 @@ def in_notebook() -> bool:
     except ImportError:
         return False
     return hasattr(get_ipython(), "kernel")
+
+
+MOST_POINTS = 400  # of a line: more cannot be seen on a screen
+DIGITS = 5
+DASHED = (4, 3)  # lengths of dashes and gaps in pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart: its label, its colour and its points; without a dash it is solid."""
+
+    label: str
+    colour: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    dash: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One panel. A unit is a name that the script knows: number, latency (us), percentile (as 1/(1 - p))."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x_unit: str
+    y_unit: str
+    series: tuple[Series, ...]
+    x_log: bool = False
+    y_log: bool = False
+
+
+def series(label: str, colour: str, x: Iterable[float], y: Iterable[float], *, dashed: bool = False) -> Series | None:
+    """Return a line of finite points in the order of x, thinned evenly where there are too many; None below two."""
+    finite = sorted((float(a), float(b)) for a, b in zip(x, y, strict=True) if math.isfinite(a) and math.isfinite(b))
+    if len(finite) < 2:
+        return None
+    step = max(1, math.ceil(len(finite) / MOST_POINTS))
+    kept = finite[::step]
+    kept += [finite[-1]] if kept[-1] != finite[-1] else []
+    xs, ys = (tuple(float(f"{point[side]:.{DIGITS}g}") for point in kept) for side in (0, 1))
+    return Series(label, colour, xs, ys, DASHED if dashed else ())
+
+
+def chart(title: str, label: str, unit: str, drawn: Iterable[Series | None], *, x_log: bool = False) -> Iterator[Chart]:
+    """Yield a chart of latency over something; nothing without a line."""
+    if known := tuple(line for line in drawn if line is not None):
+        yield Chart(title, label, "latency", unit, "latency", known, x_log, True)
+
+
+def as_text(charts: Sequence[Chart]) -> str:
+    """Return charts as JSON; empty where there are none."""
+    return json.dumps([asdict(chart) for chart in charts], separators=(",", ":"), ensure_ascii=False) if charts else ""

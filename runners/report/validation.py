@@ -1,9 +1,9 @@
-"""Build the sections of experiment 00: each generator's floor, its timer, a server that stalled, and CPU time."""
+"""Build the sections about generators: their floors, wrk2's timer, a server that stalled, CPU time, a load by two."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,16 @@ from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
 from runners.audit.rules.timing import TimerFit, fitted_line
+from runners.design.session import PAIRED
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.report import style, tables
+from runners.report.latency import Curve, curve
 from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.results import generators
 from runners.results.generators import OURS, ordered
+from runners.results.two_generators import Difference, TwoReadings, two_readings, wrk2_was_absent
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
@@ -44,14 +47,12 @@ def floor_section(run: Run) -> Section | None:
         for floor in measured for step in floor.good
     ]  # fmt: skip
     shown = Shown(generators.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
-    return Section(
-        "floors",
-        "The floor of each generator",
+    text = (
         "The same GET at the same rate against a handler that does nothing, by one generator after the other, round by "
         "round. The simplest honest client shows what the machine costs; what another reads above it is its own part. "
-        "A value over rounds is their median; a difference is taken within each round.",
-        (shown,),
+        "A value over rounds is their median; a difference is taken within each round."
     )
+    return Section("floors", "The floor of each generator", text, (shown,))
 
 
 def staircase_section(run: Run) -> Section | None:
@@ -82,14 +83,11 @@ def stall_section(run: Run) -> Section | None:
     steps = run.find(kind="stall")
     if not stalls(steps):
         return None
-    shown = with_spectra(generators.STALL, stall(steps), steps)
-    return Section(
-        "stall",
-        "The stall",
+    text = (
         "The server's process was stopped in the middle of the load and again before its end. The schedule says how "
-        "many requests had to wait how long: the broad line. A distribution that lacks them describes another server.",
-        (shown,),
+        "many requests had to wait how long: the broad line. A distribution that lacks them describes another server."
     )
+    return Section("stall", "The stall", text, (with_spectra(generators.STALL, stall(steps), steps),))
 
 
 def _place(floor: Floor) -> tuple[int, float | None]:
@@ -181,8 +179,7 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
 def floors(steps: Sequence[Step]) -> style.Picture:
     """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel a rate and number of connections.
 
-    The thick bar is the interval over the rounds, small dots are the rounds. wrk, which has no rate, stands in the last
-    panel of its number of connections.
+    wrk, which has no rate, stands in the last panel of its number of connections.
     """
     measured = instrument.floors(steps)
     panels: list[tuple[str, list[Floor]]] = []
@@ -209,9 +206,8 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         axes.grid(visible=False, axis="y")
         axes.set_title(heading[0].upper() + heading[1:], fontsize=9.5, pad=4)
         axes.set_xscale("log")
-        axes.annotate(
-            "p50  /  p99", (1.01, 1.0), xycoords="axes fraction", va="bottom", fontsize=7.5, color=style.QUIET
-        )
+        place: dict[str, Any] = {"xycoords": "axes fraction", "va": "bottom"}
+        axes.annotate("p50  /  p99", (1.01, 1.0), fontsize=7.5, color=style.QUIET, **place)
     bottom = grid[-1][0]
     bottom.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
     bottom.xaxis.set_major_formatter(style.axis_time)
@@ -257,10 +253,7 @@ def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
 
 @style.styled
 def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the rounds of each generator, and the published spectrum, up to p99 over a linear percentile.
-
-    What climbs in a straight line is spread evenly over a tick; each tenth of the requests then adds the same.
-    """
+    """Draw the rounds of each generator, and the published spectrum, over a linear percentile: a tick climbs evenly."""
     curves = [
         (label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in chosen(steps)
     ]
@@ -385,3 +378,99 @@ def stall(steps: Sequence[Step]) -> style.Picture:
     style.legend(figure, 3)
     heading = stall_title(seen)
     return figure.headed(heading, f"Requests that took longer than a time, of a server that was frozen. {heading}.")
+
+
+ANCHOR, FIGURE = "wrk2", "two-generators"
+ABSENT = "Not measured: the same load by wrk2, which is not on this machine; lab build wrk2 makes it."
+
+
+def two_generators_section(run: Run) -> Section | None:
+    """Return what both generators read of one load; None for a run without it."""
+    if (readings := two_readings(run.steps)) is None:
+        return None
+    shown = with_spectra(FIGURE, two_generators(run.steps), readings.loads)
+    return Section(ANCHOR, "What wrk2's timer adds", _text(readings), (shown,))
+
+
+def _text(readings: TwoReadings) -> str:
+    load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
+    rounds, on = readings.median.rounds, words.connections(readings.connections)
+    counted = f"{words.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
+    text = f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on {on}, on one warm server, by both "
+    text += f"generators in random order; {counted}."
+    if readings.tick_us is None:
+        return text
+    tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"
+    return f"{text} {tick}: it wakes by the millisecond, so that requests leave late."
+
+
+def _heading(median: Difference) -> str:
+    """Return which generator reads the higher median."""
+    if median.added_us.holds_zero:
+        return "wrk2 and truepace read the same median, as far as these rounds tell"
+    in_one = " in the one round" if median.rounds == 1 else ""
+    return f"wrk2 reads a {'higher' if median.added_us.value > 0 else 'lower'} median than truepace{in_one}"
+
+
+def _words(readings: TwoReadings) -> str:
+    return ", ".join(map(_added, readings.differences))
+
+
+def _added(difference: Difference) -> str:
+    """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
+    added, name = difference.added_us, words.level(difference.level)
+    if added.value < 0:
+        return f"{name} {words.latency_interval(-added.value, -added.high, -added.low)} lower"
+    return f"{name} {words.latency_interval(added.value, added.low, added.high)} higher"
+
+
+@style.styled
+def two_generators(steps: Iterable[Step]) -> style.Picture:
+    """Draw the response time of every round of both generators by percentile, with the difference at p50 and p99."""
+    readings = two_readings(steps)
+    lines = [line for step in readings.loads if (line := _curve(step)) is not None] if readings else []
+    if readings is None or not lines:
+        return style.empty("no load of two generators to draw")
+    figure = style.Picture(8.4, 4.4)
+    axes = figure.add_subplot()
+    labels = {line.label: line for line in reversed(lines)}  # a generator once, by its first round
+    for line in lines:
+        label = line.label if labels[line.label] is line else None
+        axes.plot(line.x, line.value_us, color=line.colour, linewidth=1.3, alpha=0.75, label=label)
+    for difference in readings.differences:
+        _mark(axes, difference)
+    style.percentile_axis(axes, max(line.x[-1] for line in lines))
+    style.latency_axis(axes, min(line.value_us[0] for line in lines), max(line.value_us[-1] for line in lines))
+    axes.set_ylabel("response time (log)")
+    style.legend(figure, 2)
+    heading = f"wrk2 against truepace: {_words(readings)}"
+    return figure.headed(heading, f"Response time by percentile of one load. {heading}.")
+
+
+def _curve(step: Step) -> Curve | None:
+    tool = facts.tool(step)
+    return curve(step.frames["spectrum"], facts.RESPONSE, label_of(tool), colour_of(tool))
+
+
+def _mark(axes: Axes, difference: Difference) -> None:
+    """Draw an arrow at a percentile from what truepace reads to what wrk2 reads."""
+    x, added_us = 1 / (1 - difference.level), difference.added_us.value
+    arrow = {"arrowstyle": "<->", "color": style.INK, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (x, difference.wrk2_us), (x, difference.truepace_us), arrowprops=arrow)
+    text = f"{'+' if added_us >= 0 else words.MINUS}{words.latency(abs(added_us))}"
+    middle = (x, (difference.truepace_us * difference.wrk2_us) ** 0.5)
+    axes.annotate(text, middle, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5, color=style.INK)
+
+
+def consoles(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield what each generator printed of its first round, under a title."""
+    for step in run.find(kind=PAIRED):
+        if step.record.round == 1 and (text := step.folder.console_text()):
+            load = f"{words.rate(facts.offered_rps(step))} on {words.connections(step.record.connections)}"
+            yield f"What {facts.tool(step)} printed ({load})", text
+
+
+def left_out(run: Run) -> Iterator[str]:
+    """Yield that wrk2 was absent, and how to get it, where a load by it was planned."""
+    if wrk2_was_absent(run):
+        yield ABSENT

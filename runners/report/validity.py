@@ -1,13 +1,20 @@
-"""Whether a report's numbers can be trusted, in words: one line for what holds, one for each check that does not."""
+"""Whether a report can be trusted, in words: what to know before the first number, what holds, and what does not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 
 from runners import words
+from runners.analysis import facts
+from runners.analysis.facts import quotable
+from runners.design.session import RATE_STEP
+from runners.readers.run import Run, Step
+from runners.report import tables
 from runners.report.sentences import words_of
 from runners.results.checks import About, Check, Consequence
 from runners.results.conclusion import Conclusion
+from runners.results.generators import HostNetwork, host_networks
 
 MOST_NAMED = 2
 #: What a failed check says, and what follows from it.
@@ -19,7 +26,10 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.SAMPLES: ("loads have too few responses for their p99", "longer loads would bound it"),
     About.KEPT_UP: ("the generator was late", "response times are upper bounds there, rates lower bounds"),
     About.ONE_SECOND: ("one second makes the p99 of loads", "it says when something happened, not how often"),
-    About.STEADY: ("loads never became steady", "their percentiles are not compared"),
+    About.STEADY: (
+        "loads never became steady in median, rate and JIT compilation by the second",
+        "their percentiles are not compared",
+    ),
     About.WARM: ("JIT compilation was unfinished at the end of loads", "a warm server takes less CPU time"),
     About.TRANSPORT: ("the server fell back to Java sockets", "its native transport is faster"),
     About.PROFILE_SAMPLES: ("profiles hold few samples", "their shares have wide intervals"),
@@ -32,8 +42,11 @@ _FAILED: dict[About, tuple[str, str]] = {
     About.CONTROL: ("a second process of the baseline differs from the first", "so may the treatments, by chance"),
     About.UTILISATION: ("the servers were near their limits while compared", "one server's requests delay the other's"),
     About.CARRY_OVER: ("a request's time depends on the one before it", "the order is balanced, so the ratios hold"),
-    About.PROBES: ("probes were discarded, for the generator was late", "the knees may be higher"),
-    About.KNEE_AGAIN: ("a longer load missed the objective below the interval of its search", "the knee is no higher"),
+    About.PROBES: ("probes were discarded, for the generator was late", "no knee rests on them"),
+    About.KNEE_AGAIN: (
+        "longer loads missed the objective at rates that the short steps of a search had met",
+        "these knees are those of longer loads",
+    ),
     About.FASTER: ("loads are faster than a server that does nothing", "that is not the server's latency"),
     About.GENERATORS: ("generators were not found", "nothing is said of them"),
     About.JDK: ("no JDK 17 was found", "the published stages were not measured"),
@@ -68,15 +81,13 @@ def validity_line(checks: Sequence[Check]) -> str:
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[str]:
-    """Yield the failed checks of each kind in words, with the questions whose answers rest on their steps; those that
-    touch no answer come last, together.
-    """
+    """Yield the failed checks of each kind with the questions that they touch; those that touch none last, together."""
     harmless = list[str]()
-    for about in dict.fromkeys(check.about for check in conclusion.checks if check.failed):
-        checks = [check for check in conclusion.checks if check.failed and check.about == about]
+    failed = [check for check in conclusion.checks if check.failed]
+    for checks in facts.grouped(failed, lambda check: check.about).values():
         text = check_words(*checks)
         if touched := sorted({number for check in checks for number in conclusion.touched(check)}):
-            yield f"{text} It touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}."
+            yield f"{text} It touches {numbered_questions(touched)}."
         elif conclusion.answers:
             harmless.append(text)
         else:
@@ -85,8 +96,71 @@ def failed_checks(conclusion: Conclusion) -> Iterator[str]:
         yield f"{' '.join(harmless)} {'It touches' if len(harmless) == 1 else 'They touch'} no answer."
 
 
+def numbered_questions(numbers: Iterable[int]) -> str:
+    """Return questions by their numbers: question 3, questions 1, 2 and 6."""
+    texts = list(map(str, sorted(numbers)))
+    return f"question{'s' if len(texts) > 1 else ''} {words.listed(texts)}"
+
+
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     """Return what failed checks say of one answer, those first that exclude its evidence."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     return [check_words(check, with_values=False) for check in touching]
+
+
+def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
+    """Yield what a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
+
+    `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
+    """
+    if (status := run.manifest.get("status", "not known")) != "complete":
+        yield f"This run is not complete (status: {status}). It holds {tables.count(len(run.steps))} finished steps."
+    yield from (f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished)
+    steps_of = dict[str, list[str]]()
+    for step, text in _remarks(run):  # a step's own name in a remark does not set it apart
+        steps_of.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_name_of(step))
+    yield from (f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps_of.items())
+    if not run.find(kind="load") and not has_sections:
+        yield "No load step is in this run, so there is no latency to show."
+
+
+def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
+    """Yield what is to be said of single steps."""
+    yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
+    measured = [step for step in run.steps if step.kind in ("load", "floor")]
+    yield from ((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
+    others = [step for step in run.steps if step not in measured and not step.record.own_section]
+    yield from ((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
+    for step in run.steps:
+        yield from ((step, str(problem).replace(f"{run.folder.path}{os.sep}", "")) for problem in step.unreadable)
+    for step in run.find(kind="load", profiled=False):
+        profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
+        if all(other.frames["shares"].empty for other in profiled):
+            yield step, "there is no profile of this load."
+
+
+def _name_of(step: Step) -> str:
+    """Return a step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
+    rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
+    at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
+    title = facts.title(step)
+    return f"{title}{at}{', profiled' if step.profiled else kind}" if title else step.name  # of one that can't be read
+
+
+def _network(network: HostNetwork) -> str:
+    """Return what a host adds to the figures of a load that its generator shared in."""
+    off_us = abs(network.off_us) if network.off_us is not None else None
+    parts = (
+        (network.round_trip_us, words.latency, "its round trip to the server, in every response time, takes {}"),
+        (network.repeated_share, words.percent, "TCP sent {} of its segments again"),
+        (off_us, words.latency, "its clock or its begin was off by {}"),
+        (network.stalled_share, words.percent, "its cores stalled {} of the time"),
+    )
+    known = (text.format(written(value)) for value, written, text in parts if value is not None)
+    return f"of the host {network.host}, {words.listed(known)}."
+
+
+def reason(step: Step) -> str:
+    """Return why a step can't be quoted."""
+    return words.sentence(facts.why_not(step))

@@ -161,6 +161,7 @@ class Question:
 
     `claim`: the original report's words, in translation, with its `line`; `claimed`: the verdict that they stand for.
     `yes`, `no`: a sentence for each verdict; `means`: what follows from it. `cores`: so many the server needs for it.
+    `headline`: it is the main one of its experiment.
     """
 
     key: str
@@ -174,6 +175,7 @@ class Question:
     overturned_by: str = ""
     claimed: Verdict | None = None
     changes: Changes | None = None
+    headline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,11 @@ def _one_second(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    drift = Measure(label_of(step), seen.drift, Unit.CHANGE) if seen.drift is not None else None
+    drift = (
+        Measure(f"{label_of(step)}: drift of the median over the load", seen.drift, Unit.CHANGE)
+        if seen.drift is not None
+        else None
+    )
     return seen.steady, drift
 
 
@@ -273,7 +277,7 @@ def of_comparison(comparison: Comparison) -> Iterator[Check]:
         failing = (Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE) for side, share in shares)
         yield check(About.FAILED, False, Consequence.EXCLUDES, *failing)
     if comparison.late:
-        late = Measure("starts with a late generator", len(comparison.late), Unit.COUNT)
+        late = Measure("loads", len(comparison.late), Unit.COUNT).out_of(len(comparison.starts))
         yield check(About.KEPT_UP, False, Consequence.BOUNDS, late)
     control = next((row for row in comparison.control if row.quantity.name == comparison.primary), None)
     if control is not None:

@@ -291,7 +291,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
 
-#: By how much shares of two workloads may differ and be called alike.
+#: By how much shares of two workloads may differ and be called alike; its question says it too.
 ALIKE = 0.1
 
 
@@ -305,7 +305,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             within = max(apart.high, -apart.low) < ALIKE
             beyond = apart.low > ALIKE or apart.high < -ALIKE
             verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
-            label = f"clients between nodes in {{}}, {profiles.EVENT_NAMES[event]}"
+            label = f"share of passing {{}} on in the {profiles.EVENT_NAMES[event]}"
             evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
             steps += [step.name for step, _ in seen]
     if not verdicts:

@@ -16,7 +16,7 @@ import runners
 from runners.analysis import facts, instrument
 from runners.errors import PlanError
 from runners.measured import Measured, open_run
-from runners.report.overlay import as_treatments, distinct_names, headline, overlay
+from runners.report.latency import as_treatments, distinct_names, headline, overlay
 from runners.report.style import colours_of
 from runners.storage.run_folder import StoreError
 from runners.tests.fixtures.fake_run import make_run

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from runners.readers.published import published
 from runners.report import style
-from runners.report.cpu_time import cpu
+from runners.report.fixed_rate import cpu
 from runners.report.flamegraph import FlameGraph, boxes, short, tree
 from runners.report.latency import curve, spectrum, timeline
 from runners.tests.report import steps

@@ -39,12 +39,15 @@ def test_a_row_tells_its_ladder_and_its_rate_steps(tmp_path: Path) -> None:
     assert list(rows) == ["a PUT", "b PUT", "c PUT", "d PUT"]
     assert found[0].knee is not None
     assert rows["a PUT"]["knee (95 %)"] == rate_interval(found[0].knee)
-    assert rows["a PUT"]["fixed rates"] == "1\u202f400/s, not 2\u202f400/s"
+    assert rows["a PUT"]["fixed rates that met it"] == "1\u202f400/s, not 2\u202f400/s"
     assert rows["a PUT"]["probes judged"] == "5 of 5" and rows["a PUT"]["generator"] == "kept up"
     assert "the rate" in rows["a PUT"]["missed just above"]
     assert rows["b PUT"]["knee (95 %)"].startswith("above ")
     assert rows["c PUT"]["probes judged"] == "5 of 6" and "from 1\u202f500/s on" in rows["c PUT"]["generator"]
-    assert rows["d PUT"]["knee (95 %)"] == tables.NONE and rows["d PUT"]["fixed rates"] == "all up to 1\u202f000/s"
+    assert (
+        rows["d PUT"]["knee (95 %)"] == tables.NONE
+        and rows["d PUT"]["fixed rates that met it"] == "rate kept: all up to 1\u202f000/s"
+    )
 
 
 def test_what_was_met_while_the_generator_was_late_is_marked(tmp_path: Path) -> None:

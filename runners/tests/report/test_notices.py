@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runners.analysis import validity
 from runners.analysis.validity import Cause
 from runners.readers.run import Step
-from runners.report.notices import notices, reason
+from runners.report.validity import notices, reason
 from runners.tests.report import steps
 
 OFFERED_RPS = 12_600.0

@@ -25,15 +25,25 @@ def test_the_author_reads_ten_lines_at_most_right_where_the_answer_is_the_claim(
     conclusion = concluded(number)
     lines = author.lines(conclusion)
     assert 0 < len(lines) <= 10
-    agreeing = [one for one in conclusion.answers if one.agrees]
-    assert sum(line.startswith("Right") for line in lines) == min(author.MOST_CLAIMS, len(agreeing))
+    decided = [answered for answered in conclusion.answers if answered.agrees is not None]
+    claims = [line for line in lines if line.startswith(("Right", "Wrong"))]
+    assert len(claims) == min(author.MOST_CLAIMS, len(decided))
+    assert any(line.startswith("Wrong") for line in claims) == any(answered.agrees is False for answered in decided)
     opposite = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES}
     turned = tuple(
         replace(one, answer=replace(one.answer, verdict=opposite.get(one.answer.verdict, one.answer.verdict)))
         for one in conclusion.answers
     )
-    wrong = author.lines(replace(conclusion, answers=turned))
-    assert sum(line.startswith("Wrong") for line in wrong) == min(author.MOST_CLAIMS, len(agreeing))
+    others = author.lines(replace(conclusion, answers=turned))
+    assert any(line.startswith("Wrong") for line in others) == any(answered.agrees for answered in decided)
+
+
+def test_the_main_conclusion_of_a_report_comes_first_and_then_what_is_wrong() -> None:
+    conclusion = concluded("05")
+    claims = [line.partition(")")[0] for line in author.lines(conclusion) if line.startswith(("Right", "Wrong"))]
+    numbers = {answered.question.key: place for place, answered in enumerate(conclusion.answers, 1)}
+    first = [f"Right in its conclusion (question {numbers['one-node']}"]
+    assert claims[:2] == [*first, f"Wrong in its conclusion (question {numbers['medians']}"]
 
 
 def test_a_run_without_claims_has_no_lines_for_an_author() -> None:

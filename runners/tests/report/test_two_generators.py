@@ -13,7 +13,7 @@ from runners.analysis import facts
 from runners.design.session import PAIRED
 from runners.readers.run import Step
 from runners.report.report import render
-from runners.report.two_generators import two_generators
+from runners.report.validation import two_generators
 from runners.results.conclusion import conclude
 from runners.results.two_generators import two_readings
 from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of, with_summary

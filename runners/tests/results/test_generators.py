@@ -13,7 +13,7 @@ from runners.analysis import facts, instrument
 from runners.analysis.instrument import stall
 from runners.readers.reading import read_run
 from runners.readers.run import Run
-from runners.report.notices import notices
+from runners.report.validity import notices
 from runners.results import generators
 from runners.results.answer import Verdict
 from runners.results.checks import About, checks

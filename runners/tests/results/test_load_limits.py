@@ -11,7 +11,7 @@ import pytest
 from runners.design.objective import LoadLimit, Outcome
 from runners.errors import Exit, PlanError
 from runners.readers.run import Step
-from runners.report.load_summary import load_lines
+from runners.report.concluded import load_lines
 from runners.results.limits import exit_code, judge_load
 from runners.storage.run_folder import REFERENCE, RUNS, run_path
 from runners.tests.report import steps
