@@ -12,7 +12,7 @@ import math
 import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -251,6 +251,16 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
         max(high, recorded.high, recorded.value) if math.isfinite(high + recorded.high) else math.nan,
         recorded.at_least,
     )
+
+
+def with_bounds(step: Step) -> Step:
+    """Return a step whose recorded percentiles of response times have the bounds of their effective samples."""
+    rows = step.frames["percentiles"].copy()
+    for at, row in rows[rows["kind"] == "response"].iterrows():
+        recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]))
+        bounded = interval(step, float(row["percentile"]), recorded)
+        rows.loc[at, ["low_us", "high_us"]] = bounded.low, bounded.high
+    return replace(step, frames={**step.frames, "percentiles": rows})
 
 
 def without_its_second(step: Step, level: float) -> float | None:

@@ -24,9 +24,8 @@ from runners.analysis.quantities import ALPHA, Floats, starts_needed
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.batch_means import jackknife_variance
 from runners.readers.console_report import rank
+from runners.readers.requests_log import time_blocks
 
-BLOCKS = 40  # of requests in a start, at most
-LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
 FEWEST_BLOCKS = 8
 
 
@@ -75,9 +74,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
     at_s = frame["t_s"].to_numpy(float)
-    length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
-    count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
-    block = np.minimum(((at_s - at_s.min()) / length_s * count).astype(int), count - 1) if count else np.zeros(0, int)
+    block, count = time_blocks(at_s)
     target = frame["target"].to_numpy()
     logs, left_out = np.full(len(treatments), np.nan), np.full((count, len(treatments)), np.nan)
     for index, name in enumerate(treatments):

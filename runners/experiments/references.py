@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from runners import report, words
+from runners.analysis.intervals import with_bounds
 from runners.design.experiment import Experiment
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, plan_of
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
-from runners.readers.reading import archived_content, read_run
+from runners.readers.reading import archived_content, keeps_latencies, read_run
+from runners.readers.run import Step
 from runners.report.opening import TREATMENTS
 from runners.report.sentences import effect_words
 from runners.results.answer import Asked, Verdict
 from runners.results.conclusion import Conclusion, conclude
-from runners.storage.archive import copy_archive, write_archive
+from runners.storage.archive import Content, copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
 from runners.toolchain.tools import shown
 
@@ -66,13 +68,18 @@ def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Pat
     if folder.archived:
         copy_archive(folder.path, fresh.path)
     else:
-        write_archive(fresh.path, map(archived_content, read_run(folder).steps))
+        write_archive(fresh.path, map(content_of, read_run(folder).steps))
         fresh.write_manifest(manifest)
     write_report(fresh, questions, with_html=False)
     shutil.rmtree(target, ignore_errors=True)
     fresh.path.replace(target)
     fresh.path.parent.rmdir()
     return RunFolder(target)
+
+
+def content_of(step: Step) -> Content:
+    """Return what an archive keeps of a step; bounds of percentiles as they are with all latencies."""
+    return archived_content(step if keeps_latencies(step.record) else with_bounds(step))
 
 
 BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -->"

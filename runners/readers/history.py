@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ import pandas as pd
 
 from runners.errors import PlanError
 from runners.readers.run import COLUMNS
+from runners.storage.archive import CONSOLE, CONSOLE_COLUMN
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
 from runners.storage.schema import read_record
 from runners.storage.step_folder import write_json
@@ -45,6 +47,9 @@ FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
 #: Earlier ones that a sentinel is compared with: with all, a campaign's cost would grow with its square.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
+_ARCHIVED = "_archived"  # rows of archives
+#: Views over the frames, with what each generator printed; those that other views need are made at once.
+FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles", "frames")
 #: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
 _MEASUREMENTS = """
 CREATE VIEW measurements AS
@@ -79,16 +84,24 @@ WHERE s.valid AND s.profiled AND s.kind = 'load' AND f.event = 'cpu' AND f.share
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All runs below some folders. `unreadable` names each folder that was passed over, and why."""
+    """All runs below some folders. `unreadable` names each folder that was passed over, and why.
+
+    `steps`, by run, are those whose frames become views when a question names them.
+    """
 
     connection: duckdb.DuckDBPyConnection
     unreadable: tuple[str, ...]
+    steps: tuple[tuple[str, StepFolder], ...] = ()
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return the answer to one SQL statement over the views. Raises PlanError with DuckDB's own words."""
         try:
             if not sql.strip(" \t\r\n;"):
                 raise duckdb.InvalidInputException("no question was asked")
+            made = self._made()
+            for frame in FRAMES if self.steps else ():
+                if frame not in made and re.search(rf"\b{frame}\b", sql, re.IGNORECASE):
+                    _frame_view(self.connection, frame, self.steps)
             return self.connection.execute(sql).df()
         except duckdb.Error as error:
             known = ", ".join(self.views())
@@ -96,8 +109,11 @@ class History:
 
     def views(self) -> list[str]:
         """Return the names of the views."""
+        return sorted({*self._made(), *(FRAMES if self.steps else ())})
+
+    def _made(self) -> list[str]:
         rows = self.connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1").fetchall()
-        return [str(name) for (name,) in rows if not str(name).endswith(_OWNERS)]
+        return [str(name) for (name,) in rows if not str(name).endswith((_OWNERS, _ARCHIVED))]
 
 
 def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
@@ -130,11 +146,11 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
     connection = _connection()
     for view, rows, columns in (("runs", run_rows, RUN_COLUMNS), ("steps", step_rows, STEP_COLUMNS)):
         connection.register(view, pd.DataFrame(rows, columns=list(columns)).astype(columns))
-    for frame in COLUMNS:
+    for frame in FRAMES if not step_folders else NEEDED:
         _frame_view(connection, frame, step_folders)
     connection.execute(_MEASUREMENTS)
     connection.execute(_FRAME_SHARES)
-    return History(connection, tuple(unreadable))
+    return History(connection, tuple(unreadable), tuple(step_folders))
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -206,24 +222,35 @@ def _step(run: str, step: StepFolder) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[tuple[str, StepFolder]]) -> None:
-    """Create a view over the Parquet files of a frame, which are read when the view is queried."""
-    files = [(str(file), run, step.name, step.archived) for run, step in steps if (file := step.frame(frame)).is_file()]
-    if not files:
-        connection.register(frame, pd.DataFrame(columns=["run", "step", *COLUMNS[frame]], dtype="object"))
-        return
-    owners = pd.DataFrame(files, columns=["file", "run", "step", "archived"])
-    connection.register(f"{frame}{_OWNERS}", owners)
+def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: Iterable[tuple[str, StepFolder]]) -> None:
+    """Create a view over a frame of all steps: over the Parquet files of those with folders, which are read when the
+    view is queried, and over the rows of archives."""
+    files: list[tuple[str, str, str]] = []
+    parts: list[pd.DataFrame] = []
+    for run, step in steps:
+        if frame == CONSOLE:
+            text = step.console_text()
+            rows = None if text is None else pd.DataFrame({CONSOLE_COLUMN: [text]})
+        else:
+            rows = step.read_frame(frame) if step.archived else None
+        if rows is not None:
+            parts.append(rows.assign(run=run, step=step.name))
+        elif step.frame(frame).is_file():
+            files.append((str(step.frame(frame)), run, step.name))
     views = []
-    for archived, rows in owners.groupby("archived"):
-        listed = ", ".join(f"'{_quoted(path)}'" for path in rows["file"].unique())
-        # a file of an archive holds all steps and names them itself
-        excluded, of_step = ("filename, step", " AND o.step = f.step") if archived else ("filename", "")
+    if files:
+        connection.register(f"{frame}{_OWNERS}", pd.DataFrame(files, columns=["file", "run", "step"]))
+        listed = ", ".join(f"'{_quoted(path)}'" for path, _, _ in files)
         views.append(
-            f"SELECT o.run, o.step, f.* EXCLUDE ({excluded}) FROM "  # noqa: S608 - paths are quoted
+            f"SELECT o.run, o.step, f.* EXCLUDE (filename) FROM "  # noqa: S608 - paths are quoted
             f"read_parquet([{listed}], filename = true, union_by_name = true) f "
-            f"JOIN {frame}{_OWNERS} o ON o.file = f.filename{of_step}"
+            f"JOIN {frame}{_OWNERS} o ON o.file = f.filename"
         )
+    if parts or not files:
+        columns = ["run", "step", *COLUMNS.get(frame, (CONSOLE_COLUMN,))]
+        rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns, dtype="object")
+        connection.register(f"{frame}{_ARCHIVED}", rows.reindex(columns=columns))
+        views.append(f"FROM {frame}{_ARCHIVED}")
     connection.execute(f"CREATE VIEW {frame} AS {' UNION ALL BY NAME '.join(views)}")
 
 

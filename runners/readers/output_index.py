@@ -11,6 +11,7 @@ from typing import Any
 
 from runners.readers.command_line import TOOLS
 from runners.readers.documents import Problem
+from runners.storage.archive import steps_file
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
 from runners.storage.schema import read_record
 
@@ -35,7 +36,7 @@ def index_entry(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
 def consoles(folder: Path) -> Iterator[Path] | None:
     """Yield the console outputs of a run folder's loads, in order; None for any other folder."""
     run = RunFolder(folder)
-    if not run.manifest_path.is_file() or not run.steps_path.is_dir():
+    if not run.manifest_path.is_file() or not (run.steps_path.is_dir() or steps_file(folder).is_file()):
         return None
     return (step.console for step in run.complete() if _is_load(step))
 

@@ -20,9 +20,16 @@ from runners.errors import ReadError
 from runners.readers.activity import read_activity, read_events, read_pauses, read_stall_log, read_telemetry
 from runners.readers.hdr_log import HdrLog, read_hdr_log
 from runners.readers.load_json import LoadReport, read_load_json
-from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame
+from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame, time_blocks
 from runners.readers.run import COLUMNS, Run, Step, complete, frame
-from runners.readers.stacks import classifier_of, frames_frame, read_collapsed, read_timed_stacks, shares_frame
+from runners.readers.stacks import (
+    classifier_of,
+    frames_frame,
+    in_batches,
+    read_collapsed,
+    read_timed_stacks,
+    shares_frame,
+)
 from runners.readers.wrk_console import find_reports
 from runners.storage.archive import Content
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError
@@ -67,18 +74,45 @@ def store_frames(step: Step) -> None:
     step.folder.write_frames({**step.frames, _UNREADABLE: _unreadable(step)})
 
 
+#: Loads that prepare others or whose own latencies nobody quotes.
+_PREPARING = ("warm-up", "outage-warm", "paired-warm", "fill", "probe", "sentinel")
+#: Activity that is read without latencies beside it.
+_READ_ALONE = ("disk", "jit")
+
+
+def keeps_latencies(record: StepRecord) -> bool:
+    """Return whether an archive keeps all latencies of a step, and not only their percentiles.
+
+    It does not of all rates together where each short step has rows of its own, of loads that prepare others, and of
+    loads with a profiler.
+    """
+    return record.sweep is None and record.role not in _PREPARING and not record.profiled
+
+
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    Left out are the latencies of all rates together where each short step has rows of its own, and those of a warm-up.
-    Times of single requests keep three significant digits, as those of the histograms have, times of activities
-    hundredths of a millisecond: digits beyond them take most of an archive.
+    Times of single requests have three significant digits, as those of the histograms have, times of activities
+    hundredths of a millisecond, and shares six or seven decimals: digits beyond them are noise, and take most of an
+    archive. So does the order of requests, of which those of a twentieth of a second begin with the first one. Samples
+    of a profile are added up by the batches that their shares are weighed by.
     """
-    left_out = ("histograms", "slices") if step.record.sweep is not None or step.record.role == "warm-up" else ()
+    left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
     frames = {**step.frames, **{name: frame(name) for name in left_out}, _UNREADABLE: _unreadable(step)}
-    requests, activity = frames["requests"], frames["activity"]
-    times_us = {name: _three_digits(requests[name]) for name in ("response_us", "service_us")}
-    frames |= {"requests": requests.assign(**times_us), "activity": activity.round({"busy_ms": 2})}
+    requests, activity, telemetry = frames["requests"], frames["activity"], frames["telemetry"]
+    frames["requests"] = together(
+        requests.assign(
+            response_us=_three_digits(requests["response_us"]), service_us=_three_digits(requests["service_us"])
+        )
+    )
+    if frames["slices"].empty:
+        activity = activity[activity["kind"].isin(_READ_ALONE)].reset_index(drop=True)
+    frames["activity"] = activity.assign(busy_ms=activity["busy_ms"].round(2))
+    frames["telemetry"] = telemetry.round(
+        {name: 6 for name in telemetry.columns if name.endswith(("_share", "_cores"))}
+    )
+    frames["frames"] = frames["frames"].round({"low": 7, "high": 7})
+    frames["samples"] = in_batches(frames["samples"])
     return Content(to_document(step.record), frames, step.folder.console_text())
 
 
@@ -88,6 +122,26 @@ def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
     unit = 10.0 ** (np.floor(np.log10(known)) - 2)
     # a multiple of a power of ten is rounded again, for the nearest number of so few decimals
     return ((known / unit).round() * unit).round(3).fillna(times_us)
+
+
+_TENTHS, _TOGETHER = 10, 2  # a second, and parts of each
+
+
+def together(requests: pd.DataFrame) -> pd.DataFrame:
+    """Put the requests of a twentieth of a second at the start of its first one, by server and time.
+
+    The last request stays where it is, and so does one whose response came in another tenth of a second than it was
+    due: the analysis goes by the tenth in which a response came, and by blocks of the log's length.
+    """
+    at_s, completed = requests["t_s"], requests["fate"] == "completed"
+    came_s = at_s + requests["response_us"].where(completed, 0.0) / 1e6
+    tenth = (at_s.astype(float) * _TENTHS).astype(int)
+    stays = (tenth != (came_s.astype(float) * _TENTHS).astype(int)) | (at_s == at_s.max())
+    part = (at_s.astype(float) * _TENTHS * _TOGETHER).astype(int)
+    block, blocks = time_blocks(at_s.to_numpy(float))
+    first_s = at_s.mask(stays).groupby([tenth, part, block if blocks else 0 * part]).transform("min")
+    moved = requests.assign(t_s=at_s.where(stays, first_s).astype(at_s.dtype))
+    return moved.sort_values(["t_s", "target", "predecessor", "response_us", "service_us"], ignore_index=True)
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +168,7 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
             unreadable.append(f"{folder.frame(name).name}: {error}; read again from the raw files")
             return None
         # kept by an earlier lab, without its raw files: what it did not store is not known
-        unknown = folder.frame("summary").exists() and not folder.load_json.exists()
+        unknown = folder.archived or (folder.frame("summary").exists() and not folder.load_json.exists())
         if content is None and (name in empty or unknown):
             content = frame(name)
         if content is not None and unknown and set(content.columns) < set(columns):

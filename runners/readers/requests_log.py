@@ -114,6 +114,19 @@ def requests_frame(path: Path) -> pd.DataFrame:
     return read_requests_log(path).frame[list(columns)].astype(columns)
 
 
+BLOCKS = 40  # of requests in a log, at most
+LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
+
+
+def time_blocks(at_s: Any) -> tuple[Any, int]:
+    """Return the block of time of each request by its intended start, and how many blocks there are; none may be."""
+    length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
+    count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
+    if not count:
+        return np.zeros(0, int), 0
+    return np.minimum(((at_s - at_s.min()) / length_s * count).astype(int), count - 1), count
+
+
 def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame:
     rows = rows[np.argsort(rows["intended_ns"], kind="stable")]
 

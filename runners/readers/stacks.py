@@ -282,14 +282,33 @@ class Batches:
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
     """Return the batches of one event; None when the recording is too short for them."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
-    length = float(rows["t_s"].max()) + 1e-9 if len(rows) else 0.0
-    count = min(BATCHES, int(length / SHORTEST_S))
+    index, count = _batch_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:
         return None
-    index = np.minimum((rows["t_s"].to_numpy(float) / length * count).astype(int), count - 1)
     weight = rows["samples" if event in UNIT_WEIGHT_EVENTS else "weight"].to_numpy(float)
     by_stack: dict[str, Floats] = {}
     for stack, batch, value in zip(rows["stack"], index, weight, strict=True):
         by_stack.setdefault(str(stack), np.zeros(count))[batch] += value
     whole = np.bincount(index, weight, count).astype(float)
     return Batches(whole, by_stack, float(rows["samples"].sum())) if whole.sum() > 0 else None
+
+
+def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the batch of each sample, and how many there are."""
+    length = float(at_s.max(initial=0.0)) + 1e-9
+    count = min(BATCHES, int(length / SHORTEST_S))
+    return np.minimum((at_s / length * count).astype(np.int64), count - 1), count
+
+
+def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return the `samples` frame with the samples of an event and a stack in one batch added up, at its last instant.
+
+    Its batches are the same; samples from before the window, which are in none, are left out.
+    """
+    kept = samples[samples["t_s"] >= 0]
+    parts = []
+    for _, rows in kept.groupby("event"):
+        batch, _ = _batch_of(rows["t_s"].to_numpy(float))
+        rows = rows.assign(t_s=rows.groupby(batch)["t_s"].transform("max"))
+        parts.append(rows.groupby(["event", "stack", "t_s"], as_index=False)[["samples", "weight"]].sum())
+    return pd.concat(parts, ignore_index=True)[list(samples.columns)] if parts else samples.iloc[:0]

@@ -1,22 +1,24 @@
 """The archive: a run in few small files, the form in which reference results are kept.
 
     manifest.json, conclusions.json, report.md, figures/    as in every run folder
-    steps.jsonl.gz                                          what was run and how it ended, a step a line
-    steps/<frame>.parquet                                   one frame of all steps, with a column `step`
-    steps/console.parquet                                   what each step's generator printed
+    steps.archive                                           every step: its record, its frames, its console
 
-A step of an archive is a `StepFolder` whose frames and console come from these files; its raw files are not there.
+steps.archive begins with MAGIC, the CRC-32 of all that follows it, and the length of a compressed list in JSON: the
+records, and of every frame the number of rows of each step and how its columns are written. Behind it are the columns
+of all steps (columns.py), then the texts of columns of a name, which frames share. A step of an archive is a
+`StepFolder` whose frames and console come from there; its raw files are not there.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import shutil
+import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,21 +26,10 @@ from runners.storage.step_folder import StepFolder, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 CONSOLE, CONSOLE_COLUMN = "console", "text"
-#: Digits after the point of times, rates and counts: nanoseconds as microseconds have three, as seconds nine. Decimal
-#: numbers of so many digits take half of what floating-point numbers do.
-DIGITS = (0, 3, 6, 9)
-PRECISION = 18  # of a decimal number in 64 bits
-#: Each column takes the smallest: a dictionary (None), or one of these.
-OF_WHOLE = (None, "BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED")
-OF_FLOATS = (None, "BYTE_STREAM_SPLIT", "PLAIN")
-#: One page and one dictionary a column: the stacks of a profile repeat each other over all steps.
-WHOLE_BYTES = 1 << 28
-COMPRESSION = "brotli"  # of what Parquet has, the one that makes these numbers smallest: a tenth smaller than zstd
-TRIED, WRITTEN = 5, 11  # levels
-LARGEST = 2**53  # below it a whole number is a floating-point one
+MAGIC = b"LABSTEPS1\n"
+_HEAD = struct.Struct(f"<{len(MAGIC)}sII")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +42,31 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A frame of all steps: how many rows each has, how the columns are written, and the bytes from `at` on."""
+
+    rows: tuple[int, ...]
+    columns: tuple[dict[str, Any], ...]
+    at: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Archive:
-    """The steps of an archived run, read when they are asked for."""
+    """The steps of an archived run, read when they are asked for. `texts`: place and length of each list of texts."""
 
     path: Path
     metas: dict[str, dict[str, Any]]
+    parts: dict[str, Part] = field(repr=False, compare=False)
+    texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)
     _frames: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict, repr=False, compare=False)
+    _texts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
     def at(run: Path) -> Archive | None:
         """Return the archive in a run folder, None where steps have folders of their own. Raises StoreError."""
         try:
-            changed_ns = steps_jsonl(run).stat().st_mtime_ns
+            changed_ns = steps_file(run).stat().st_mtime_ns
         except OSError:
             return None
         return _opened(run, changed_ns)
@@ -77,8 +81,29 @@ class Archive:
     def frames(self, name: str) -> dict[str, pd.DataFrame]:
         """Return one frame of all steps, by step; steps without a row are left out."""
         if name not in self._frames:
-            self._frames[name] = _by_step(frame_file(self.path, name))
+            self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]
+
+    def _by_step(self, part: Part) -> dict[str, pd.DataFrame]:
+        from runners.storage.columns import unpack, unpacked_texts
+
+        for about in part.columns:
+            if (name := about["name"]) in self.texts and name not in self._texts:
+                self._texts[name] = unpacked_texts(self._read(*self.texts[name]))
+        frame = unpack(part.columns, self._read(part.at, part.bytes), sum(part.rows), self._texts)
+        frames: dict[str, pd.DataFrame] = {}
+        begin = 0
+        # the rows of a step follow each other: its part is a slice, which copies nothing
+        for name, rows in zip(self.metas, part.rows, strict=True):
+            if rows:
+                frames[name] = frame.iloc[begin : begin + rows].reset_index(drop=True)
+            begin += rows
+        return frames
+
+    def _read(self, at: int, length: int) -> bytes:
+        with steps_file(self.path).open("rb") as file:
+            file.seek(at)
+            return file.read(length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +119,6 @@ class ArchivedStep(StepFolder):
     def read_meta(self) -> dict[str, Any]:
         return dict(self.archive.metas[self.name])
 
-    def frame(self, name: str) -> Path:
-        return frame_file(self.archive.path, name)
-
     def read_frame(self, name: str) -> pd.DataFrame | None:
         frame = self.archive.frames(name).get(self.name)
         return None if frame is None else frame.copy(deep=False)
@@ -106,145 +128,68 @@ class ArchivedStep(StepFolder):
         return None if printed is None else str(printed[CONSOLE_COLUMN].iat[0])
 
 
-def steps_jsonl(run: Path) -> Path:
-    return run / "steps.jsonl.gz"
-
-
-def frame_file(run: Path, name: str) -> Path:
-    return run / "steps" / f"{name}.parquet"
+def steps_file(run: Path) -> Path:
+    return run / "steps.archive"
 
 
 def write_archive(run: Path, steps: Iterable[Content]) -> None:
-    """Write the steps of a run into an empty folder, in the order in which they started."""
+    """Write the steps of a run into a new folder, in the order in which they started."""
     import pandas as pd
 
+    from runners.storage.columns import compressed, pack, packed_texts, texts_of
+
     kept = sorted(steps, key=lambda step: step.meta.get("started_unix_us") or 0)
-    frames: dict[str, list[pd.DataFrame]] = {}
+    parts: dict[str, list[pd.DataFrame]] = {}
     for step in kept:
         printed = pd.DataFrame({CONSOLE_COLUMN: [] if step.console is None else [step.console]}, dtype="str")
         for name, frame in {**step.frames, CONSOLE: printed}.items():
-            if not frame.empty:
-                owned = frame.copy()
-                owned.insert(0, "step", step.meta["name"])
-                frames.setdefault(name, []).append(owned)
-    frame_file(run, "").parent.mkdir(parents=True)
-    for name, parts in frames.items():
-        _write(frame_file(run, name), pd.concat(parts, ignore_index=True))
-    text = "".join(f"{json.dumps(step.meta, ensure_ascii=False, separators=(',', ':'))}\n" for step in kept)
-    steps_jsonl(run).write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
+            parts.setdefault(name, []).append(frame)
+    frames = {
+        name: pd.concat([part for part in several if len(part)], ignore_index=True)
+        for name, several in parts.items()
+        if any(map(len, several))
+    }
+    texts = texts_of(frames.values())
+    packed = {name: pack(frame, texts) for name, frame in frames.items()}
+    lists = {name: packed_texts(values) for name, values in texts.items()}
+    index = {
+        "steps": [step.meta for step in kept],
+        "frames": [[name, [*map(len, parts[name])], columns, len(data)] for name, (columns, data) in packed.items()],
+        "texts": [[name, len(data)] for name, data in lists.items()],
+    }
+    head = compressed(json.dumps(index, ensure_ascii=False, separators=(",", ":")).encode(), text=True)
+    body = b"".join([head, *(data for _, data in packed.values()), *lists.values()])
+    run.mkdir(parents=True)
+    steps_file(run).write_bytes(_HEAD.pack(MAGIC, zlib.crc32(body), len(head)) + body)
 
 
 def copy_archive(run: Path, target: Path) -> None:
     """Copy the manifest and the steps of an archive byte for byte into a new folder."""
-    shutil.copytree(run / "steps", target / "steps")
-    for path in (steps_jsonl(run), run / "manifest.json"):
+    target.mkdir(parents=True)
+    for path in (steps_file(run), run / "manifest.json"):
         shutil.copyfile(path, target / path.name)
 
 
 @lru_cache(maxsize=4)
 def _opened(run: Path, changed_ns: int) -> Archive:
+    from runners.storage.columns import expanded
+
     try:
-        lines = gzip.decompress(steps_jsonl(run).read_bytes()).splitlines()
-        metas = {str(meta["name"]): meta for meta in map(json.loads, lines)}
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-        raise StoreError(str(steps_jsonl(run)), f"can't be read ({error})", "check it out again") from error
-    return Archive(run, metas)
-
-
-def _by_step(path: Path) -> dict[str, pd.DataFrame]:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not path.exists():
-        return {}
-    table = pq.ParquetFile(path).read(use_threads=False)
-    kinds = {column["name"]: column["numpy_type"] for column in table.schema.pandas_metadata["columns"]}
-    for at, column in enumerate(table.schema):
-        if pa.types.is_decimal(column.type):
-            table = table.set_column(at, column.name, _floats(table[column.name], kinds[column.name]))
-    # the rows of a step follow each other: its part is a slice, which copies nothing
-    names = table["step"].to_numpy()
-    frame = table.drop_columns("step").to_pandas()
-    ends = [*(np.flatnonzero(names[1:] != names[:-1]) + 1), len(names)] if len(names) else []
-    return {
-        str(names[begin]): frame.iloc[begin:end].reset_index(drop=True)
-        for begin, end in zip([0, *ends], ends, strict=False)
-    }
-
-
-def _write(path: Path, frame: pd.DataFrame) -> None:
-    import pyarrow as pa
-
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    encodings: dict[str, str] = {}
-    for at, name in enumerate(table.column_names):
-        column = table[name]
-        if pa.types.is_floating(column.type) and (decimals := _decimals(column)) is not None:
-            table = table.set_column(at, name, decimals)
-        single = table.select([name])
-        if encoding := min(_encodings(table[name].type), key=partial(_size_bytes, single)):
-            encodings[name] = encoding
-    _write_table(table, path, encodings, WRITTEN)
-
-
-def _encodings(kind: pa.DataType) -> tuple[str | None, ...]:
-    import pyarrow as pa
-
-    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-        return OF_WHOLE
-    return OF_FLOATS if pa.types.is_floating(kind) else (None,)
-
-
-def _size_bytes(column: pa.Table, encoding: str | None) -> int:
-    """Return the size of a table of one column in an encoding."""
-    import pyarrow as pa
-
-    written = pa.BufferOutputStream()
-    _write_table(column, written, {column.column_names[0]: encoding} if encoding else {}, TRIED)
-    return len(written.getvalue())
-
-
-def _write_table(table: pa.Table, to: Path | pa.NativeFile, encodings: Mapping[str, str], level: int) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(
-        table,
-        to,
-        compression=COMPRESSION,
-        compression_level=level,
-        use_dictionary=[name for name in table.column_names if name not in encodings],
-        column_encoding=dict(encodings),
-        store_decimal_as_integer=True,
-        dictionary_pagesize_limit=WHOLE_BYTES,
-        data_page_size=WHOLE_BYTES,
-        row_group_size=WHOLE_BYTES,
-    )
-
-
-def _decimals(numbers: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return floating-point numbers as decimal ones, None where these are not equal to them to the bit."""
-    import numpy as np
-    import pyarrow as pa
-
-    exact = numbers.cast(pa.float64())
-    known = exact.drop_null().to_numpy()
-    if not np.isfinite(known).all() or (np.signbit(known) & (known == 0)).any():
-        return None
-    for digits in DIGITS:
-        if np.abs(known).max(initial=0) * 10**digits >= LARGEST:
-            return None
-        decimals = exact.cast(pa.decimal128(PRECISION, digits), safe=False)
-        if _floats(decimals, str(numbers.type)).equals(numbers):
-            return decimals
-    return None
-
-
-def _floats(decimals: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
-    """Return decimal numbers as the nearest floating-point ones: by a division, for Arrow's cast does not round so."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    tens = 10**decimals.type.scale
-    whole = pc.multiply(decimals, pa.scalar(tens)).cast(pa.int64())
-    return pc.divide(whole.cast(pa.float64()), pa.scalar(float(tens))).cast(kind)
+        data = steps_file(run).read_bytes()
+        magic, checksum, length = _HEAD.unpack_from(data)
+        if magic != MAGIC or checksum != zlib.crc32(memoryview(data)[_HEAD.size :]):
+            raise ValueError("it is damaged, or of another version of the lab")
+        at = _HEAD.size + length
+        index = json.loads(expanded(data[_HEAD.size : at], text=True))
+        parts: dict[str, Part] = {}
+        for name, rows, columns, size in index["frames"]:
+            parts[name] = Part(tuple(rows), tuple(columns), at, size)
+            at += size
+        texts: dict[str, tuple[int, int]] = {}
+        for name, size in index["texts"]:
+            texts[name] = at, size
+            at += size
+        metas = {str(meta["name"]): meta for meta in index["steps"]}
+    except (OSError, struct.error, lzma.LZMAError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(str(steps_file(run)), f"can't be read ({error})", "check it out again") from error
+    return Archive(run, metas, parts, texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,20 +9,19 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from runners.audit.audit import audit
-from runners.experiments.references import concluded, keep_reference, write_report
+from runners.experiments.references import concluded, content_of, keep_reference, write_report
 from runners.readers.history import open_history
 from runners.readers.outputs import find_in
-from runners.readers.reading import archived_content, read_run, store_frames
+from runners.readers.reading import archived_content, read_run, store_frames, together
+from runners.readers.stacks import batches, in_batches
 from runners.report.report import KEPT_FIGURES
-from runners.storage.archive import Archive, Content, steps_jsonl, write_archive
+from runners.storage.archive import Archive, Content, steps_file, write_archive
 from runners.storage.run_folder import RunFolder, StoreError
 from runners.tests.fixtures.fake_run import make_run
 
@@ -51,8 +49,12 @@ def test_steps_frames_and_consoles_are_the_same(pair: tuple[RunFolder, RunFolder
         assert (after.record, after.unreadable) == (before.record, before.unreadable)
         assert after.folder.console_text() == before.folder.console_text()
         assert after.frames.keys() == before.frames.keys()
-        for name, rows in before.frames.items():
-            assert_frame_equal(after.frames[name], rows)
+        kept = content_of(before).frames
+        for name in before.frames:
+            assert_frame_equal(after.frames[name], kept[name])
+        whole = before.kind == "load" and not before.profiled
+        same = ("summary", "spectrum", "stacks", *(("histograms", "slices", "percentiles") if whole else ()))
+        assert all(kept[name].equals(before.frames[name]) for name in same)
 
 
 _TIMES = st.integers(-(10**14), 10**14)
@@ -72,13 +74,28 @@ def test_numbers_come_back_to_the_bit(rows: list[tuple[float | None, float | Non
         assert np.array_equal(np.signbit(_kept(written)[name]), np.signbit(written[name])), "the sign of zero"
 
 
+@given(st.lists(st.tuples(st.sampled_from(["a", "b\n", "\u00e9;"]) | st.none(), st.booleans() | st.none()), min_size=1))
+def test_texts_and_truth_values_come_back(rows: list[tuple[str | None, bool | None]]) -> None:
+    written = pd.DataFrame(rows, columns=["text", "truth"]).astype({"text": "str", "truth": "boolean"})
+    assert_frame_equal(_kept(written), written)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 999), st.integers(-9, 9)), min_size=1))
+def test_times_of_three_digits_come_back_to_the_bit_in_whatever_order_they_are_kept(
+    rows: list[tuple[str, int, int]],
+) -> None:
+    times = [digits * 10.0**power if power >= 0 else digits / 10.0**-power for _, digits, power in rows]
+    written = pd.DataFrame({"target": [target for target, _, _ in rows], "us": times, "other_us": times[::-1]})
+    written = written.astype({"target": "str", "us": "float32"})
+    assert_frame_equal(_kept(written), written, check_exact=True)
+
+
 @pytest.mark.parametrize("tens", [1, 10**3, 10**6, 10**9])
-def test_whole_multiples_of_a_power_of_ten_are_decimal_numbers(tens: int) -> None:
-    values = np.arange(1, 3_000, 7) / tens
+def test_numbers_of_few_digits_take_few_bytes(tens: int) -> None:
+    values = np.random.default_rng(1).integers(0, 200, 20_000) / tens
     with TemporaryDirectory() as folder:
         assert_frame_equal(_kept(pd.DataFrame({"v": values}), Path(folder)), pd.DataFrame({"v": values}))
-        stored = pq.read_schema(Path(folder) / "run" / "steps" / "histograms.parquet").field("v").type
-    assert (pa.types.is_decimal(stored), 10**stored.scale) == (True, tens)
+        assert steps_file(Path(folder) / "run").stat().st_size < 24_000, "of 160 000"
 
 
 def _kept(frame: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
@@ -91,10 +108,51 @@ def _kept(frame: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
         return archive.frames("histograms")["put"]
 
 
+def test_requests_of_a_twentieth_of_a_second_are_put_together_and_their_responses_come_when_they_came() -> None:
+    random = np.random.default_rng(1)
+    requests = pd.DataFrame({"t_s": np.arange(4_000) / 1_000, "target": random.choice(["a", "b"], 4_000)})
+    requests = requests.assign(
+        predecessor=requests["target"].shift(), response_us=random.lognormal(8, 2, 4_000).round(),
+        service_us=random.lognormal(5, 1, 4_000).round(), fate=random.choice(["completed", "failed"], 4_000),
+    )  # fmt: skip
+    kept = together(requests)
+
+    def came(frame: pd.DataFrame) -> pd.DataFrame:
+        waited_s = frame["response_us"].where(frame["fate"] == "completed", 0.0) / 1e6
+        came_tenth = ((frame["t_s"] + waited_s).astype(float) * 10).astype(int)
+        rows = frame.assign(came=came_tenth, second=(frame["t_s"] * 4).astype(int)).drop(columns="t_s")
+        return rows.sort_values([*rows.columns], ignore_index=True)
+
+    assert_frame_equal(came(kept), came(requests))
+    assert kept["t_s"].nunique() < 2_000 and kept["t_s"].max() == requests["t_s"].max()
+    assert (kept["t_s"].diff().dropna() >= 0).all()
+    assert_frame_equal(together(kept), kept)
+
+
+def test_samples_that_are_added_up_have_the_same_batches() -> None:
+    random = np.random.default_rng(2)
+    samples = pd.DataFrame(
+        {
+            "t_s": np.sort(random.integers(-10, 1_500, 3_000)) / 50,
+            "stack": random.choice(["a;b", "a;c", "d"], 3_000), "samples": random.integers(1, 4, 3_000) * 1.0,
+            "weight": random.integers(1, 9_000, 3_000) * 1.0,
+        }
+    )  # fmt: skip
+    for event in ("cpu", "alloc"):
+        rows = samples.assign(event=event)
+        before, after = batches(rows, event), batches(in_batches(rows), event)
+        assert before is not None and after is not None
+        assert (before.whole.tolist(), before.samples) == (after.whole.tolist(), after.samples)
+        assert {stack: sums.tolist() for stack, sums in before.by_stack.items()} == {
+            stack: sums.tolist() for stack, sums in after.by_stack.items()
+        }
+        assert len(in_batches(rows)) == 60
+
+
 def test_few_files_are_left(pair: tuple[RunFolder, RunFolder]) -> None:
     files = [path.relative_to(pair[1].path) for path in pair[1].path.rglob("*") if path.is_file()]
     assert {path.parts[0] for path in files} == {
-        *("manifest.json", "conclusions.json", "report.md", "steps.jsonl.gz", "steps", "figures")
+        *("manifest.json", "conclusions.json", "report.md", "steps.archive", "figures")
     }
     figures = [path for path in files if path.parts[0] == "figures"]
     assert 0 < sum(path.suffix == ".svg" for path in figures) <= KEPT_FIGURES
@@ -124,13 +182,15 @@ def test_history_and_audit_read_both(pair: tuple[RunFolder, RunFolder]) -> None:
     run, archive = pair
     queries = (
         "SELECT * EXCLUDE (folder) FROM steps ORDER BY step",
-        "SELECT * EXCLUDE (run) FROM measurements ORDER BY ALL",
-        "SELECT step, count(*), sum(value_us), sum(count) FROM histograms GROUP BY ALL ORDER BY ALL",
+        "SELECT * EXCLUDE (run) FROM measurements WHERE kind <> 'sentinel' ORDER BY ALL",
+        "SELECT step, count(*), sum(value_us), sum(count) FROM histograms JOIN steps USING (run, step) "
+        "WHERE steps.kind = 'load' AND NOT profiled GROUP BY ALL ORDER BY ALL",
+        "SELECT step, text FROM console ORDER BY step",
     )
     one, other, both = (open_history(roots) for roots in ([run.path.parent], [archive.path.parent], _another(pair)))
     for query in queries:
         assert_frame_equal(one.query(query), other.query(query), check_dtype=False)
-    for view in ("summary", "histograms"):
+    for view in ("summary", "spectrum"):
         count = f"SELECT count(*) AS n FROM {view}"
         assert both.query(count)["n"][0] == 2 * one.query(count)["n"][0]
     assert audit(find_in(archive.path)).counts == audit(find_in(run.path)).counts != ()
@@ -144,25 +204,24 @@ def _another(pair: tuple[RunFolder, RunFolder]) -> list[Path]:
 def test_an_archive_of_an_archive_is_the_same(pair: tuple[RunFolder, RunFolder], tmp_path: Path) -> None:
     first = pair[1].path
     write_archive(tmp_path / "again", map(archived_content, read_run(pair[1]).steps))
-    for path in (steps_jsonl(first), *first.rglob("*.parquet")):
-        assert (tmp_path / "again" / path.relative_to(first)).read_bytes() == path.read_bytes()
+    assert steps_file(tmp_path / "again").read_bytes() == steps_file(first).read_bytes()
 
 
 @pytest.mark.parametrize(
     "content",
     [
         pytest.param(lambda whole: whole[: len(whole) // 2], id="cut off"),
-        pytest.param(lambda whole: whole[:20] + bytes(20) + whole[40:], id="damaged"),
-        pytest.param(lambda _: b'{"name": "put-lsm"', id="not compressed"),
-        pytest.param(lambda _: gzip.compress(b'{"name": "put-lsm"'), id="no record"),
+        pytest.param(lambda whole: whole[:5], id="cut off in its head"),
+        pytest.param(lambda whole: whole[:-40] + bytes(20) + whole[-20:], id="damaged"),
+        pytest.param(lambda _: b'{"name": "put-lsm"', id="no archive"),
     ],
 )
-def test_a_broken_list_of_steps_is_named(
+def test_a_broken_archive_is_named(
     pair: tuple[RunFolder, RunFolder], tmp_path: Path, content: Callable[[bytes], bytes]
 ) -> None:
     broken = RunFolder(tmp_path / "broken")
     shutil.copytree(pair[1].path, broken.path)
-    steps_jsonl(broken.path).write_bytes(content(steps_jsonl(broken.path).read_bytes()))
-    with pytest.raises(StoreError, match=r"steps\.jsonl\.gz: can't be read"):
+    steps_file(broken.path).write_bytes(content(steps_file(broken.path).read_bytes()))
+    with pytest.raises(StoreError, match=r"steps\.archive: can't be read"):
         read_run(broken)
-    assert "steps.jsonl.gz" in open_history([tmp_path]).unreadable[0]
+    assert "steps.archive" in open_history([tmp_path]).unreadable[0]
