@@ -55,7 +55,7 @@ def _claims(numbered: Sequence[Numbered]) -> Iterator[str]:
         question, here = answered.question, answered.answer.evidence[:1]
         why = question.yes if answered.answer.verdict == Verdict.YES else question.no
         text = f"{_word(answered)} (question {number}). Your report: {words.sentence(question.claim)} Here: {why}"
-        yield f"{text} {words_of(here[0])}." if here else text
+        yield f"{text} Figures: {words_of(here[0])}." if here else text
     left = decided[MOST_CLAIMS:] + [pair for pair in numbered if pair[1].question.claimed and pair[1].agrees is None]
     rest = facts.grouped(left, lambda pair: _word(pair[1]).lower())
     if parts := [f"{word}: {numbered_questions(n for n, _ in pairs)}" for word, pairs in rest.items()]:
