@@ -22,8 +22,8 @@ RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
 #: A ratio that may be five times as large as it is tells a direction at most.
 WIDEST = 4.0
-#: A bound this many times as large as the baseline is written as a factor.
-FACTOR_FROM = 9.0
+#: From this rise on a bound is written as a factor of the baseline.
+FACTOR_FROM = 1.0
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,14 +73,14 @@ QUANTITIES = {
         Quantity("service_p99_us", "service p99", "us", level=0.99, column="service_us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
         Quantity(BACKGROUND_CPU, "CPU per request, background threads", "us"),
-        Quantity(ALL_CPU, "CPU per request, all threads", "us"),
+        Quantity(ALL_CPU, "CPU per request (all threads)", "us"),
         *COUNTED.values(),
         Quantity(MEMORY, "memory", "bytes"),
         Quantity(DISK, "room on the disk", "bytes"),
     )
 }
 #: CPU time where that of the threads that respond is known apart.
-RESPONDING_CPU = Quantity(CPU, "CPU per request, responding threads", "us")
+RESPONDING_CPU = Quantity(CPU, "CPU per request (request threads)", "us")
 #: With a quantity's values may come upper bounds of them, under its name and this.
 AT_MOST = " at most"
 #: The percentiles of one load: level (0..1) by name.

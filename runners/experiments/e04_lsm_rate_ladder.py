@@ -120,7 +120,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 EXPERIMENT = Experiment(
-    "04", "04_lsm_rate_ladder.ipynb", "The rate ladder of the LSM store: cold, warm, and beyond the knee", "report-4",
+    "04", "04_lsm_rate_ladder.ipynb", "Rate ladder of the LSM store: cold, warm, and beyond the knee", "report-4",
     (
         *LADDER,
         Parameter("engine", "lsm", "the store", choices=tuple(ENGINES)),

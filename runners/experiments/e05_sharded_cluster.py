@@ -164,7 +164,7 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
 
 
 EXPERIMENT = Experiment(
-    "05", "05_sharded_cluster.ipynb", "Three nodes, 120 connections: what three changes at once had hidden", "report-5",
+    "05", "05_sharded_cluster.ipynb", "Three nodes: each change alone, and one node in their place", "report-5",
     (
         *without(LADDER, "rate_rps", "profile", "selectors", "heap_mb", "port"),
         Parameter.profile(",".join(EVENTS)),

@@ -107,9 +107,10 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
     says = {Verdict.YES: row.yes, Verdict.NO: row.no}.get(Verdict(verdict), answer["question"]).rstrip(".")
     first, *_ = kept["effects"][key].split("; ")
-    halves = re.sub(rf" (at least )?[+{words.MINUS}\d][^:]*%[^:]*: ", ": ", first)  # without the change between them
-    lines = (f"{link}: {answer['question']} **{verdict.capitalize()}**: {first}.", f"{link}: **{says}**: {first}.")
-    line = next((line for line in lines if len(line) <= MOST_CHARACTERS), f"{link}: **{says}**: {halves}.")
+    pair = re.sub(rf", (at least )?[+{words.MINUS}\d][^,]*(%|times).*$", "", first)  # without the change from it
+    asked = f"{link}: {answer['question']} **{verdict.capitalize()}**: "
+    lines = (f"{asked}{first}.", f"{asked}{pair}.", f"{link}: **{says}**: {pair}.")
+    line = next((line for line in lines if len(line) <= MOST_CHARACTERS), lines[-1])
     named = [
         f"`{name}`: {text}" for name, text in TREATMENTS.items() if re.search(rf"(?<![\w-]){name} (?=\d|at )", line)
     ]

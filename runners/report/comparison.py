@@ -128,7 +128,7 @@ INTERVALS = (
     "primary quantity accounts for the number of comparisons, so of the others a few may differ by chance."
 )
 RESPONDING = (
-    "Responding threads read, handle and write requests; what background threads take (compilers, collectors, flushes, "
+    "Request threads read, handle and write requests; what background threads take (compilers, collectors, flushes, "
     "compaction) comes in bursts and stands apart, and is in the CPU time of all threads."
 )
 FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}

@@ -42,8 +42,8 @@ NOTE = f"Response time counts from the intended start of a request. {UPPER_LIMIT
 #: Why CPU time differs between the table of loads and the comparisons of a report.
 CPU_NOTE = (
     "CPU per request here is that of all threads of a server that runs alone. A comparison has several servers on the "
-    "same cores and another rate, and leads with the responding threads, without compilers, collectors, flushes and "
-    "compaction; so its figures differ from these."
+    "same cores and a lower rate, and leads with the request threads: those that read, handle and write requests, "
+    "without compilers, collectors, flushes and compaction. So its figures differ from these."
 )
 OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
@@ -84,7 +84,7 @@ def loads_table(results: Results) -> Table | None:
         )
         for step in loads
     )  # fmt: skip
-    head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request, all threads")
+    head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request (all threads)")
     note = f"{NOTE} {CPU_NOTE}" if results.comparisons else NOTE
     return Table("Loads at one rate", head, rows, note)
 

@@ -39,13 +39,15 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     if not verdicts:
         yield from (f"{title(ladder)}." for ladder in conclusion.results.ladders[:MOST_ANSWERS])
     decided = [
-        (marks_of(number, conclusion), number, answered)
+        (marks_of(number, conclusion), answered)
         for number, answered in enumerate(conclusion.answers, 1)
         if answered.answer.verdict != Verdict.INCONCLUSIVE
     ]
-    decided.sort(key=lambda row: (not row[2].question.headline, row[2].question.claimed is None))
-    for marks, number, answered in decided[:MOST_ANSWERS]:
-        mark = f" ⚠ A failed check touches this answer: see question {number}." if marks else ""
+    decided.sort(key=lambda row: (not row[1].question.headline, row[1].question.claimed is None))
+    said = list[str]()
+    for marks, answered in decided[:MOST_ANSWERS]:
+        mark = "".join(f" ⚠ {'As above.' if text in said else text}" for text in marks[:1])
+        said += marks[:1]
         yield f"{answered.question.text} {_in_short(answered)}{mark}"
 
 

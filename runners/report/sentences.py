@@ -26,8 +26,6 @@ from runners.results.tails import Explained
 MOST_NAMED = 3  # categories or causes of one sentence
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
-#: Said of a ratio of knees whose bound is higher than the quotient of the ends that stand with it.
-RATIO_TEXT = " (the ratio has an interval of its own: the ends of both knees are unlikely at once)"
 
 
 def _factor(value: float) -> str:
@@ -93,10 +91,10 @@ def _(difference: Difference) -> str:
     row = difference.row
     cpu, of = difference.cpu, f"{difference.label} ".lstrip()
     label = f"{of}{row.quantity.label}"
-    leads = f"{of}{cpu.quantity.label} {cpu.change}: {cpu.pair}; " if cpu is not None else ""
+    leads = f"{of}{cpu.quantity.label} of {cpu.pair}, {cpu.change}; " if cpu is not None else ""
     if row.refused:
         return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
-    text = f"{leads}{label} {row.change}: {row.pair}"
+    text = f"{leads}{label} of {row.pair}, {row.change}"
     if row.direction == Direction.SAME:
         text = f"{label} is the same within {words.given_share(difference.margin)}: {row.change}"
     if row.spill_over:
@@ -174,22 +172,11 @@ def _(ratio: KneeRatio) -> str:
         if change.low <= -1 and change.high == math.inf:
             text = f"only limits of the knees are known: {text}"
         else:
-            own = RATIO_TEXT * _narrower(ratio)
-            text = f"knee {changed(change.value, change.low, change.high)}{own}: {text}"
+            text = f"knee of {text}, {changed(change.value, change.low, change.high)}"
     unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
-    text += f"; no longer load confirmed {words.listed(unconfirmed)}" if unconfirmed else ""
+    text += f"; only short steps show the knee of {words.listed(unconfirmed)}" if unconfirmed else ""
     missed = [f"{name} at {words.rate(knee.repeated_rps)}" for name, knee in pairs if words.known(knee.repeated_rps)]
-    found_higher = "longer loads missed the objective at lower rates than the short steps of the search had found"
-    return f"{text}; {found_higher}: {words.listed(missed)}" if missed else text
-
-
-def _narrower(ratio: KneeRatio) -> bool:
-    """Return whether a lower bound of a ratio is higher than the quotient of the ends that stand with it."""
-    first, second = ratio.knees
-    change = ratio.change
-    if change is None or change.high != math.inf or not second.from_above:
-        return False
-    return change.low > first.low_rps / second.quoted_rps - 1
+    return f"{text}; short steps met more, but longer loads missed: {words.listed(missed)}" if missed else text
 
 
 def knee_words(knee: Knee) -> str:
@@ -202,7 +189,7 @@ def _(rate: PublishedRate) -> str:
     name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
         reached = words.rate(rate.closed_loop_rps)
-        return f"{name} reaches at most {reached} here, in closed loop, against {wanted} published"
+        return f"{name} reaches at most {reached} in closed loop here, {wanted} were published"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 

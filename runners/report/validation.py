@@ -396,8 +396,8 @@ def _text(readings: TwoReadings) -> str:
     load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
     rounds, on = readings.median.rounds, words.connections(readings.connections)
     counted = f"{words.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
-    text = f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on {on}, on one warm server, by both "
-    text += f"generators in random order; {counted}."
+    text = f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on {on}, on one warm server, by wrk2 "
+    text += f"and by truepace, the lab's own generator, in random order; {counted}."
     if readings.tick_us is None:
         return text
     tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"

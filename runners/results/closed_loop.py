@@ -22,7 +22,7 @@ def one_flag(results: Results) -> Answer | None:
         pairs = [(slow, fast) for slow, fast in loops.pairs(results.loops, FLAG_PAIR, name) if slow.waits]
         if pairs:
             ratios = [loops.times_as_many(slow, fast) for slow, fast in pairs]
-            label = f"{name.upper()} rate with the flag nodelay, by the rate without it:"
+            label = f"{name.upper()} rate with the flag nodelay, as a multiple of that without it:"
             measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
             steps += [loop.step.name for pair in pairs for loop in pair]
     if not measures:

@@ -307,6 +307,9 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
             label = f"share of passing {{}} on in the {profiles.EVENT_NAMES[event]}"
             evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
+            if not within:
+                signed = apart if apart.value >= 0 else Bounded(-apart.value, -apart.high, -apart.low)
+                evidence.append(Measure.of("these two differ by", signed, Unit.SHARE))
             steps += [step.name for step, _ in seen]
     if not verdicts:
         return None

@@ -66,7 +66,7 @@ def test_absent_keys_are_counted_thread_by_thread(requests: int, threads: int, d
 def test_one_flag_gives_as_many_times_the_rate_as_the_wait_is_long(tmp_path: Path) -> None:
     answer = closed_loop.one_flag(Results(run_of(tmp_path)))
     assert answer is not None and answer.verdict == Verdict.YES
-    assert measures(answer)["PUT rate with the flag nodelay, by the rate without it:"].value == pytest.approx(
+    assert measures(answer)["PUT rate with the flag nodelay, as a multiple of that without it:"].value == pytest.approx(
         WAIT_US / FAST_US, rel=0.05
     )
 
