@@ -76,7 +76,7 @@ def store_frames(step: Step) -> None:
 
 #: Loads that prepare others or whose own latencies nobody quotes.
 _PREPARING = ("warm-up", "outage-warm", "paired-warm", "fill", "probe", "sentinel")
-#: Activity that is read without latencies beside it.
+#: Activity that is read where no latencies are kept.
 _READ_ALONE = ("disk", "jit")
 
 

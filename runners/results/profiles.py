@@ -33,8 +33,7 @@ SHARE_MARGIN = 0.02
 CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
-#: By how much a share exceeds what the question asks, and the share as a number of the answer.
-#: A share that a question asks about: its label, event and categories, and label and categories of one told beside it.
+#: A share that a question asks about: its label, event and categories, and those of another to compare.
 Asked = tuple[str, str, Sequence[str], str, Sequence[str]]
 
 

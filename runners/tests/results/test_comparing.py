@@ -101,7 +101,11 @@ def test_cpu_time_of_responding_threads_is_not_reported_alone_where_that_of_all_
 ) -> None:
     rows = (row("cpu_us", Direction.LOWER, 0.7), row("all_cpu_us", in_all, ratio))
     of_rows = dataclasses.replace(block, rows=rows)
-    assert words_of(difference_of(of_rows, rows[0])).replace("\u00a0", " ").endswith(f"against old 100 us{text}")
+    assert (
+        words_of(difference_of(of_rows, rows[0]))
+        .replace("\u00a0", " ")
+        .endswith(f"against old 100 us, \u221230 % (\u221237 to \u221223){text}")
+    )
     assert "in all threads" not in words_of(difference_of(of_rows, rows[1]))
 
 
@@ -127,8 +131,8 @@ def test_of_a_rate_that_the_generator_limited_cpu_time_leads_and_the_rate_is_at_
     answer = answer_of(closed, rate, (Direction.HIGHER,))
     assert answer.verdict == Verdict.YES
     cpu, text, *_ = words_of(answer.evidence[0]).replace("\u00a0", " ").split("; ")
-    assert cpu.startswith("CPU per request \u221230 %")
-    assert text.startswith("closed-loop rate at least 35.0 % higher: new at least 150/s against old 100/s")
+    assert cpu.startswith("CPU per request of new 70 us against old 100 us, \u221230 %")
+    assert text.startswith("closed-loop rate of new at least 150/s against old 100/s, at least 35.0 % higher")
     both = dataclasses.replace(rate, at_least=frozenset({"old", "new"}), refused=(Refusal(Reason.GENERATOR_LIMITED),))
     answer = answer_of(dataclasses.replace(closed, rows=(both, rows[1])), both, (Direction.HIGHER,))
     assert answer.verdict == Verdict.INCONCLUSIVE and words_of(answer.evidence[0]).startswith("CPU")
@@ -158,7 +162,9 @@ def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
     answer = differs(("compare",), "two", "p50_us")(Results(run))
     assert answer is not None and answer.verdict == Verdict.YES and set(answer.steps) == {s.name for s in run.steps}
     (text,) = (words_of(evidence).replace("\u00a0", " ") for evidence in answer.evidence)
-    assert re.search(r": two \d\S* us against one \d\S* us at 2.400/s each$", text), "each value says whose it is"
+    assert re.search(r"of two \d\S* us against one \d\S* us, \S+ % \(.*\) at 2.400/s each$", text), (
+        "each value says whose it is"
+    )
     assert differs(("another",), "two", "p50_us")(Results(run)) is None
 
 

@@ -98,7 +98,7 @@ def test_a_rate_whose_requests_were_refused_is_missed_and_never_stands_under_no_
     assert met.outcome == StepOutcome.MET and refused.outcome == StepOutcome.MISSED
     assert [part.part for part in refused.missed] == [ERRORS]
     table = search_table(list(found.values()))
-    assert table.rows[-1][-1] == "1\u202f000/s, not 4\u202f000/s"
+    assert table.rows[-1][-1] == "rate kept: 1\u202f000/s, not 4\u202f000/s"
     alone = search_table([found["queue-array-16"]]).caption
     assert "no errors" not in alone and "errors up to 0.1\u00a0%" in alone
 

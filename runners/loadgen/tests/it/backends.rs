@@ -103,7 +103,7 @@ fn closed_connections_are_made_again() {
 #[test]
 fn a_request_goes_to_no_connection_but_its_own() {
     // The last response of a connection and its end arrive together: what is sent in between must not reach the next
-    // connection, whose server would answer twice.
+    // connection, whose server would respond twice.
     let served = Arc::new(Mutex::new(HashMap::new()));
     let closing = move |stream: &mut std::net::TcpStream, _: &crate::support::Seen| {
         let mut served = served.lock().unwrap();

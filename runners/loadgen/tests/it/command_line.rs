@@ -99,7 +99,7 @@ fn a_reader_that_went_away_is_no_fault() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let run = run_into(Stdio::from(writer), arguments, &json);
-        // A busy machine is told of, and is no fault either.
+        // That the machine is busy is reported, and is no fault.
         let faults: Vec<_> = run.stderr.lines().filter(|line| !line.contains("did not keep up")).collect();
         assert_eq!((run.code, faults), (Some(0), vec![]), "{arguments:?}");
     }
