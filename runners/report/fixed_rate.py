@@ -18,7 +18,7 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.flamegraph import STILL_SHARE, FlameGraph, flamegraphs
-from runners.report.ladder import PUBLISHED_TEXT, against_published
+from runners.report.ladder import PUBLISHED_TEXT, against_published, title
 from runners.report.latency import headline, spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
 from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.results import profiles
@@ -44,6 +44,12 @@ CPU_NOTE = (
     "CPU per request here is that of all threads of a server that runs alone. A comparison has several servers on the "
     "same cores and a lower rate, and leads with the request threads: those that read, handle and write requests, "
     "without compilers, collectors, flushes and compaction. So its figures differ from these."
+)
+PROFILED = ", profiled"
+#: What rates the rows have where no load at one rate was planned.
+KEPT_NOTE = (
+    "Each row is the highest rate that a treatment achieved in a longer step: a p99 above the objective means that its knee "
+    "is lower."
 )
 OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
@@ -72,21 +78,22 @@ def percentile(step: Step, run: Run, level: float) -> str:
 def loads_table(results: Results) -> Table | None:
     """Tabulate the loads at one rate, else the highest rate that each treatment of a ladder kept; None without any."""
     loads = list(results.clean_loads())
-    if not loads:
+    of_ladders = not loads
+    if of_ladders:
         kept = [[step for step in ladder.rate_steps if facts.quotable(step)] for ladder in results.offered]
         loads = [steps[-1] for steps in kept if steps]
     if not loads:
         return None
     rows = tuple(
         (
-            facts.title(step), words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
+            f"{facts.title(step)}{PROFILED * step.profiled}", words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
             *(percentile(step, results.run, level) for level in LEVELS), words.latency(quantities_of(step)["cpu_us"]),
         )
         for step in loads
     )  # fmt: skip
     head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request (all threads)")
-    note = f"{NOTE} {CPU_NOTE}" if results.comparisons else NOTE
-    return Table("Loads at one rate", head, rows, note)
+    notes = [*([KEPT_NOTE] if of_ladders else []), NOTE, *([CPU_NOTE] if results.comparisons else [])]
+    return Table("Loads at one rate", head, rows, " ".join(notes))
 
 
 def latency_section(results: Results) -> Section:
@@ -215,7 +222,8 @@ def published_section(results: Results) -> Section:
         if output is not None:
             shown.append(_against(results.run, workload, output[1], loads))
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
-    texts = [PUBLISHED_TEXT, DASH_TEXT] if of_ladders else []
+    known = [f"{title(ladder)}." for ladder in results.ladders if against_published(ladder) and ladder.knee]
+    texts = [PUBLISHED_TEXT, *known, DASH_TEXT] if of_ladders else []
     text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
     together = (*shown, *_together(of_ladders))[:MOST_PUBLISHED]
     return Section("published", "Published and reproduced", text, tables=together)

@@ -74,7 +74,8 @@ def validity_line(checks: Sequence[Check]) -> str:
     """Return in one line how many checks passed, and which could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
-    text = f"{words.count(passed)} of {words.several(len(known), 'check')} passed"
+    failed = f" and {words.count(len(known) - passed)} failed" if passed < len(known) else ""
+    text = f"{words.several(len(known), 'check')}: {words.count(passed)} passed{failed}"
     unknown = list(dict.fromkeys(check.about.value for check in checks if check.ok is None))
     missing = f"; {words.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
     return words.sentence(text + missing)
